@@ -1,0 +1,367 @@
+"""
+Multi-layer perceptrons: normalisation, exact evaluation in numpy, and the way to PyTorch.
+
+The reference path has exactly the arithmetic of docs/formats.md, so that it agrees with the C++
+evaluator bit for bit. PyTorch is imported only by those who ask for `Network`: whoever merely
+compiles with a policy does not need it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+
+import numpy as np
+
+from nestor.policy.spec import F32, F64, Array, Metadata, Policy, PolicyError, tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    class Network(nn.Module):
+        """
+        The layers of an `MlpPolicy` for training; built by `_network_class`.
+
+        `widths` are those of the input, of every hidden layer, and of the output (1 or 2).
+        """
+
+        layers: nn.ModuleList
+
+        def __init__(self, widths: Sequence[int]) -> None: ...
+
+        def forward(self, z: Tensor) -> Tensor:
+            """Margins [n] of the normalised inputs `z` f32 [n, widths[0]]."""
+
+
+MAX_LAYERS: Final = 8
+MAX_WIDTH: Final = 4096
+
+# Rows evaluated at once: the activations of a usual network then stay in the cache.
+_BLOCK: Final = 1024
+
+
+class Normalisation(Protocol):
+    """How a policy's features become the network's inputs."""
+
+    transform: ClassVar[str]
+
+    @property
+    def features(self) -> int:
+        """How many features go in."""
+
+    @property
+    def width(self) -> int:
+        """How many inputs of the network come out."""
+
+    def apply(self, x: F64) -> F32:
+        """Turn x [n, features] into z [n, width]."""
+
+    def tensors(self) -> dict[str, Array]:
+        """Name → array, as they stand in the file."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogNormalisation:
+    """z = f32(clamp((squash(x) - shift) · scale, -8, 8)); both f64 [features]."""
+
+    transform: ClassVar[str] = "log"
+    shift: F64
+    scale: F64
+
+    def __post_init__(self) -> None:
+        for name in ("shift", "scale"):
+            array = tensor(f"normalise.{name}", getattr(self, name), np.float64, 1)
+            object.__setattr__(self, name, array)
+        if self.shift.shape != self.scale.shape:
+            raise PolicyError("normalise.shift and normalise.scale must have the same length")
+
+    @property
+    def features(self) -> int:
+        """How many features go in."""
+        return len(self.shift)
+
+    @property
+    def width(self) -> int:
+        """One input per feature."""
+        return len(self.shift)
+
+    def apply(self, x: F64) -> F32:
+        """Turn x [n, features] into z [n, features]."""
+        with np.errstate(over="ignore"):  # an infinite product is clamped
+            scaled = (squash(x) - self.shift) * self.scale
+        return np.clip(scaled, -8.0, 8.0).astype(np.float32)
+
+    def tensors(self) -> dict[str, Array]:
+        """Name → array, as they stand in the file."""
+        return {"normalise.shift": self.shift, "normalise.scale": self.scale}
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileNormalisation:
+    """z = the share of the feature's boundaries ≤ x; `boundaries` f32 [features, B], ascending."""
+
+    transform: ClassVar[str] = "quantile"
+    boundaries: F32
+
+    def __post_init__(self) -> None:
+        array = tensor("normalise.boundaries", self.boundaries, np.float32, 2)
+        if (array[:, 1:] < array[:, :-1]).any():
+            raise PolicyError("every row of normalise.boundaries must be ascending")
+        object.__setattr__(self, "boundaries", array)
+
+    @property
+    def features(self) -> int:
+        """How many features go in."""
+        return int(self.boundaries.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Three inputs per feature: z, its root and its square."""
+        return 3 * self.features
+
+    def apply(self, x: F64) -> F32:
+        """Turn x [n, features] into z, sqrt z, z² of each feature [n, 3 · features]."""
+        with np.errstate(over="ignore"):  # beyond f32 is infinite, and so above every boundary
+            rounded = x.astype(np.float32)
+        result: F32 = np.empty((len(x), self.width), dtype=np.float32)
+        for index, row in enumerate(self.boundaries):
+            count = np.searchsorted(row, rounded[:, index], side="right")
+            z = count.astype(np.float32) / np.float32(len(row))
+            result[:, 3 * index] = z
+            result[:, 3 * index + 1] = np.sqrt(z)
+            result[:, 3 * index + 2] = z * z
+        return result
+
+    def tensors(self) -> dict[str, Array]:
+        """Name → array, as they stand in the file."""
+        return {"normalise.boundaries": self.boundaries}
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """`weight` f32 [out, in] and `bias` f32 [out]."""
+
+    weight: F32
+    bias: F32
+
+
+@dataclass(frozen=True, eq=False)
+class MlpPolicy(Policy):
+    """A normalisation and 1 to 8 layers with ReLU between them; raises PolicyError if unfit."""
+
+    normalisation: Normalisation
+    layers: tuple[Layer, ...]
+
+    def __post_init__(self) -> None:
+        if self.metadata.kind != "mlp" or self.metadata.transform != self.normalisation.transform:
+            raise PolicyError("its kind and transform must be those of its tensors")
+        if self.normalisation.features != len(self.features):
+            raise PolicyError(
+                f"its normalisation is for {self.normalisation.features} features "
+                f"and it names {len(self.features)}"
+            )
+        if not 1 <= len(self.layers) <= MAX_LAYERS:
+            raise PolicyError(f"a network has 1 to {MAX_LAYERS} layers, not {len(self.layers)}")
+        width = self.normalisation.width
+        checked = []
+        for k, layer in enumerate(self.layers):
+            weight = tensor(f"layer.{k}.weight", layer.weight, np.float32, 2)
+            bias = tensor(f"layer.{k}.bias", layer.bias, np.float32, 1)
+            if weight.shape != (len(bias), width) or len(bias) > MAX_WIDTH:
+                raise PolicyError(
+                    f"layer {k} must be [at most {MAX_WIDTH}, {width}] with a bias for every row, "
+                    f"not {weight.shape} with {len(bias)}"
+                )
+            width = len(bias)
+            checked.append(Layer(weight, bias))
+        if width not in (1, 2):
+            raise PolicyError(f"the last layer must have one or two outputs, not {width}")
+        object.__setattr__(self, "layers", tuple(checked))
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Of the input, the hidden layers and the output."""
+        return (self.normalisation.width, *(len(layer.bias) for layer in self.layers))
+
+    @property
+    def parameters(self) -> int:
+        """How many weights and biases there are."""
+        return sum(layer.weight.size + layer.bias.size for layer in self.layers)
+
+    def tensors(self) -> dict[str, Array]:
+        """Name → array, as they stand in the file."""
+        result = self.normalisation.tensors()
+        for k, layer in enumerate(self.layers):
+            result[f"layer.{k}.weight"] = layer.weight
+            result[f"layer.{k}.bias"] = layer.bias
+        return result
+
+    def normalise(self, x: Array) -> F32:
+        """The network's inputs z f32 [n, widths[0]] for x [n, features]."""
+        return self.normalisation.apply(self.inputs(x))
+
+    def margins(self, x: Array) -> F64:
+        """The reference: one multiplication and one addition at a time (see `Policy`)."""
+        z = self.normalise(x)
+        blocks = [self._exact(z[i : i + _BLOCK]) for i in range(0, len(z), _BLOCK)]
+        return np.concatenate([np.empty(0), *blocks])
+
+    def fast_margins(self, x: Array) -> F64:
+        """The same through BLAS, whose sums have another order: equal but for rounding."""
+        values = self.normalise(x)
+        for k, layer in enumerate(self.layers):
+            values = values @ layer.weight.T + layer.bias
+            if k + 1 < len(self.layers):
+                values = np.maximum(values, 0)
+        return _margin(values)
+
+    def _exact(self, z: F32) -> F64:
+        values = z
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for k, layer in enumerate(self.layers):
+                total: F32 = np.tile(layer.bias, (len(values), 1))
+                product = np.empty_like(total)
+                rows = np.ascontiguousarray(layer.weight.T)
+                for j in range(len(rows)):
+                    # Two separate operations, or the rounding of the product would be lost.
+                    np.multiply(values[:, j, None], rows[j], out=product)
+                    np.add(total, product, out=total)
+                if k + 1 < len(self.layers):
+                    # `y > 0 ? y : 0`: unlike a maximum, this also defines NaN and -0.
+                    total = np.where(total > 0, total, np.float32(0))
+                values = total
+            return _margin(values)
+
+    def flatten_parameters(self) -> F32:
+        """
+        All weights and biases, f32 [parameters]: per layer, weight by rows, then bias.
+
+        It is the order of `torch.nn.utils.parameters_to_vector` for a `Network`.
+        """
+        parts = [part.ravel() for layer in self.layers for part in (layer.weight, layer.bias)]
+        return np.concatenate(parts)
+
+    def with_parameters(self, vector: F32) -> MlpPolicy:
+        """The same network with the parameters of a vector f32 [parameters]."""
+        if vector.shape != (self.parameters,):
+            raise ValueError(f"{self.parameters} parameters are needed, not {vector.shape}")
+        layers, start = [], 0
+        for layer in self.layers:
+            middle = start + layer.weight.size
+            end = middle + layer.bias.size
+            weight = vector[start:middle].reshape(layer.weight.shape)
+            layers.append(Layer(weight, vector[middle:end]))
+            start = end
+        return replace(self, layers=tuple(layers))
+
+
+def squash(x: F64) -> F64:
+    """A piecewise-linear log2(|x| + 1) with the sign of x; exact but for the last addition."""
+    fraction, exponent = np.frexp(np.abs(x) + 1.0)
+    result: F64 = np.copysign((exponent - 1) + (2.0 * fraction - 1.0), x)
+    return result
+
+
+def fit_normalisation(x: Array) -> tuple[F64, F64]:
+    """
+    (shift, scale), f64 [features], that give squashed x [n, features] mean 0 and deviation 1.
+
+    A feature that is constant in x gets the scale 0: its input is then 0 for every value, so
+    nothing that training has never seen reaches the network. Raises ValueError without rows.
+    """
+    if x.ndim != 2 or len(x) == 0:
+        raise ValueError(f"a normalisation needs [n > 0, features], not {x.shape}")
+    squashed = squash(x.astype(np.float64))
+    shift: F64 = squashed.mean(axis=0)
+    deviation: F64 = squashed.std(axis=0)
+    # The mean of equal numbers may be off by a rounding: the deviation alone cannot tell.
+    varies = (np.ptp(squashed, axis=0) > 0) & (deviation > 1e-12)
+    scale: F64 = np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0)
+    return shift, scale
+
+
+def initial_layers(widths: Sequence[int], rng: np.random.Generator) -> tuple[Layer, ...]:
+    """
+    Random layers for a start without PyTorch: uniform weights of variance 2 / in, no bias.
+
+    `widths` as for `Network`. Source: He et al. 2015, "Delving deep into rectifiers".
+    """
+    layers = []
+    for before, after in itertools.pairwise(widths):
+        bound = np.sqrt(6.0 / before)
+        weight = rng.uniform(-bound, bound, (after, before)).astype(np.float32)
+        layers.append(Layer(weight, np.zeros(after, dtype=np.float32)))
+    return tuple(layers)
+
+
+def build(
+    features: Sequence[str],
+    answers: str,
+    normalisation: Normalisation,
+    layers: Sequence[Layer],
+    provenance: Mapping[str, object] | None = None,
+) -> MlpPolicy:
+    """A policy of these parts; raises PolicyError if they do not fit together."""
+    meta = Metadata("mlp", tuple(features), answers, normalisation.transform, provenance or {})
+    return MlpPolicy(meta, normalisation, tuple(layers))
+
+
+def to_torch(policy: MlpPolicy) -> Network:
+    """A trainable network with the policy's weights; its inputs are `policy.normalise(x)`."""
+    import torch
+
+    network = _network_class()(policy.widths)
+    with torch.no_grad():
+        for module, layer in zip(network.layers, policy.layers, strict=True):
+            # Copies: the policy's arrays are read-only and stay as they are.
+            assert isinstance(module, torch.nn.Linear)
+            module.weight.copy_(torch.tensor(layer.weight))
+            module.bias.copy_(torch.tensor(layer.bias))
+    return network
+
+
+def from_torch(network: Network, template: MlpPolicy) -> MlpPolicy:
+    """The template (normalisation, metadata) with the weights of a network, on any device."""
+    arrays = [part.detach().cpu().float().numpy() for part in network.parameters()]
+    layers = tuple(map(Layer, arrays[::2], arrays[1::2]))  # a weight, then its bias
+    return replace(template, layers=layers)
+
+
+def _margin(outputs: F32) -> F64:
+    margin = outputs[:, 0] if outputs.shape[1] == 1 else outputs[:, 1] - outputs[:, 0]
+    return margin.astype(np.float64)
+
+
+@functools.cache
+def _network_class() -> type[Network]:
+    import torch
+
+    class Network(torch.nn.Module):
+        """The layers of an `MlpPolicy`; forward: z f32 [n, widths[0]] → margins [n]."""
+
+        def __init__(self, widths: Sequence[int]) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList(
+                torch.nn.Linear(before, after) for before, after in itertools.pairwise(widths)
+            )
+
+        def forward(self, z: torch.Tensor) -> torch.Tensor:
+            for k, layer in enumerate(self.layers):
+                z = layer(z if k == 0 else torch.relu(z))
+            return z[:, 0] if z.shape[1] == 1 else z[:, 1] - z[:, 0]
+
+    # Found by pickle as an attribute of this module, like any other class.
+    Network.__qualname__ = "Network"
+    return Network  # type: ignore[return-value]  # the declaration above, with a body
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """`Network` comes into being, and PyTorch is imported, when it is first asked for."""
+        if name == "Network":
+            return _network_class()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

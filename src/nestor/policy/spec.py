@@ -1,0 +1,257 @@
+"""
+What a policy is: its metadata, the contract of every kind, and the check against a compiler.
+
+The format is described in docs/formats.md; this module holds what does not depend on the kind.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nestor.errors import NestorError
+
+VERSION: Final = 1
+PROBLEMS: Final = ("inlining-size",)
+ANSWERS: Final = ("decision", "deviation")
+TRANSFORMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "mlp": ("log", "quantile"),
+    "trees": ("none",),
+}
+MAX_FEATURES: Final = 1024
+
+#: The feature that Nestor itself can provide: the default heuristic's answer, 0 or 1.
+DEFAULT_FEATURE: Final = "inlining_default"
+
+Array = NDArray[Any]
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class PolicyError(NestorError):
+    """A policy that cannot be used; the text is one sentence that says why."""
+
+
+@dataclass(frozen=True)
+class FeatureSpec:
+    """One feature as a compiler offers it: its tensor's name, type (its own word) and shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """
+    The JSON object of a policy file; always valid.
+
+    `features` are in the order of the input vector. `provenance` is free-form JSON.
+    Raises PolicyError for values that docs/formats.md does not allow.
+    """
+
+    kind: str
+    features: tuple[str, ...]
+    answers: str
+    transform: str
+    provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
+    problem: str = "inlining-size"
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        # bool is an int to Python, and `true` is no version.
+        if type(self.version) is not int or self.version < 1:
+            raise PolicyError(f"its version must be {VERSION}, not {shown(self.version)}")
+        if self.version > VERSION:
+            raise PolicyError(
+                f"its version is {shown(self.version)} and this Nestor reads up to {VERSION}: "
+                "use a newer Nestor"
+            )
+        _one_of("problem", self.problem, PROBLEMS)
+        _one_of("kind", self.kind, tuple(TRANSFORMS))
+        _one_of("answers", self.answers, ANSWERS)
+        _one_of("transform", self.transform, TRANSFORMS[self.kind])
+        if not isinstance(self.provenance, Mapping):
+            raise PolicyError("its provenance must be a JSON object")
+        _check_names(self.features)
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, object]) -> Metadata:
+        """The metadata in a parsed JSON object; fields that are not known are ignored."""
+        for name in ("version", "problem", "kind", "features", "answers", "transform"):
+            if name not in fields:
+                raise PolicyError(f"its metadata lacks the field {name!r}")
+        features = fields["features"]
+        if not isinstance(features, list):
+            raise PolicyError("its features must be a list of names")
+        values: dict[str, Any] = {
+            **{name: fields[name] for name in ("version", "problem", "kind")},
+            **{name: fields[name] for name in ("answers", "transform")},
+        }
+        provenance: Any = fields.get("provenance", {})
+        return cls(features=tuple(features), provenance=provenance, **values)
+
+    def to_json(self) -> dict[str, object]:
+        """The same as a plain object, for a file."""
+        return {
+            "answers": self.answers,
+            "features": list(self.features),
+            "kind": self.kind,
+            "problem": self.problem,
+            "provenance": dict(self.provenance),
+            "transform": self.transform,
+            "version": self.version,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Policy(ABC):
+    """
+    Features of a decision → a margin. Immutable, and valid by construction.
+
+    Two policies are the same when `nestor.policy.bundle.digest` says so.
+    """
+
+    metadata: Metadata
+    # SHA-256 of the file that it was read from. Not an argument, so dataclasses.replace
+    # never carries it over to a policy that differs from the file.
+    file_digest: str | None = field(default=None, init=False, repr=False)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names in the order of the columns of `x`."""
+        return self.metadata.features
+
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """How many numbers were learned."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Array]:
+        """Name → array, as they stand in the file."""
+
+    @abstractmethod
+    def margins(self, x: Array) -> F64:
+        """
+        The margins [n] of the inputs `x` [n, features], int64 or float64, all finite.
+
+        The reference: bit-identical to the C++ evaluator (a network's f32 margin is widened).
+        Raises ValueError for inputs of a wrong shape or type.
+        """
+
+    def fast_margins(self, x: Array) -> F64:
+        """Like `margins`, perhaps faster and then different in the last bits: for learners."""
+        return self.margins(x)
+
+    def decide(self, x: Array, default: Bools | None = None) -> Bools:
+        """
+        The greedy decisions [n]: whether to inline.
+
+        `default` [n] is the default heuristic's answer; only `deviation` policies need it.
+        """
+        return self.apply_answers(self.margins(x) > 0, default)
+
+    def probabilities(self, x: Array, temperature: float = 1.0) -> F64:
+        """How probable the positive action is, [n], when sampling at `temperature` > 0."""
+        if not (temperature > 0 and math.isfinite(temperature)):
+            raise ValueError(f"the temperature must be positive and finite, not {temperature}")
+        margins = self.margins(x)
+        with np.errstate(over="ignore"):
+            result: F64 = 1.0 / (1.0 + np.exp(-margins / temperature))
+        # A margin that is not a number is not > 0: sampling agrees with the greedy answer.
+        result[np.isnan(margins)] = 0.0
+        return result
+
+    def apply_answers(self, positive: Bools, default: Bools | None) -> Bools:
+        """Turn positive actions [n] into decisions [n] (true: inline)."""
+        if self.metadata.answers == "decision":
+            return positive
+        if default is None:
+            raise ValueError("a policy that answers with deviations needs the default's answers")
+        defaults: Bools = np.asarray(default, dtype=np.bool_)
+        if defaults.shape != positive.shape:
+            raise ValueError(f"{defaults.shape} defaults for {positive.shape} decisions")
+        return positive ^ defaults
+
+    def inputs(self, x: Array) -> F64:
+        """Check `x` and convert it to f64 [n, features], as the format demands."""
+        array = np.asarray(x)
+        if array.ndim != 2 or array.shape[1] != len(self.features):
+            raise ValueError(f"the inputs must be [n, {len(self.features)}], not {array.shape}")
+        if array.dtype.kind not in "iuf":
+            raise ValueError(f"the inputs must be numbers, not {array.dtype}")
+        result: F64 = np.ascontiguousarray(array, dtype=np.float64)
+        if array.dtype.kind == "f" and not np.isfinite(result).all():
+            raise ValueError("the inputs must be finite")
+        return result
+
+
+def columns(policy: Policy, offered: Sequence[FeatureSpec]) -> tuple[int | None, ...]:
+    """
+    Where each feature of the policy stands among those that a compiler offers.
+
+    None stands for `inlining_default` when the compiler has no tensor of this name: the caller
+    fills in the default's answer. Raises PolicyError that names all features that are missing,
+    or all that are not single numbers.
+    """
+    place = {spec.name: index for index, spec in enumerate(offered)}
+    missing = [n for n in policy.features if n not in place and n != DEFAULT_FEATURE]
+    if missing:
+        raise PolicyError(
+            f"The policy needs features that this compiler does not offer: {', '.join(missing)}; "
+            "use a policy that was made for this version of LLVM."
+        )
+    vectors = [n for n in policy.features if n in place and math.prod(offered[place[n]].shape) != 1]
+    if vectors:
+        raise PolicyError(
+            f"The policy uses features that are not single numbers here: {', '.join(vectors)}; "
+            "use a policy that was made for this version of LLVM."
+        )
+    return tuple(place.get(name) for name in policy.features)
+
+
+def tensor(name: str, array: Array, dtype: type[np.generic], dims: int) -> Array:
+    """A private, read-only copy of `array`, after checking its type, rank and finiteness."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
+        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise PolicyError(f"the tensor {name} must be {np.dtype(dtype)}, not {found}")
+    if array.ndim != dims or 0 in array.shape:
+        raise PolicyError(
+            f"the tensor {name} must have {dims} non-empty dimensions, not {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise PolicyError(f"the tensor {name} holds numbers that are not finite")
+    copy = np.array(array, dtype=dtype, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def shown(value: object) -> str:
+    """A value from a file, safe and short enough for a message."""
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        raise PolicyError(f"its {name} must be {' or '.join(allowed)}, not {shown(value)}")
+
+
+def _check_names(features: object) -> None:
+    if not isinstance(features, tuple) or not 1 <= len(features) <= MAX_FEATURES:
+        raise PolicyError(f"its features must be a list of 1 to {MAX_FEATURES} names")
+    seen: set[str] = set()
+    for name in features:
+        if not isinstance(name, str) or not name or not name.isprintable():
+            raise PolicyError(f"its features must be names, not {shown(name)}")
+        if name in seen:
+            raise PolicyError(f"its feature {shown(name)} is listed twice")
+        seen.add(name)
