@@ -1,0 +1,41 @@
+//===- Options.h - What the user asks the plugin to do --------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_OPTIONS_H
+#define NESTOR_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace nestor {
+
+/// The values of the plugin's command-line options.
+struct Settings {
+  std::string Policy; ///< A file, or "default" for the stock heuristic's answers.
+  std::string Overrides;
+  std::string Log;
+  bool LogNames = false;
+  std::optional<uint64_t> Seed; ///< Set: sample instead of being greedy.
+  double Temperature = 1;
+
+  /// Whether the inliner's advisor is to be replaced at all.
+  bool enabled() const {
+    return !Policy.empty() || !Overrides.empty() || !Log.empty();
+  }
+};
+
+/// Makes the -nestor-… options known to LLVM's command line. Called when the
+/// plugin is loaded (more than once in clang), which is before -mllvm is parsed;
+/// there are no global constructors.
+void registerOptions();
+
+/// The options' values, after parsing.
+Settings currentSettings();
+
+} // namespace nestor
+
+#endif

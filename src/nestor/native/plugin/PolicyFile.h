@@ -1,0 +1,40 @@
+//===- PolicyFile.h - Loads a policy file (docs/formats.md) ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_POLICYFILE_H
+#define NESTOR_POLICYFILE_H
+
+#include "Policy.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nestor {
+
+enum class Answers {
+  Decision,  ///< A positive margin means: inline.
+  Deviation, ///< A positive margin means: the opposite of the default.
+};
+
+struct LoadedPolicy {
+  std::string Problem;
+  Answers Meaning = Answers::Decision;
+  std::vector<std::string> Features; ///< The order of Policy::margin's input.
+  std::unique_ptr<Policy> Evaluator;
+};
+
+/// Parses the bytes of a policy file. Fails with one sentence on any file that
+/// docs/formats.md does not allow; what is returned cannot fail later.
+llvm::Expected<LoadedPolicy> parsePolicy(llvm::StringRef File);
+
+/// Reads and parses \p Path.
+llvm::Expected<LoadedPolicy> loadPolicy(llvm::StringRef Path);
+
+} // namespace nestor
+
+#endif

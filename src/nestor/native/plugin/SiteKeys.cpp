@@ -1,0 +1,102 @@
+//===- SiteKeys.cpp - Names for call sites that survive other decisions ---===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SiteKeys.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+static uint64_t combine(uint64_t A, uint64_t B) {
+  uint8_t Bytes[16];
+  support::endian::write64le(Bytes, A);
+  support::endian::write64le(Bytes + 8, B);
+  return xxh3_64bits(ArrayRef<uint8_t>(Bytes));
+}
+
+uint64_t functionID(const Function &F) {
+  uint64_t Name = xxh3_64bits(F.getName());
+  if (!F.hasLocalLinkage())
+    return Name;
+  StringRef File = sys::path::filename(F.getParent()->getSourceFileName());
+  return combine(Name, xxh3_64bits(File));
+}
+
+SiteKeys::SiteKeys(Module &M) : Kind(M.getMDKindID("nestor.site")) {
+  for (Function &F : M) {
+    if (F.isDeclaration())
+      continue;
+    const uint64_t Owner = functionID(F);
+    DenseMap<uint64_t, uint64_t> Ordinals; // By callee.
+    for (Instruction &I : instructions(F)) {
+      auto *CB = dyn_cast<CallBase>(&I);
+      if (!CB || isa<IntrinsicInst>(CB))
+        continue;
+      const Function *Callee = CB->getCalledFunction();
+      uint64_t CalleeID = Callee ? functionID(*Callee) : 0;
+      uint64_t Ordinal = Ordinals[CalleeID]++;
+      tag(*CB, combine(combine(Owner, CalleeID), Ordinal), Owner);
+    }
+  }
+}
+
+void SiteKeys::tag(CallBase &CB, uint64_t Key, uint64_t Owner) {
+  LLVMContext &C = CB.getContext();
+  Type *Int64 = Type::getInt64Ty(C);
+  auto Number = [&](uint64_t N) {
+    return ConstantAsMetadata::get(ConstantInt::get(Int64, N));
+  };
+  CB.setMetadata(Kind, MDNode::get(C, {Number(Key), Number(Owner)}));
+}
+
+static uint64_t operand(const MDNode &Node, unsigned I) {
+  return mdconst::extract<ConstantInt>(Node.getOperand(I))->getZExtValue();
+}
+
+uint64_t SiteKeys::keyOf(CallBase &CB) {
+  uint64_t Origin;
+  if (const MDNode *Node = CB.getMetadata(Kind)) {
+    Origin = operand(*Node, 0);
+  } else {
+    // Made by a pass after the keys were given, out of nothing that had one.
+    uint64_t Owner = functionID(*CB.getCaller());
+    const Function *Callee = CB.getCalledFunction();
+    Origin = combine(combine(Owner, Callee ? functionID(*Callee) : 0), ~0ULL);
+    tag(CB, Origin, Owner);
+  }
+  for (uint64_t Copy = 0;; ++Copy) {
+    uint64_t Key = Copy ? combine(Origin, Copy) : Origin;
+    Claim &C = Claims[Key];
+    if (C.Gone || (C.Site && C.Site != &CB))
+      continue;
+    C.Site = &CB;
+    return Key;
+  }
+}
+
+void SiteKeys::onInlined(Function &Caller, uint64_t Inlined) {
+  Claims[Inlined].Gone = true;
+  const uint64_t Owner = functionID(Caller);
+  for (Instruction &I : instructions(Caller)) {
+    auto *CB = dyn_cast<CallBase>(&I);
+    if (!CB)
+      continue;
+    const MDNode *Node = CB->getMetadata(Kind);
+    if (Node && operand(*Node, 1) != Owner)
+      tag(*CB, combine(Inlined, operand(*Node, 0)), Owner);
+  }
+}
+
+} // namespace nestor
