@@ -1,0 +1,59 @@
+"""Starting clang as a compiler driver, for the capture wrapper.
+
+Kept apart and free of imports that take time: a wrapper starts once per source file of a build.
+"""
+
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+def run(
+    program: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    stderr: int | None = None,
+) -> int:
+    """Run ``program`` to its end and return its exit status (128 + N after signal N).
+
+    Standard error goes to the file descriptor ``stderr`` if one is given.
+    """
+    actions = [] if stderr is None else [(os.POSIX_SPAWN_DUP2, stderr, 2)]
+    child = os.posix_spawn(
+        program,
+        [program, *arguments],
+        os.environ if environment is None else environment,
+        file_actions=actions,
+    )
+    while True:
+        try:
+            _, status = os.waitpid(child, 0)
+        except KeyboardInterrupt:
+            continue  # The compiler got the signal too; its exit status says what it made of it.
+        code = os.waitstatus_to_exitcode(status)
+        return code if code >= 0 else 128 - code
+
+
+def run_quietly(
+    program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    """Run ``program``; return its exit status and what it wrote on standard error."""
+    with tempfile.TemporaryFile() as messages:
+        status = run(program, arguments, environment, stderr=messages.fileno())
+        messages.seek(0)
+        return status, messages.read().decode(errors="surrogateescape")
+
+
+def plan(program: str, arguments: Sequence[str]) -> list[list[str]]:
+    """Return the commands that the driver would run for ``arguments`` (``-###``), none on error."""
+    status, text = run_quietly(program, ["-###", *arguments])
+    if status != 0:
+        return []
+    return [shlex.split(line) for line in text.splitlines() if line.startswith(' "')]
+
+
+def absolute(program: str | Path) -> str:
+    """Return the absolute path of ``program`` as a string."""
+    return str(Path(program).absolute())

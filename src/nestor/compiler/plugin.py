@@ -1,0 +1,139 @@
+"""Build the plugin for exactly one toolchain, once, and keep it.
+
+The plugin is C++ against LLVM's headers, so a shared object fits one compiler only. The cache
+is keyed by the compiler's build id and the plugin's sources: a new compiler or a new Nestor
+builds anew, everything else starts at once.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
+from nestor.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A built plugin and the toolchain that may load it."""
+
+    toolchain: Toolchain
+    path: Path
+
+    def flags(
+        self,
+        policy: Path | str,
+        *,
+        log: Path | None = None,
+        overrides: Path | None = None,
+        seed: int | None = None,
+        temperature: float | None = None,
+    ) -> list[str]:
+        """Return the options for ``clang -cc1`` and ``opt``.
+
+        :param policy: a policy file or ``default``.
+        :param seed: sample decisions with this seed; greedy without.
+        """
+        options = [f"-nestor-policy={policy}"]
+        if log is not None:
+            options.append(f"-nestor-log={log}")
+        if overrides is not None:
+            options.append(f"-nestor-overrides={overrides}")
+        if seed is not None:
+            options.append(f"-nestor-seed={seed}")
+        if temperature is not None:
+            options.append(f"-nestor-temperature={temperature!r}")
+        return [f"-fpass-plugin={self.path}", *(w for o in options for w in ("-mllvm", o))]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the shared object."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Return where plugins and baselines are kept (``NESTOR_CACHE``, or the user's cache)."""
+    named = os.environ.get("NESTOR_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nestor"
+
+
+def source_folder() -> Path:
+    """Return the folder of the plugin's C++ sources."""
+    return Path(str(resources.files("nestor"))) / "native" / "plugin"
+
+
+def plugin_path(toolchain: Toolchain) -> Path:
+    """Return where the plugin for ``toolchain`` is or will be."""
+    digest = hashlib.sha256(toolchain.build_id.encode())
+    for file in sorted(source_folder().iterdir()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return cache_folder() / "plugins" / digest.hexdigest()[:24] / "nestor.so"
+
+
+def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
+    """Return the plugin for ``toolchain``, building it if need be (about 20 CPU-seconds).
+
+    Safe to call from several processes at once: one builds, the others wait.
+
+    :raises ToolchainError: if the toolchain cannot have a plugin or the build fails.
+    """
+    path = plugin_path(toolchain)
+    if not path.exists():
+        problem = capabilities(toolchain).problem()
+        if problem:
+            raise ToolchainError(f"LLVM {toolchain.version} in {toolchain.prefix}: {problem}.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (path.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                _build(toolchain, path, progress)
+    return Plugin(toolchain, path)
+
+
+def configure_and_build(
+    toolchain: Toolchain, build: Path, definitions: Sequence[str] = (), progress: Progress = silent
+) -> None:
+    """Run CMake on the plugin's sources in the folder ``build``."""
+    cmake = shutil.which("cmake")
+    if cmake is None:
+        raise ToolchainError("CMake is needed to build the plugin: install the package cmake.")
+    jobs = str(os.cpu_count() or 1)
+    steps = [
+        [
+            cmake,
+            *("-S", str(source_folder()), "-B", str(build)),
+            f"-DLLVM_DIR={toolchain.prefix}/lib/cmake/llvm",
+            f"-DCMAKE_C_COMPILER={toolchain.clang}",
+            f"-DCMAKE_CXX_COMPILER={toolchain.clangxx}",
+            *definitions,
+        ],
+        [cmake, "--build", str(build), "-j", jobs],
+    ]
+    for number, step in enumerate(steps):
+        progress("Building the plugin", number, len(steps))
+        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            output = (done.stdout + done.stderr).splitlines()
+            errors = [line for line in output if "rror" in line] or output[-1:]
+            raise ToolchainError(
+                f"The plugin could not be built for LLVM {toolchain.version}: {errors[0].strip()}"
+                f" (to see everything: cmake -S {source_folder()} -B build)."
+            )
+    progress("Building the plugin", len(steps), len(steps))
+
+
+def _build(toolchain: Toolchain, path: Path, progress: Progress) -> None:
+    with tempfile.TemporaryDirectory(prefix="nestor-plugin-") as build:
+        configure_and_build(toolchain, Path(build), progress=progress)
+        partial = path.with_suffix(".partial")
+        shutil.copy2(Path(build) / "nestor.so", partial)
+        partial.replace(path)

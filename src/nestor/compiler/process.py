@@ -1,0 +1,162 @@
+"""Run one compiler process within limits, and say what it used and how it ended.
+
+A compile is pure work: nothing is read from standard input, no output is inherited, and a
+process that outlives its limits is killed with everything it started.
+"""
+
+import contextlib
+import enum
+import os
+import resource
+import select
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_STDERR_KEPT = 16_384
+_CANCEL_POLL_SECONDS = 0.2
+
+
+class Ending(enum.Enum):
+    """How a process ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    """It returned an error of its own."""
+    CRASHED = "crashed"
+    """It died by a signal that nobody here sent."""
+    TIMEOUT = "timeout"
+    MEMORY = "memory limit"
+    CANCELLED = "cancelled"
+    NOT_STARTED = "not started"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one process may use."""
+
+    seconds: float = 120.0
+    """Wall-clock time."""
+    memory_mib: int = 4096
+    """Address space."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one process."""
+
+    ending: Ending
+    returncode: int
+    stderr: str
+    """The first 16 KiB."""
+    cpu_seconds: float
+    """User and system time, of its children too."""
+    wall_seconds: float
+    peak_mib: float
+
+    @property
+    def ok(self) -> bool:
+        """The process returned 0."""
+        return self.ending is Ending.OK
+
+    @property
+    def reason(self) -> str:
+        """One line that says what went wrong."""
+        lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if "error:" in line]
+        detail = (errors or lines or [f"exit status {self.returncode}"])[0]
+        return f"{self.ending.value}: {detail[:300]}"
+
+
+def run(
+    command: Sequence[str | Path],
+    limits: Limits | None = None,
+    *,
+    cwd: Path | None = None,
+    cancelled: threading.Event | None = None,
+) -> Outcome:
+    """Run ``command`` (never through a shell) and wait for it.
+
+    Thread-safe. The environment is reduced to what a compiler needs, so that the same
+    command gives the same bytes for everybody.
+    """
+    limits = limits or Limits()
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                cwd=cwd,
+                env=environment(),
+                start_new_session=True,  # so that a kill reaches what it started
+            )
+        except OSError as error:
+            return Outcome(Ending.NOT_STARTED, 127, str(error), 0.0, 0.0, 0.0)
+        with contextlib.suppress(ProcessLookupError):  # it may be gone already
+            size = limits.memory_mib << 20
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (size, size))
+            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+        killed = _wait_or_kill(process.pid, start + limits.seconds, cancelled)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait again
+        errors.seek(0)
+        stderr = errors.read(_STDERR_KEPT).decode(errors="replace")
+    return Outcome(
+        ending=killed or _ending(process.returncode, stderr),
+        returncode=process.returncode,
+        stderr=stderr,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        wall_seconds=time.monotonic() - start,
+        peak_mib=usage.ru_maxrss / 1024,
+    )
+
+
+def environment() -> dict[str, str]:
+    """Return the environment that compiler processes run in."""
+    kept = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
+    return {name: os.environ[name] for name in kept if name in os.environ} | {"LC_ALL": "C"}
+
+
+def _wait_or_kill(
+    pid: int, deadline: float, cancelled: threading.Event | None
+) -> Ending | None:
+    """Wait for ``pid`` to end; kill its session at the deadline or when cancelled."""
+    handle = os.pidfd_open(pid)
+    try:
+        waiter = select.poll()
+        waiter.register(handle, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            why = None
+            if cancelled is not None and cancelled.is_set():
+                why = Ending.CANCELLED
+            elif left <= 0:
+                why = Ending.TIMEOUT
+            if why is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+                return why
+            wait = left if cancelled is None else min(left, _CANCEL_POLL_SECONDS)
+            if waiter.poll(max(1.0, wait * 1000)):
+                return None
+    finally:
+        os.close(handle)
+
+
+def _ending(returncode: int, stderr: str) -> Ending:
+    if returncode == 0:
+        return Ending.OK
+    if "out of memory" in stderr or "bad_alloc" in stderr or "Cannot allocate memory" in stderr:
+        return Ending.MEMORY
+    # Clang's driver turns a crash of its own into an exit status with a stack dump.
+    if returncode < 0 or returncode >= 128 or "PLEASE submit a bug report" in stderr:
+        return Ending.CRASHED
+    return Ending.FAILED

@@ -1,0 +1,221 @@
+"""Find the LLVM installations of this machine and read what each can do.
+
+A toolchain is probed, never assumed: the version comes from the compiler's own words, the
+identity from the GNU build ids of its binaries, the abilities from its headers and options.
+"""
+
+import functools
+import hashlib
+import mmap
+import os
+import re
+import shutil
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from nestor.errors import NestorError
+
+SUPPORTED_MAJOR = 22
+"""The LLVM release whose headers the plugin is written against."""
+
+INSTALL_HINT = (
+    f"install LLVM {SUPPORTED_MAJOR} (Debian: apt-get install clang-{SUPPORTED_MAJOR} "
+    f"llvm-{SUPPORTED_MAJOR}-dev lld-{SUPPORTED_MAJOR}), or name one with --llvm PREFIX or NESTOR_LLVM"
+)
+
+
+class ToolchainError(NestorError):
+    """There is no usable LLVM; the text says what to install."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """One LLVM installation: ``prefix/bin/clang`` and what lies around it."""
+
+    prefix: Path
+    version: str
+    """For example ``22.1.8``."""
+    build_id: str
+    """Hex digest over the build ids of clang and of the LLVM libraries it loads."""
+
+    @property
+    def clang(self) -> Path:
+        """The C compiler."""
+        return self.prefix / "bin" / "clang"
+
+    @property
+    def clangxx(self) -> Path:
+        """The C++ compiler."""
+        return self.prefix / "bin" / "clang++"
+
+    @property
+    def opt(self) -> Path:
+        """LLVM's optimiser driver; may be absent (see :func:`capabilities`)."""
+        return self.prefix / "bin" / "opt"
+
+    @property
+    def lld(self) -> Path:
+        """LLVM's ELF linker; may be absent."""
+        return self.prefix / "bin" / "ld.lld"
+
+    @property
+    def major(self) -> int:
+        """The release, for example 22."""
+        return int(self.version.split(".")[0])
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a toolchain offers to Nestor; each entry was looked up, not guessed."""
+
+    supported: bool
+    """The plugin knows this release."""
+    headers: bool
+    """The development files are there, so that the plugin can be built."""
+    linker: bool
+    """lld is there, so that programs can be linked and judged."""
+    opt: bool
+    """``opt`` is there."""
+    inliner_channel: bool
+    """The interactive channel of the inliner's advisor."""
+    eviction_channel: bool
+    """The interactive channel of the register allocator's eviction advisor."""
+    priority_channel: bool
+    """The interactive channel of the register allocator's priority advisor."""
+
+    def problem(self) -> str | None:
+        """Return why policies cannot be used here, or None."""
+        if not self.supported:
+            return f"this release is not supported: {INSTALL_HINT}"
+        if not self.headers:
+            return f"the development files are missing: {INSTALL_HINT}"
+        return None
+
+
+def discover(llvm: str | None = None) -> list[Toolchain]:
+    """Return every LLVM installation found, the best first, each once.
+
+    :param llvm: a prefix, a ``bin`` folder or a clang to look at instead of the machine.
+    :raises ToolchainError: if ``llvm`` (or ``NESTOR_LLVM``) names no working clang.
+    """
+    named = llvm or os.environ.get("NESTOR_LLVM")
+    if named:
+        clang = _clang_of(Path(named).expanduser())
+        toolchain = _probe(clang) if clang else None
+        if toolchain is None:
+            raise ToolchainError(f"'{named}' is no LLVM installation: {INSTALL_HINT}.")
+        return [toolchain]
+    on_path = [shutil.which(f"clang-{SUPPORTED_MAJOR}"), shutil.which("clang")]
+    installed = sorted(Path("/usr/lib").glob("llvm-*/bin/clang"), reverse=True)
+    found: dict[Path, Toolchain] = {}
+    for clang in [*(Path(p) for p in on_path if p), *installed]:
+        toolchain = _probe(clang)
+        if toolchain:
+            found.setdefault(toolchain.prefix, toolchain)
+    return sorted(found.values(), key=lambda t: t.major != SUPPORTED_MAJOR)
+
+
+def find(llvm: str | None = None) -> Toolchain:
+    """Return the toolchain to use.
+
+    :raises ToolchainError: if there is none that the plugin supports.
+    """
+    candidates = discover(llvm)
+    for toolchain in candidates:
+        if toolchain.major == SUPPORTED_MAJOR:
+            return toolchain
+    if candidates:
+        versions = ", ".join(t.version for t in candidates)
+        raise ToolchainError(f"LLVM {versions} is not supported: {INSTALL_HINT}.")
+    raise ToolchainError(f"No LLVM was found: {INSTALL_HINT}.")
+
+
+@functools.cache
+def capabilities(toolchain: Toolchain) -> Capabilities:
+    """Probe what ``toolchain`` can do (starts clang once)."""
+    include = toolchain.prefix / "include" / "llvm"
+    options = _hidden_options(toolchain.clang)
+    return Capabilities(
+        supported=toolchain.major == SUPPORTED_MAJOR,
+        headers=all(
+            (include / header).is_file()
+            for header in ("Analysis/MLInlineAdvisor.h", "Plugins/PassPlugin.h")
+        )
+        and (toolchain.prefix / "lib/cmake/llvm/LLVMConfig.cmake").is_file(),
+        linker=toolchain.lld.exists(),
+        opt=toolchain.opt.exists(),
+        inliner_channel="inliner-interactive-channel-base" in options,
+        eviction_channel="regalloc-evict-interactive-channel-base" in options,
+        priority_channel="regalloc-priority-interactive-channel-base" in options,
+    )
+
+
+def _clang_of(path: Path) -> Path | None:
+    """Return the clang that ``path`` (prefix, bin folder or compiler) stands for."""
+    for candidate in (path / "bin" / "clang", path / "clang", path):
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+def _probe(clang: Path) -> Toolchain | None:
+    """Return the toolchain of ``clang``, or None if it does not say that it is one."""
+    real = clang.resolve()
+    try:
+        spoken = subprocess.run(
+            [real, "--version"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.search(r"clang version (\d+\.\d+\.\d+)", spoken)
+    prefix = real.parent.parent
+    if version is None or not (prefix / "bin" / "clang").exists():
+        return None
+    return Toolchain(prefix=prefix, version=version[1], build_id=_identity(prefix))
+
+
+def _hidden_options(clang: Path) -> str:
+    """Return LLVM's own option list as clang prints it; empty if it does not."""
+    command = [clang, "-mllvm", "--help-list-hidden", "-x", "c", "-c", os.devnull, "-o", os.devnull]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout
+
+
+def _identity(prefix: Path) -> str:
+    """Hash the build ids of clang and of the LLVM libraries beside it."""
+    libraries = [*prefix.glob("lib/libLLVM.so*"), *prefix.glob("lib/libclang-cpp.so*")]
+    files = {path.resolve() for path in [prefix / "bin" / "clang", *libraries]}
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        if path.is_file():
+            digest.update(path.name.encode() + b"\0" + _build_id(path))
+    return digest.hexdigest()
+
+
+def _build_id(path: Path) -> bytes:
+    """Return the GNU build id of an ELF64 file, or the SHA-256 of a file that has none."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if data[:6] != b"\x7fELF\x02\x01":
+            return hashlib.sha256(data).digest()
+        (offset,) = struct.unpack_from("<Q", data, 32)
+        entry_size, count = struct.unpack_from("<HH", data, 54)
+        for index in range(count):
+            kind, _, start, _, _, size = struct.unpack_from(
+                "<IIQQQQ", data, offset + index * entry_size
+            )
+            if kind != 4:  # PT_NOTE
+                continue
+            end = start + size
+            while start + 12 <= end:
+                name_size, desc_size, note = struct.unpack_from("<III", data, start)
+                name = data[start + 12 : start + 12 + name_size]
+                desc = start + 12 + (name_size + 3 & ~3)
+                if note == 3 and name == b"GNU\0":  # NT_GNU_BUILD_ID
+                    return data[desc : desc + desc_size]
+                start = desc + (desc_size + 3 & ~3)
+        return hashlib.sha256(data).digest()

@@ -1,0 +1,72 @@
+"""Members of a static library (``ar``): System V and GNU long names, and thin archives.
+
+No library on our list reads archives, and LIEF does not; the format is sixty bytes a member.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+_MAGIC = b"!<arch>\n"
+_THIN = b"!<thin>\n"
+_HEADER = 60
+
+
+class ArchiveError(Exception):
+    """The file is not an archive that we can read."""
+
+
+def is_archive(start: bytes) -> bool:
+    """Tell from its first 8 bytes whether a file is an archive."""
+    return start[:8] in (_MAGIC, _THIN)
+
+
+def members(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every member of the archive at ``path``, in order.
+
+    The symbol index and the table of long names are no members. Raises :class:`ArchiveError`
+    for a damaged archive and ``OSError`` when a member of a thin archive is gone.
+    """
+    data = path.read_bytes()
+    if not is_archive(data):
+        raise ArchiveError(f"{path} is no archive")
+    thin = data[:8] == _THIN
+    long_names = b""
+    offset = 8
+    while offset + _HEADER <= len(data):
+        header = data[offset : offset + _HEADER]
+        if header[58:] != b"`\n":
+            raise ArchiveError(f"{path}: damaged member header at byte {offset}")
+        offset += _HEADER
+        name = header[:16].rstrip()
+        try:
+            size = int(header[48:58])
+        except ValueError:
+            raise ArchiveError(f"{path}: damaged size at byte {offset}") from None
+        if name in (b"/", b"/SYM64/", b"//"):
+            if offset + size > len(data):
+                raise ArchiveError(f"{path}: cut off")
+            if name == b"//":
+                long_names = data[offset : offset + size]
+            offset += size + size % 2
+            continue
+        stored = 0 if thin else size
+        if offset + stored > len(data):
+            raise ArchiveError(f"{path}: cut off")
+        content = data[offset : offset + stored]
+        offset += stored + stored % 2
+        text, content = _named(name, content, long_names, path)
+        yield text, (path.parent / text).read_bytes() if thin else content
+
+
+def _named(name: bytes, content: bytes, long_names: bytes, path: Path) -> tuple[str, bytes]:
+    """Return the member's full name, and its content without a BSD name in front."""
+    if name.startswith(b"#1/"):
+        length = int(name[3:])
+        return content[:length].rstrip(b"\0").decode(errors="surrogateescape"), content[length:]
+    if name.startswith(b"/") and name[1:].isdigit():
+        start = int(name[1:])
+        if start >= len(long_names):
+            raise ArchiveError(f"{path}: a long name lies outside its table")
+        # GNU ends a long name with "/\n"; a thin archive's names contain slashes themselves.
+        name = long_names[start:].split(b"\n", 1)[0]
+    return name.removesuffix(b"/").decode(errors="surrogateescape"), content

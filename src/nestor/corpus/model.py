@@ -1,0 +1,170 @@
+"""The nouns of a corpus: modules, programs, projects.
+
+A corpus is immutable once loaded. Everything in it is data that may come from a stranger: names
+stay inside the folder, and options passed the allow-lists of :mod:`nestor.compiler.options`.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, get_args
+
+from nestor.errors import NestorError
+
+Split = Literal["train", "validation", "test"]
+InputKind = Literal["module", "foreign", "option"]
+
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+class CorpusError(NestorError):
+    """A corpus that cannot be used; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One translation unit before optimisation, with everything the back end needs to know.
+
+    ``name`` is ``project/path.o``; the files are ``<name>.bc`` and ``<name>.cmd``. ``language``
+    is ``"c"`` or ``"c++"``. ``digest`` is the sha256 of the bitcode. ``options`` is a cc1 line
+    without input and output: ``clang <options> -x ir X.bc -o X.o`` makes the object.
+    """
+
+    name: str
+    project: str
+    language: str
+    digest: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One item of a link line: a module by name, a foreign object by sha256, or an option.
+
+    The members of a static library stand between ``-Wl,--start-lib`` and ``-Wl,--end-lib``: the
+    linker takes of them only what it needs.
+    """
+
+    kind: InputKind
+    value: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """One binary of a project and the link line that makes it.
+
+    ``language`` (``"c"`` or ``"c++"``) decides between clang and clang++. ``smoke`` are
+    arguments with which the program ends at once and successfully; empty if none are known.
+    """
+
+    name: str
+    project: str
+    language: str
+    inputs: tuple[Input, ...]
+    smoke: tuple[str, ...] = ()
+
+    @cached_property
+    def modules(self) -> tuple[str, ...]:
+        """Names of the modules, in link order, each once (some may not be pulled in)."""
+        return tuple(dict.fromkeys(i.value for i in self.inputs if i.kind == "module"))
+
+
+@dataclass(frozen=True)
+class Project:
+    """Where modules come from. ``sources`` maps file names to their sha256."""
+
+    name: str
+    version: str = ""
+    licence: str = ""
+    sources: tuple[tuple[str, str], ...] = ()
+    split: Split = "train"
+    recipe: str = ""
+    """Digest of the recipe that built it; a project with another recipe is fetched again."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Something that was asked for and is not in the corpus, with the reason in a few words."""
+
+    project: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All of a corpus: the folder ``root`` and what lies in it, in order of name.
+
+    ``toolchain`` names the compiler that made it. ``dropped_options`` counts recorded options
+    that were left out because nobody vouches for them.
+    """
+
+    root: Path
+    modules: tuple[Module, ...] = ()
+    programs: tuple[Program, ...] = ()
+    projects: tuple[Project, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    toolchain: str = ""
+    dropped_options: int = 0
+
+    @cached_property
+    def by_name(self) -> dict[str, Module]:
+        """Every module by its name."""
+        return {module.name: module for module in self.modules}
+
+    @cached_property
+    def splits(self) -> dict[str, Split]:
+        """The split of every project by its name."""
+        return {project.name: project.split for project in self.projects}
+
+    def module(self, name: str) -> Module:
+        """Return the module ``name``; raises :class:`CorpusError` if there is none."""
+        try:
+            return self.by_name[name]
+        except KeyError:
+            raise CorpusError(
+                f"The corpus {self.root} has no module {name}; 'nestor corpus info' lists them."
+            ) from None
+
+    def program(self, name: str) -> Program:
+        """Return the program ``name``; raises :class:`CorpusError` if there is none."""
+        for program in self.programs:
+            if program.name == name:
+                return program
+        raise CorpusError(
+            f"The corpus {self.root} has no program {name}; 'nestor corpus info' lists them."
+        )
+
+    def modules_of(self, split: Split) -> tuple[Module, ...]:
+        """Return the modules whose project is in ``split``."""
+        return tuple(m for m in self.modules if self.splits.get(m.project, "train") == split)
+
+    def programs_of(self, split: Split) -> tuple[Program, ...]:
+        """Return the programs whose project is in ``split``."""
+        return tuple(p for p in self.programs if self.splits.get(p.project, "train") == split)
+
+    def bitcode(self, module: Module) -> Path:
+        """Return the module's bitcode file."""
+        return self.root / f"{module.name}.bc"
+
+    def command(self, module: Module) -> Path:
+        """Return the module's file of NUL-separated cc1 options."""
+        return self.root / f"{module.name}.cmd"
+
+    def foreign(self, digest: str) -> Path:
+        """Return the file of a foreign object."""
+        return self.root / "foreign" / f"{digest}.o"
+
+    @cached_property
+    def digest(self) -> str:
+        """One sha256 for modules, options, programs and splits; the folder plays no part."""
+        content = {
+            "modules": [[m.name, m.language, m.digest, m.options] for m in self.modules],
+            "programs": [
+                [p.name, p.language, [[i.kind, i.value] for i in p.inputs]] for p in self.programs
+            ],
+            "splits": sorted(self.splits.items()),
+        }
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,55 @@
+"""Linking a program of a corpus again, from objects compiled from its modules."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Protocol
+
+from nestor.corpus.model import Corpus, CorpusError, Program
+
+LinkMode = Literal["gc", "no-gc", "icf"]
+"""``gc``: unused sections go (the default everywhere); ``icf``: equal functions are merged too."""
+
+_MODE_OPTIONS: Mapping[LinkMode, tuple[str, ...]] = {
+    "gc": ("-Wl,--gc-sections",),
+    "no-gc": (),
+    "icf": ("-Wl,--gc-sections", "-Wl,--icf=all"),
+}
+
+
+class Drivers(Protocol):
+    """The part of a toolchain that a link needs."""
+
+    @property
+    def clang(self) -> Path:
+        """The C driver."""
+
+    @property
+    def clangxx(self) -> Path:
+        """The C++ driver."""
+
+
+def link_command(
+    toolchain: Drivers,
+    corpus: Corpus,
+    program: Program,
+    objects: Mapping[str, Path],
+    out: Path,
+    mode: LinkMode = "gc",
+) -> list[str]:
+    """Return the command that links ``program`` with lld into ``out``.
+
+    ``objects`` maps every module of ``program.modules`` to an object file; raises
+    :class:`CorpusError` when one is missing. The source tree is not needed.
+    """
+    driver = toolchain.clangxx if program.language == "c++" else toolchain.clang
+    command = [str(driver), "-fuse-ld=lld", *_MODE_OPTIONS[mode]]
+    for item in program.inputs:
+        if item.kind == "option":
+            command.append(item.value)
+        elif item.kind == "foreign":
+            command.append(str(corpus.foreign(item.value)))
+        elif item.value in objects:
+            command.append(str(objects[item.value]))
+        else:
+            raise CorpusError(f"The program {program.name} needs an object for {item.value}.")
+    return [*command, "-o", str(out)]

@@ -1,0 +1,258 @@
+"""A corpus on disk: ``manifest.json`` beside the layout that LLVM's own tools read.
+
+The manifest is checked in full before any of it is believed, and written as the last file, under
+another name and renamed: a corpus is either its old self or its new self.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from nestor.compiler.options import is_safe_link_option, safe_cc1
+from nestor.corpus.model import (
+    SPLITS,
+    Corpus,
+    CorpusError,
+    Input,
+    Missing,
+    Module,
+    Program,
+    Project,
+)
+from nestor.progress import Progress, silent
+
+MANIFEST = "manifest.json"
+DESCRIPTION = "corpus_description.json"
+VERSION = 1
+_LIMIT = 256 << 20
+
+
+def load(root: Path) -> Corpus:
+    """Return the corpus in the folder ``root``, checked; bitcode is not read (see ``verify``).
+
+    A folder in LLVM's plain layout, without our manifest, is read as well: it has modules only.
+    Raises :class:`CorpusError`.
+    """
+    if not root.is_dir():
+        raise CorpusError(
+            f"There is no corpus at {root}; 'nestor corpus fetch tiny {root}' makes one."
+        )
+    if not (root / MANIFEST).exists():
+        if (root / DESCRIPTION).exists():
+            from nestor.corpus import llvm_layout
+
+            return llvm_layout.read(root)
+        raise CorpusError(
+            f"{root} holds neither {MANIFEST} nor {DESCRIPTION}, so it is no corpus; make one "
+            "with 'nestor corpus fetch' or 'nestor corpus capture'."
+        )
+    try:
+        return _corpus(root, read_json(root / MANIFEST))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorpusError(
+            f"{root / MANIFEST} is damaged ({type(error).__name__}: {error}); make the corpus again."
+        ) from error
+
+
+def verify(corpus: Corpus, progress: Progress = silent) -> None:
+    """Read every file of the corpus and compare its sha256; raises :class:`CorpusError`."""
+    foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
+    files = [(corpus.bitcode(m), m.digest) for m in corpus.modules]
+    files += [(corpus.foreign(digest), digest) for digest in sorted(foreign)]
+    for done, (path, digest) in enumerate(files):
+        progress("verify", done, len(files))
+        if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            raise CorpusError(
+                f"{path} is missing or is not the file that the manifest names; fetch or capture "
+                f"the project again."
+            )
+    progress("verify", len(files), len(files))
+
+
+def save(corpus: Corpus) -> None:
+    """Write the manifest and LLVM's description of ``corpus``; its files must be there already."""
+    description = {"has_thinlto": False, "modules": [m.name for m in corpus.modules]}
+    write_json(corpus.root / DESCRIPTION, description)
+    write_json(corpus.root / MANIFEST, _manifest(corpus))
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that no one ever sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        scratch.write_bytes(content)
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def safe_name(name: object, root: Path) -> str:
+    """Return ``name`` if it is a relative path that stays in ``root``, symbolic links included."""
+    if isinstance(name, str) and 0 < len(name) < 1024 and name.isprintable():
+        path = PurePosixPath(name)
+        plain = str(path) == name and not path.is_absolute() and ".." not in path.parts
+        hidden = any(part.startswith(".journal") for part in path.parts)
+        if plain and not hidden and name != "." and "\\" not in name:
+            target = root / f"{name}.bc"
+            if target.resolve().is_relative_to(root.resolve()):
+                return name
+    raise CorpusError(
+        f"The corpus {root} names a file outside its folder ({name!r}); do not use this corpus."
+    )
+
+
+def read_options(path: Path) -> tuple[tuple[str, ...], int]:
+    """Return the safe options of a ``.cmd`` file and how many others were left out."""
+    try:
+        words = path.read_bytes().decode().split("\0")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{path} cannot be read ({error}); make the corpus again.") from error
+    return safe_cc1([word for word in words if word])
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; raises :class:`CorpusError`."""
+    try:
+        if path.stat().st_size > _LIMIT:
+            raise CorpusError(f"{path} is larger than {_LIMIT >> 20} MiB and is not read.")
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise CorpusError(f"{path} is not readable as JSON ({error}); make it again.") from error
+    if not isinstance(value, dict):
+        raise CorpusError(f"{path} is not a JSON object; make it again.")
+    return value
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON file atomically."""
+    write_atomically(path, (json.dumps(value, indent=1) + "\n").encode())
+
+
+def _manifest(corpus: Corpus) -> dict[str, Any]:
+    return {
+        "nestor_corpus": VERSION,
+        "digest": corpus.digest,
+        "toolchain": corpus.toolchain,
+        "dropped_options": corpus.dropped_options,
+        "projects": [
+            {
+                "name": p.name,
+                "version": p.version,
+                "licence": p.licence,
+                "split": p.split,
+                "recipe": p.recipe,
+                "sources": dict(p.sources),
+            }
+            for p in corpus.projects
+        ],
+        "modules": [
+            {"name": m.name, "project": m.project, "language": m.language, "digest": m.digest}
+            for m in corpus.modules
+        ],
+        "programs": [
+            {
+                "name": p.name,
+                "project": p.project,
+                "language": p.language,
+                "smoke": list(p.smoke),
+                "inputs": [[i.kind, i.value] for i in p.inputs],
+            }
+            for p in corpus.programs
+        ],
+        "missing": [{"project": m.project, "reason": m.reason} for m in corpus.missing],
+    }
+
+
+def _corpus(root: Path, manifest: dict[str, Any]) -> Corpus:
+    version = manifest["nestor_corpus"]
+    if version != VERSION:
+        raise CorpusError(
+            f"{root} has corpus format {version!r} and this Nestor reads {VERSION}; use the "
+            "Nestor that wrote it, or fetch the corpus again."
+        )
+    projects = tuple(_project(entry) for entry in manifest["projects"])
+    dropped = _count(manifest["dropped_options"])
+    modules = []
+    for entry in manifest["modules"]:
+        name = safe_name(entry["name"], root)
+        options, unsafe = read_options(root / f"{name}.cmd")
+        dropped += unsafe
+        digest, project = _sha256(entry["digest"]), _text(entry["project"])
+        modules.append(Module(name, project, _language(entry["language"]), digest, options))
+    names = {module.name for module in modules}
+    if len(names) != len(modules):
+        raise ValueError("a module is named twice")
+    unknown = {module.project for module in modules} - {project.name for project in projects}
+    if unknown:
+        raise ValueError(f"unknown project {min(unknown)}")
+    programs = tuple(_program(entry, names) for entry in manifest["programs"])
+    missing = tuple(
+        Missing(_text(entry["project"]), _text(entry["reason"])) for entry in manifest["missing"]
+    )
+    toolchain = _text(manifest["toolchain"])
+    return Corpus(root, tuple(modules), programs, projects, missing, toolchain, dropped)
+
+
+def _project(entry: dict[str, Any]) -> Project:
+    split = entry["split"]
+    if split not in SPLITS:
+        raise ValueError(f"unknown split {split!r}")
+    sources = tuple((_text(name), _sha256(digest)) for name, digest in entry["sources"].items())
+    name, version = _text(entry["name"]), _text(entry["version"])
+    return Project(name, version, _text(entry["licence"]), sources, split, _text(entry["recipe"]))
+
+
+def _program(entry: dict[str, Any], modules: set[str]) -> Program:
+    name = _text(entry["name"])
+    inputs = []
+    depth = 0
+    for kind, value in entry["inputs"]:
+        if kind == "module":
+            if value not in modules:
+                raise ValueError(f"program {name} wants an unknown module {value!r}")
+        elif kind == "foreign":
+            _sha256(value)
+        elif kind == "option":
+            if not isinstance(value, str) or not is_safe_link_option(value):
+                raise CorpusError(
+                    f"The program {name} asks for the link option {value!r}, which is not on the "
+                    "list of safe ones; do not use this corpus."
+                )
+            depth += {"-Wl,--start-lib": 1, "-Wl,--end-lib": -1}.get(value, 0)
+        else:
+            raise ValueError(f"unknown kind of input {kind!r}")
+        if depth not in (0, 1):
+            raise ValueError(f"libraries of program {name} are nested")
+        inputs.append(Input(kind, value))
+    if depth:
+        raise ValueError(f"a library of program {name} does not end")
+    language, smoke = _language(entry["language"]), tuple(_text(word) for word in entry["smoke"])
+    return Program(name, _text(entry["project"]), language, tuple(inputs), smoke)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > 100_000 or "\0" in value:
+        raise ValueError(f"expected a text, found {value!r:.80}")
+    return value
+
+
+def _language(value: object) -> str:
+    if value not in ("c", "c++"):
+        raise ValueError(f"unknown language {value!r:.80}")
+    return str(value)
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"expected a count, found {value!r:.80}")
+    return value
+
+
+def _sha256(value: object) -> str:
+    text = _text(value)
+    if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
+        raise ValueError(f"expected a sha256, found {text!r:.80}")
+    return text
