@@ -135,8 +135,10 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "it is not a plain file")
-        # One byte more than allowed, so that a file that grows meanwhile is refused too.
-        return b"" if status.st_size == 0 else file.read(min(status.st_size, MAX_FILE) + 1)
+        if status.st_size > MAX_FILE:
+            raise OSError(0, f"it is larger than {MAX_FILE >> 20} MiB")
+        # One byte more than there should be, so that a file that grows meanwhile is refused.
+        return file.read(status.st_size + 1)
 
 
 def _parse(data: bytes) -> Policy:

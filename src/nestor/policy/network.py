@@ -212,11 +212,12 @@ class MlpPolicy(Policy):
     def fast_margins(self, x: Array) -> F64:
         """The same through BLAS, whose sums have another order: equal but for rounding."""
         values = self.normalise(x)
-        for k, layer in enumerate(self.layers):
-            values = values @ layer.weight.T + layer.bias
-            if k + 1 < len(self.layers):
-                values = np.maximum(values, 0)
-        return _margin(values)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for k, layer in enumerate(self.layers):
+                values = values @ layer.weight.T + layer.bias
+                if k + 1 < len(self.layers):
+                    values = np.maximum(values, 0)
+            return _margin(values)
 
     def _exact(self, z: F32) -> F64:
         values = z

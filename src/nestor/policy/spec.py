@@ -6,6 +6,7 @@ The format is described in docs/formats.md; this module holds what does not depe
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -80,6 +81,8 @@ class Metadata:
         _one_of("transform", self.transform, TRANSFORMS[self.kind])
         if not isinstance(self.provenance, Mapping):
             raise PolicyError("its provenance must be a JSON object")
+        # A copy: what the caller does to its own object later must not reach a policy.
+        object.__setattr__(self, "provenance", copy.deepcopy(dict(self.provenance)))
         _check_names(self.features)
 
     @classmethod
@@ -229,9 +232,9 @@ def tensor(name: str, array: Array, dtype: type[np.generic], dims: int) -> Array
         )
     if not np.isfinite(array).all():
         raise PolicyError(f"the tensor {name} holds numbers that are not finite")
-    copy = np.array(array, dtype=dtype, order="C")
-    copy.flags.writeable = False
-    return copy
+    own = np.array(array, dtype=dtype, order="C")
+    own.flags.writeable = False
+    return own
 
 
 def shown(value: object) -> str:

@@ -130,7 +130,8 @@ def from_lightgbm(
     `features` name the columns that the booster was trained on, in order. Raises PolicyError
     for models that are not plain sums of numeric splits: other objectives, several classes,
     random forests, linear leaves, categorical splits, special treatment of missing values.
-    LightGBM compares in double and goes left when `x <= threshold`, as the format does.
+    LightGBM compares in double and goes left when `x <= threshold`, as the format does. It also
+    reads inputs of at most 1e-35 in size as 0, which no count or cost is; the format does not.
     """
     model = booster.dump_model()
     _check_model(model, features)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from nestor.errors import NestorError
+from nestor.policy.spec import FeatureSpec, Policy, PolicyError, columns
+from nestor.policy.trees import TreesPolicy
+
+
+def test_columns_follow_the_policys_order(trees_policy: TreesPolicy) -> None:
+    offered = [FeatureSpec(n, "int64_t", (1,)) for n in ("callee_users", "x", "cost_estimate")]
+    assert columns(trees_policy, offered) == (2, 0, None)
+    offered.append(FeatureSpec("inlining_default", "int64_t", ()))
+    assert columns(trees_policy, offered) == (2, 0, 3)
+
+
+def test_all_missing_features_are_named(trees_policy: TreesPolicy) -> None:
+    with pytest.raises(NestorError, match="cost_estimate, callee_users") as caught:
+        columns(trees_policy, [])
+    assert isinstance(caught.value, PolicyError)
+    assert "inlining_default" not in str(caught.value)
+
+
+def test_a_feature_must_be_one_number(trees_policy: TreesPolicy) -> None:
+    offered = [
+        FeatureSpec("cost_estimate", "int64_t", (1,)),
+        FeatureSpec("callee_users", "int64_t", (33,)),
+    ]
+    with pytest.raises(PolicyError, match="single numbers here: callee_users"):
+        columns(trees_policy, offered)
+
+
+def test_decisions(trees_policy: TreesPolicy) -> None:
+    x = np.array([[5, 0, 0], [99, 0, 0], [99, 0, 1]])
+    positive = np.array([True, False, False])
+    default = np.array([True, True, False])
+    assert (trees_policy.margins(x) > 0).tolist() == positive.tolist()
+    # A deviation: the opposite of the default where the margin is positive.
+    assert trees_policy.decide(x, default).tolist() == [False, True, False]
+    with pytest.raises(ValueError, match="default"):
+        trees_policy.decide(x)
+    with pytest.raises(ValueError, match="defaults"):
+        trees_policy.decide(x, default[:1])
+
+
+def test_probabilities(trees_policy: TreesPolicy) -> None:
+    x = np.array([[5, 0, 0], [99, 0, 0]])
+    expected = 1 / (1 + np.exp(-trees_policy.margins(x) / 0.5))
+    np.testing.assert_allclose(trees_policy.probabilities(x, 0.5), expected, rtol=1e-15)
+    # So cold that exp overflows: the limits, and no warning.
+    assert trees_policy.probabilities(x, 1e-5).tolist() == [1.0, 0.0]
+    for temperature in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="temperature"):
+            trees_policy.probabilities(x, temperature)
+
+
+def test_inputs_are_checked(policy: Policy) -> None:
+    assert policy.margins(np.empty((0, 3))).shape == (0,)
+    assert policy.margins(np.zeros((2, 3), dtype=np.int64)).dtype == np.float64
+    bad = [np.zeros(3), np.zeros((1, 4)), np.array([["a", "b", "c"]]), np.full((1, 3), np.nan)]
+    for x in bad:
+        with pytest.raises(ValueError, match="inputs"):
+            policy.margins(x)
+
+
+def test_integers_and_doubles_agree(policy: Policy) -> None:
+    x = np.random.default_rng(0).integers(-(2**62), 2**62, (50, 3))
+    assert policy.margins(x).tobytes() == policy.margins(x.astype(np.float64)).tobytes()
+
+
+def test_using_a_policy_needs_no_training_stack() -> None:
+    code = (
+        "import sys, time; start = time.process_time(); import nestor.policy.bundle;"
+        "spent = time.process_time() - start; import nestor.policy.builtin;"
+        "print(spent, [m for m in ('torch', 'lightgbm', 'scipy') if m in sys.modules])"
+    )
+    best = float("inf")
+    for _ in range(5):
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        seconds, modules = run.stdout.split(maxsplit=1)
+        assert modules.strip() == "[]"
+        best = min(best, float(seconds))
+        if best < 0.15:
+            return
+    pytest.fail(f"importing nestor.policy.bundle takes {best:.3f} s")
