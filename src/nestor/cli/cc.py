@@ -24,7 +24,7 @@ def run(language: str, argv: list[str]) -> int:
         where = capture.site(os.environ)
         if where is not None and capture.is_worth(argv):
             capture.capture(clang, language, argv, where)
-    except Exception as error:  # noqa: BLE001  the user's build comes first, whatever happens
+    except Exception as error:  # The user's build comes first, whatever happens.
         sys.stderr.write(f"nestor: the command ran but was not captured: {error}\n")
     return status
 

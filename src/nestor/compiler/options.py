@@ -52,18 +52,24 @@ _CC1_WORD = re.compile(
 )
 # Back-end options followed by one value.
 _CC1_PAIR = frozenset(
-    "-triple -mrelocation-model -pic-level -target-cpu -tune-cpu -target-feature -target-abi "
-    "-stack-protector -stack-protector-buffer-size -mfloat-abi -mregparm -mthread-model".split()
-)
+    {
+        "-triple", "-mrelocation-model", "-pic-level", "-target-cpu", "-tune-cpu",
+        "-target-feature", "-target-abi", "-stack-protector", "-stack-protector-buffer-size",
+        "-mfloat-abi", "-mregparm", "-mthread-model",
+    }
+)  # fmt: skip
 
 # Options whose work is done once there is bitcode, or that only speak of places and messages.
 _CC1_SPENT_PAIR = frozenset(
-    "-main-file-name -resource-dir -D -U -I -isystem -internal-isystem -internal-externc-isystem "
-    "-internal-iframework -iquote -idirafter -iprefix -iwithprefix -isysroot -include "
-    "-include-pch -ferror-limit -fmessage-length -dependency-file -MT -MQ -x -o "
-    "-fobjc-runtime -ftemplate-depth -fvisibility -diagnostic-log-file "
-    "-serialize-diagnostic-file -header-include-file".split()
-)
+    {
+        "-main-file-name", "-resource-dir", "-D", "-U", "-I", "-isystem", "-internal-isystem",
+        "-internal-externc-isystem", "-internal-iframework", "-iquote", "-idirafter",
+        "-iprefix", "-iwithprefix", "-isysroot", "-include", "-include-pch", "-ferror-limit",
+        "-fmessage-length", "-dependency-file", "-MT", "-MQ", "-x", "-o", "-fobjc-runtime",
+        "-ftemplate-depth", "-fvisibility", "-diagnostic-log-file",
+        "-serialize-diagnostic-file", "-header-include-file", "-source-date-epoch", "-dumpdir",
+    }
+)  # fmt: skip
 _CC1_SPENT_WORD = re.compile(
     r"""-[DUIW].* | -w | -pedantic(-errors)? | -std=.* | -cc1
     | -f(no-)?visibility.* | -f(no-)?color-diagnostics | -f(no-)?diagnostics-.*

@@ -1,0 +1,1 @@
+"""Modules and programs to learn from: captured, fetched, stored, linked again."""

@@ -16,18 +16,23 @@ from nestor.corpus.journal import FOLDER, Journal
 from nestor.corpus.link_line import LinkLine, LinkLineError, makes_program, output
 
 _NO_OBJECT = frozenset(
-    "-E -S -M -MM -fsyntax-only --version -v -V -dumpversion -dumpmachine -cc1 -cc1as -### "
-    "--help --analyze".split()
-)
+    {
+        "-E", "-S", "-M", "-MM", "-fsyntax-only", "--version", "-v", "-V", "-dumpversion",
+        "-dumpmachine", "-cc1", "-cc1as", "-###", "--help", "--analyze",
+    }
+)  # fmt: skip
 _PROBES = (
     "conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "CheckFunctionExists", "sanitycheck",
 )  # fmt: skip
 _PROBE_FOLDERS = ("CMakeFiles/CMakeTmp", "CMakeFiles/CMakeScratch", "TryCompile", "meson-private")
 # Files that a compilation writes beside the object; the repeated one must not touch them.
 _SIDE_OUTPUTS = frozenset(
-    "-dependency-file -MT -MQ -split-dwarf-output -split-dwarf-file -opt-record-file "
-    "-serialize-diagnostic-file -header-include-file -diagnostic-log-file -o".split()
-)
+    {
+        "-dependency-file", "-MT", "-MQ", "-split-dwarf-output", "-split-dwarf-file",
+        "-opt-record-file", "-serialize-diagnostic-file", "-header-include-file",
+        "-diagnostic-log-file", "-o",
+    }
+)  # fmt: skip
 _SIDE_FLAGS = ("-ftime-trace", "-stats-file", "-save-temps", "-sys-header-deps", "-MP",
                "-coverage-", "-dwarf-debug-flags")  # fmt: skip
 

@@ -17,10 +17,13 @@ Token = tuple[str, str]
 
 # Linker options followed by one value, whose value must not be taken for an input.
 _PAIRS = frozenset(
-    "-m -o -L -dynamic-linker --dynamic-linker -rpath --rpath -rpath-link --rpath-link -soname "
-    "--soname -h -T --script -u --undefined -e --entry --version-script -Map --dynamic-list "
-    "-plugin -plugin-opt -y -Y -z --defsym --wrap --sysroot -init -fini".split()
-)
+    {
+        "-m", "-o", "-L", "-dynamic-linker", "--dynamic-linker", "-rpath", "--rpath",
+        "-rpath-link", "--rpath-link", "-soname", "--soname", "-h", "-T", "--script", "-u",
+        "--undefined", "-e", "--entry", "--version-script", "-Map", "--dynamic-list", "-plugin",
+        "-plugin-opt", "-y", "-Y", "-z", "--defsym", "--wrap", "--sysroot", "-init", "-fini",
+    }
+)  # fmt: skip
 # What a relink chooses itself, or what says nothing about the code.
 _SPENT = (
     "-L", "--hash-style", "--build-id", "--eh-frame-hdr", "--gc-sections", "--no-gc-sections",

@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from nestor.compiler.options import is_safe_link_option, safe_cc1
 from nestor.corpus import store
 from nestor.corpus.journal import Journal
-from nestor.corpus.model import Corpus, Input, InputKind, Missing, Module, Program, Project
+from nestor.corpus.model import Corpus, Input, Missing, Module, Program, Project
 from nestor.progress import Progress, silent
 
 
@@ -162,7 +162,9 @@ def _free_name(name: str, used: Mapping[str, str]) -> str:
     return next(n for n in (f"{stem}-{i}.o" for i in range(2, 1 << 30)) if n not in used)
 
 
-def _input(kind: InputKind, value: str, modules: Mapping[str, Module]) -> Input | None:
+def _input(
+    kind: Literal["object", "foreign", "option"], value: str, modules: Mapping[str, Module]
+) -> Input | None:
     if kind == "object":
         module = modules.get(value)
         return Input("module", module.name) if module is not None else None
@@ -198,7 +200,7 @@ def _combined(old: Corpus, drafts: list[_Draft], missing: list[Missing], toolcha
         modules=tuple(sorted(modules.values(), key=lambda m: m.name)),
         programs=tuple(sorted(programs, key=lambda p: p.name)),
         projects=tuple(sorted(projects, key=lambda p: p.name)),
-        missing=tuple([*missing, *(m for draft in drafts for m in draft.missing)]),
+        missing=(*missing, *(m for draft in drafts for m in draft.missing)),
         toolchain=toolchain or old.toolchain,
         dropped_options=old.dropped_options + sum(draft.dropped for draft in drafts),
     )

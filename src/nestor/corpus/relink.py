@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
+from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, CorpusError, Program
 
 LinkMode = Literal["gc", "no-gc", "icf"]
@@ -16,20 +17,8 @@ _MODE_OPTIONS: Mapping[LinkMode, tuple[str, ...]] = {
 }
 
 
-class Drivers(Protocol):
-    """The part of a toolchain that a link needs."""
-
-    @property
-    def clang(self) -> Path:
-        """The C driver."""
-
-    @property
-    def clangxx(self) -> Path:
-        """The C++ driver."""
-
-
 def link_command(
-    toolchain: Drivers,
+    toolchain: Toolchain,
     corpus: Corpus,
     program: Program,
     objects: Mapping[str, Path],

@@ -52,7 +52,7 @@ def load(root: Path) -> Corpus:
         return _corpus(root, read_json(root / MANIFEST))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CorpusError(
-            f"{root / MANIFEST} is damaged ({type(error).__name__}: {error}); make the corpus again."
+            f"{root / MANIFEST} is damaged ({type(error).__name__}: {error}); make it again."
         ) from error
 
 

@@ -1,0 +1,159 @@
+"""Which projects make up a tier, as data: pinned sources and the commands that build them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nestor.corpus.model import Split
+
+Tier = Literal["tiny", "bench"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a build, run in ``folder`` of the sources, below the build's own names.
+
+    ``@CC@``, ``@CXX@`` and ``@JOBS@`` in a word become the wrappers and the number of jobs.
+    Configure steps are not captured (``capture=False``): the wrapper is then a plain compiler.
+    """
+
+    command: tuple[str, ...]
+    capture: bool = True
+    folder: str = "."
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A project: what to fetch, how to build it, which programs to keep.
+
+    ``sources`` maps the upstream tarball to its sha256, checked after apt's own signatures.
+    ``programs`` maps built files to arguments for a smoke test (none: not to be run).
+    """
+
+    project: str
+    package: str
+    version: str
+    sources: Mapping[str, str]
+    licence: str
+    steps: tuple[Step, ...]
+    programs: Mapping[str, tuple[str, ...]]
+    split: Split = "train"
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Small files added to the sources: path → text."""
+
+
+def _run(*words: str) -> Step:
+    return Step(words)
+
+
+def _configure(*words: str) -> Step:
+    return Step(words, capture=False)
+
+
+def _cmake(*settings: str) -> Step:
+    return _configure(
+        "cmake", "-S", ".", "-B", "build", "-G", "Ninja",
+        "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF", *settings,
+    )  # fmt: skip
+
+
+def _ninja(*targets: str) -> Step:
+    return _run("ninja", "-C", "build", "-j@JOBS@", *targets)
+
+
+TINY: tuple[Recipe, ...] = (
+    Recipe(
+        project="bzip2",
+        package="bzip2",
+        version="1.0.8-5",
+        sources={
+            "bzip2_1.0.8.orig.tar.gz":
+                "ab5a03176ee106d3f0fa90e381da478ddae405918153cca248e682cd0c4a2269",
+        },
+        licence="bzip2-1.0.6",
+        steps=(_run("make", "-j@JOBS@", "CC=@CC@", "libbz2.a", "bzip2", "bzip2recover"),),
+        programs={"bzip2": ("--help",), "bzip2recover": ()},
+    ),
+    Recipe(
+        project="zlib",
+        package="zlib",
+        version="1:1.2.13.dfsg-1",
+        sources={
+            "zlib_1.2.13.dfsg.orig.tar.bz2":
+                "71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1",
+        },
+        licence="Zlib",
+        steps=(
+            _configure("./configure", "--static"),
+            _run("make", "-j@JOBS@", "libz.a", "example", "minigzip"),
+        ),
+        programs={"minigzip": ("-h",), "example": ()},
+    ),
+    Recipe(
+        project="pugixml",
+        package="pugixml",
+        version="1.13-0.2",
+        sources={
+            "pugixml_1.13.orig.tar.gz":
+                "5c5ad5d7caeb791420408042a7d88c2c6180781bf218feca259fd9d840a888e1",
+        },
+        licence="MIT",
+        steps=(
+            _run("@CXX@", "-c", "-Isrc", "src/pugixml.cpp", "-o", "pugixml.o"),
+            _run(
+                "@CXX@", "-Isrc", "docs/samples/xpath_query.cpp", "pugixml.o", "-o", "xpath_query",
+            ),
+            _run(
+                "@CXX@", "-Isrc", "docs/samples/custom_memory_management.cpp", "pugixml.o",
+                "-o", "custom_memory_management",
+            ),
+        ),
+        programs={"xpath_query": (), "custom_memory_management": ()},
+    ),
+    Recipe(
+        project="tinyxml2",
+        package="tinyxml2",
+        version="9.0.0+dfsg-3.1",
+        sources={
+            "tinyxml2_9.0.0+dfsg.orig.tar.xz":
+                "96510f47a5db537f70dff3e83dd71fd2180cbba4aa76c589a549467e7f34bc9b",
+        },
+        licence="Zlib",
+        steps=(_cmake("-DBUILD_TESTING=ON", "-Dtinyxml2_BUILD_TESTING=ON"), _ninja("xmltest")),
+        programs={"build/xmltest": ()},
+    ),
+    Recipe(
+        project="lz4",
+        package="lz4",
+        version="1.9.4-1",
+        sources={
+            "lz4_1.9.4.orig.tar.gz":
+                "0b0e3aa07c8c063ddf40b082bdf7e37a1562bda40a0ff5272957f3e987e0e54b",
+        },
+        licence="BSD-2-Clause AND GPL-2.0-or-later",
+        steps=(_run("make", "-j@JOBS@", "-C", "programs", "lz4"),),
+        programs={"programs/lz4": ("--version",)},
+        split="test",
+    ),
+    Recipe(
+        project="jsoncpp",
+        package="libjsoncpp",
+        version="1.9.5-4",
+        sources={
+            "libjsoncpp_1.9.5.orig.tar.gz":
+                "f409856e5920c18d0c2fb85276e24ee607d2a09b5e7d5f0a371368903c275da2",
+        },
+        licence="MIT",
+        steps=(
+            _cmake(
+                "-DJSONCPP_WITH_POST_BUILD_UNITTEST=OFF", "-DBUILD_OBJECT_LIBS=OFF",
+                "-DJSONCPP_WITH_EXAMPLE=OFF",
+            ),
+            _ninja("jsontestrunner_exe"),
+        ),
+        programs={"build/bin/jsontestrunner_exe": ()},
+        split="test",
+    ),
+)  # fmt: skip
+
+TIERS: Mapping[Tier, tuple[Recipe, ...]] = {"tiny": TINY, "bench": TINY}
