@@ -105,18 +105,23 @@ def test_products_and_sums_are_rounded_one_by_one() -> None:
 
 def test_relu_of_what_is_not_a_number() -> None:
     """Weights may be finite and their sums not: `y > 0 ? y : 0` decides what follows."""
-    huge = np.float32(3e38)
-    layers = [
-        Layer(np.array([[huge], [-huge]], dtype=np.float32), np.zeros(2, dtype=np.float32)),
-        Layer(np.array([[huge, huge], [-huge, 0]], dtype=np.float32), np.ones(2, np.float32)),
-        Layer(np.array([[0, 1]], dtype=np.float32), np.array([0.5], dtype=np.float32)),
-    ]
-    policy = build(("a",), "decision", LogNormalisation(np.zeros(1), np.ones(1)), layers)
-    margins = policy.margins(np.array([[0], [-(2**40)], [2**40]]))
-    assert margins[0] == 1.5
-    assert np.isnan(margins[2])  # 0 · infinity in the last layer
-    assert not policy.decide(np.array([[2**40]]))[0]
-    assert policy.probabilities(np.array([[2**40]]))[0] == 0
+    huge = 3e38
+
+    def policy(*weights: list[list[float]]) -> MlpPolicy:
+        layers = [
+            Layer(np.array(w, dtype=np.float32), np.full(len(w), 0.5, dtype=np.float32))
+            for w in weights
+        ]
+        return build(("a",), "decision", LogNormalisation(np.zeros(1), np.ones(1)), layers)
+
+    x = np.array([[0], [2**40]])
+    # In the second layer: infinity - infinity, which becomes 0.
+    assert policy([[huge], [huge]], [[huge, -huge]], [[1]]).margins(x).tolist() == [0.5, 0.5]
+    # In the last layer there is no ReLU; the answer is then the negative one.
+    last = policy([[huge], [huge]], [[huge, -huge]])
+    assert np.isnan(last.margins(x)[1])
+    assert not last.decide(x)[1]
+    assert last.probabilities(x)[1] == 0
 
 
 def test_squash() -> None:
