@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Advisor.h"
+#include "Advisors.h"
 #include "Options.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -19,7 +19,7 @@ static thread_local ModuleAnalysisManager *CurrentMAM = nullptr;
 
 static InlineAdvisor *makeAdvisor(Module &M, FunctionAnalysisManager &FAM,
                                   InlineParams Params, InlineContext IC) {
-  return nestor::createAdvisor(M, *CurrentMAM, FAM, Params, IC,
+  return nestor::createAdvisor({M, *CurrentMAM, FAM, Params, IC},
                                nestor::currentSettings())
       .release(); // LLVM takes ownership.
 }

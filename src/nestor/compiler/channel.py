@@ -1,0 +1,192 @@
+"""Talk to the stock compiler's inline advisor over LLVM's interactive channel.
+
+The compiler opens two FIFOs, sends its feature specification and then an observation per
+decision, and waits for the raw bytes of an answer (llvm/Analysis/InteractiveModelRunner.h). No
+plugin is involved, so the channel takes any Python policy and serves as the oracle for the
+plugin. It costs a round trip per decision; training goes through the plugin.
+"""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.compiler.process import environment
+from nestor.compiler.trajectory_log import DTYPES
+from nestor.errors import NestorError
+
+
+class ChannelError(NestorError):
+    """The compiler ended, fell silent or spoke something else than the channel's protocol."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One feature as the compiler announces it."""
+
+    name: str
+    dtype: str
+    """LLVM's name of the element type, for example ``int64_t``."""
+    shape: tuple[int, ...]
+
+
+def channel_flags(base: Path) -> list[str]:
+    """Return the ``clang -cc1`` options that make the inliner use the channel at ``base``."""
+    options = (
+        "-enable-ml-inliner=release",
+        f"-inliner-interactive-channel-base={base}",
+        "-inliner-interactive-include-default",
+    )
+    return [word for option in options for word in ("-mllvm", option)]
+
+
+class Channel:
+    """One compile under the questions of the interactive channel.
+
+    Use as a context manager: :meth:`observe` until it returns None, :meth:`answer` after each
+    observation. Leaving early kills the compiler.
+    """
+
+    def __init__(self, command: Sequence[str | Path], seconds: float = 120.0) -> None:
+        """Start ``command`` (without the channel's own options) with ``seconds`` to live."""
+        self.features: tuple[Tensor, ...] = ()
+        self._deadline = time.monotonic() + seconds
+        self._buffer = bytearray()
+        self._row: np.dtype[Any] | None = None
+        self._reply = np.dtype(np.int64)
+        self._folder = tempfile.TemporaryDirectory(prefix="nestor-channel-")
+        base = Path(self._folder.name) / "channel"
+        for suffix in (".in", ".out"):
+            os.mkfifo(f"{base}{suffix}")
+        # Read and write both: neither open blocks, whatever the compiler does first. The end of
+        # the compiler shows on its pidfd, since these FIFOs never reach end-of-file.
+        self._write = os.open(f"{base}.in", os.O_RDWR)
+        self._read = os.open(f"{base}.out", os.O_RDWR | os.O_NONBLOCK)
+        self._errors = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [*map(str, command), *channel_flags(base)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._errors,
+            env=environment(),
+        )
+        self._handle = os.pidfd_open(self._process.pid)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the compiler if it still runs and free everything; may be called twice."""
+        if self._handle < 0:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        self._process.wait()
+        for descriptor in (self._handle, self._read, self._write):
+            os.close(descriptor)
+        self._handle = -1
+        self._errors.close()
+        self._folder.cleanup()
+
+    def observe(self) -> npt.NDArray[Any] | None:
+        """Return the next decision's features (a structured scalar), or None at the end.
+
+        :raises ChannelError: if the compiler failed, fell silent or broke the protocol.
+        """
+        while True:
+            text = self._take_line()
+            if text is None:
+                return self._finish()
+            try:
+                line = json.loads(text)
+                if "features" in line:
+                    self._declare(line)
+                elif "observation" in line:
+                    return self._take_observation()
+            except (ValueError, KeyError, TypeError) as error:
+                raise ChannelError(f"The compiler broke the channel's protocol: {error}.") from None
+
+    def answer(self, decision: int) -> None:
+        """Answer the last observation."""
+        os.write(self._write, self._reply.type(decision).tobytes())
+
+    def _declare(self, header: dict[str, Any]) -> None:
+        self.features = tuple(
+            Tensor(f["name"], f["type"], tuple(f["shape"])) for f in header["features"]
+        )
+        self._row = np.dtype([(t.name, DTYPES[t.dtype], t.shape) for t in self.features])
+        self._reply = np.dtype(DTYPES[header["advice"]["type"]])
+
+    def _take_observation(self) -> npt.NDArray[Any]:
+        if self._row is None:
+            raise ValueError("an observation came before the features")
+        size = self._row.itemsize
+        while len(self._buffer) <= size:  # the tensors and a newline
+            if not self._receive():
+                raise ValueError("the compiler ended within an observation")
+        row = np.frombuffer(bytes(self._buffer[:size]), dtype=self._row)[0]
+        del self._buffer[: size + 1]
+        return row  # type: ignore[no-any-return]
+
+    def _take_line(self) -> bytes | None:
+        while (end := self._buffer.find(b"\n")) < 0:
+            if not self._receive():
+                return None
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def _receive(self) -> bool:
+        """Read what has come; wait for more. False when the compiler has ended."""
+        waiter = select.poll()
+        waiter.register(self._read, select.POLLIN)
+        waiter.register(self._handle, select.POLLIN)
+        left = self._deadline - time.monotonic()
+        ready = dict(waiter.poll(max(0.0, left) * 1000))
+        if self._read in ready:
+            self._buffer += os.read(self._read, 1 << 16)
+            return True
+        if not ready:
+            self.close()
+            raise ChannelError("The compiler did not speak on the channel in time.")
+        return False
+
+    def _finish(self) -> None:
+        returncode = self._process.wait()
+        if returncode != 0:
+            self._errors.seek(0)
+            text = self._errors.read(2048).decode(errors="replace").strip()
+            raise ChannelError(f"The compiler failed with status {returncode}: {text}")
+
+
+def compile_over_channel(
+    command: Sequence[str | Path],
+    decide: Callable[[npt.NDArray[Any]], int],
+    seconds: float = 120.0,
+) -> int:
+    """Run one compile, answering every question by ``decide``; return how many there were."""
+    count = 0
+    with Channel(command, seconds) as channel:
+        while (observation := channel.observe()) is not None:
+            channel.answer(decide(observation))
+            count += 1
+    return count

@@ -1,0 +1,174 @@
+"""Measure object files and linked programs: bytes by section class and by function.
+
+*Loadable bytes* are what a program's pages and a download pay for and a policy can change:
+code, constants and unwind tables. Debug information, symbols, relocations and zero-filled data
+do not count. The classes are those of issue trackers' ``size`` tables: text, rodata, eh_frame,
+eh_frame_hdr and gcc_except_table, whatever suffix ``-ffunction-sections`` gave them.
+"""
+
+import bisect
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lief
+
+from nestor.errors import NestorError
+
+CLASSES = (".text", ".rodata", ".eh_frame", ".eh_frame_hdr", ".gcc_except_table")
+"""Section names (before any suffix) whose bytes are loadable."""
+
+_EH_HDR_BYTES_PER_FUNCTION = 8
+"""A row of the binary search table in ``.eh_frame_hdr`` (LSB, Exception Frames)."""
+
+
+class ObjectError(NestorError):
+    """A file is no ELF object that can be measured."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of an object or a program."""
+
+    name: str
+    size: int
+    """Bytes of code, of its unwind entry and of its exception table."""
+    weak: bool
+    """Other modules may hold a copy (COMDAT), of which the linker keeps one."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The sizes of one file, in bytes."""
+
+    sections: Mapping[str, int]
+    """Bytes by class of :data:`CLASSES`."""
+    functions: tuple[Function, ...]
+
+    @property
+    def loadable(self) -> int:
+        """All loadable bytes."""
+        return sum(self.sections.values())
+
+    @property
+    def text(self) -> int:
+        """Bytes of code."""
+        return self.sections[".text"]
+
+    @property
+    def other(self) -> int:
+        """Loadable bytes that no function accounts for (constants, padding, headers)."""
+        return self.loadable - sum(function.size for function in self.functions)
+
+
+def measure(path: Path) -> Measure:
+    """Measure an ELF object or executable.
+
+    :raises ObjectError: if the file cannot be read as ELF.
+    """
+    binary = lief.ELF.parse(str(path))
+    if binary is None:
+        raise ObjectError(f"'{path}' is not an ELF file that can be measured.")
+    sections = list(binary.sections)
+    sizes = dict.fromkeys(CLASSES, 0)
+    for section in sections:
+        kind = _class_of(str(section.name))
+        if kind is not None:
+            sizes[kind] += section.size
+    relocatable = binary.header.file_type == lief.ELF.Header.FILE_TYPE.REL
+    functions = _function_symbols(binary, relocatable)
+    extra = _unwind_bytes(binary, functions, relocatable)
+    tables = _exception_tables(sections) if relocatable else {}
+    return Measure(
+        sections=sizes,
+        functions=tuple(
+            Function(
+                name=name,
+                size=size + extra.get(place, 0) + tables.get(name, 0),
+                weak=weak,
+            )
+            for place, (name, size, weak) in functions.items()
+        ),
+    )
+
+
+def _class_of(name: str) -> str | None:
+    """Return the class of a section: ``.text.main`` is ``.text``, ``.data`` is none."""
+    for kind in CLASSES:
+        if name == kind or name.startswith(kind + "."):
+            return kind
+    return None
+
+
+_Place = tuple[int, int]
+"""Section index and offset in an object; 0 and the address in a program."""
+
+
+def _function_symbols(binary: Any, relocatable: bool) -> dict[_Place, tuple[str, int, bool]]:
+    """Return name, code bytes and weakness of each defined function by its place."""
+    functions: dict[_Place, tuple[str, int, bool]] = {}
+    for symbol in binary.symtab_symbols:
+        if symbol.type != lief.ELF.Symbol.TYPE.FUNC or not symbol.shndx or not symbol.size:
+            continue
+        place = (symbol.shndx if relocatable else 0, symbol.value)
+        weak = symbol.binding == lief.ELF.Symbol.BINDING.WEAK
+        # Aliases (complete and base constructors) share a place and are one function.
+        functions.setdefault(place, (str(symbol.name), symbol.size, weak))
+    return functions
+
+
+def _exception_tables(sections: list[Any]) -> dict[str, int]:
+    """Return the bytes of each function's own ``.gcc_except_table.<function>``."""
+    prefix = ".gcc_except_table."
+    return {
+        str(section.name)[len(prefix) :]: section.size
+        for section in sections
+        if str(section.name).startswith(prefix)
+    }
+
+
+def _unwind_bytes(
+    binary: Any, functions: Mapping[_Place, object], relocatable: bool
+) -> dict[_Place, int]:
+    """Return the bytes that each function's unwind entry takes in the linked program."""
+    section = binary.get_section(".eh_frame")
+    if section is None:
+        return {}
+    data = bytes(section.content)
+    if relocatable:
+        places = {
+            relocation.address: (relocation.symbol.shndx, relocation.addend + relocation.symbol.value)
+            for relocation in binary.object_relocations
+            if relocation.section is not None and relocation.section.name == ".eh_frame"
+            if relocation.symbol is not None
+        }
+    starts = sorted(functions)
+    bytes_of: dict[_Place, int] = {}
+    for offset, length in _frame_entries(data):
+        where = offset + 8  # of the function's address, behind the length and the CIE pointer
+        if relocatable:
+            place = places.get(where)
+        else:
+            (relative,) = struct.unpack_from("<i", data, where)
+            place = (0, section.virtual_address + where + relative)
+        if place is None:
+            continue
+        index = bisect.bisect_right(starts, place) - 1
+        if index >= 0 and starts[index][0] == place[0]:
+            owner = starts[index]
+            bytes_of[owner] = bytes_of.get(owner, 0) + length + _EH_HDR_BYTES_PER_FUNCTION
+    return bytes_of
+
+
+def _frame_entries(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield offset and length of each function's entry (FDE) in an ``.eh_frame``."""
+    offset = 0
+    while offset + 8 <= len(data):
+        length, identity = struct.unpack_from("<II", data, offset)
+        if length in (0, 0xFFFFFFFF):  # the end, or the 64-bit form that nobody emits
+            return
+        if identity != 0 and offset + 12 <= len(data):  # 0 is a CIE, shared by many
+            yield offset, length + 4
+        offset += length + 4

@@ -1,0 +1,108 @@
+//===- Decider.cpp - Policy, default, sample or override: the answer ------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decider.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+using namespace llvm;
+
+namespace nestor {
+
+constexpr int DefaultAsFeature = -1;
+
+/// Where each of the policy's features comes from, or which ones the compiler
+/// does not have. A policy may know fewer features than there are.
+static Expected<std::vector<int>>
+bindFeatures(ArrayRef<std::string> Wanted, ArrayRef<TensorSpec> Offered) {
+  std::vector<int> Inputs;
+  std::string Missing;
+  for (const std::string &Name : Wanted) {
+    const auto *It = llvm::find_if(
+        Offered, [&](const TensorSpec &T) { return T.name() == Name; });
+    if (Name == "inlining_default")
+      Inputs.push_back(DefaultAsFeature);
+    else if (It != Offered.end() && It->getElementCount() == 1 &&
+             It->isElementType<int64_t>())
+      Inputs.push_back(It - Offered.begin());
+    else
+      Missing += (Missing.empty() ? "" : ", ") + Name;
+  }
+  if (!Missing.empty())
+    return createStringError("it needs features that this compiler does not "
+                             "offer: " +
+                             Missing);
+  return Inputs;
+}
+
+static Error because(StringRef What, StringRef Path, Error E) {
+  return createStringError(What + " '" + Path +
+                           "': " + toString(std::move(E)));
+}
+
+Expected<Decider> Decider::create(Module &M, const Settings &S,
+                                  ArrayRef<TensorSpec> Offered) {
+  Decider D;
+  if (!(S.Temperature > 0) || !std::isfinite(S.Temperature))
+    return createStringError("-nestor-temperature must be positive");
+  D.Seed = S.Seed;
+  D.Temperature = S.Temperature;
+  if (!S.Policy.empty() && S.Policy != "default") {
+    Expected<LoadedPolicy> Policy = loadPolicy(S.Policy);
+    if (!Policy)
+      return because("cannot use the policy", S.Policy, Policy.takeError());
+    auto Inputs = bindFeatures(Policy->Features, Offered);
+    if (!Inputs)
+      return because("cannot use the policy", S.Policy, Inputs.takeError());
+    D.Policy = std::move(*Policy);
+    D.Inputs = std::move(*Inputs);
+    D.X.resize(D.Inputs.size());
+    for (int Input : D.Inputs)
+      if (Input != DefaultAsFeature)
+        D.Tensors.push_back(Input);
+  }
+  if (!S.Overrides.empty()) {
+    Expected<Overrides> Fixed = Overrides::load(S.Overrides);
+    if (!Fixed)
+      return because("cannot use the overrides", S.Overrides,
+                     Fixed.takeError());
+    D.Fixed = std::move(*Fixed);
+  }
+  D.NeedDefault = !D.Policy || !S.Log.empty() ||
+                  D.Policy->Meaning == Answers::Deviation ||
+                  llvm::is_contained(D.Inputs, DefaultAsFeature);
+  if (!S.Log.empty() || !D.Fixed.empty() || (S.Seed && D.Policy))
+    D.Keys.emplace(M);
+  return D;
+}
+
+Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
+                         function_ref<double(size_t)> Read) {
+  Decision D;
+  if (NeedDefault)
+    D.Default = Default();
+  if (Keys)
+    D.Site = Keys->keyOf(CB);
+  D.Answer = D.Default;
+  if (Policy) {
+    for (size_t I = 0; I < X.size(); ++I)
+      X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default)
+                                           : Read(Inputs[I]);
+    D.Margin = Policy->Evaluator->margin(X);
+    const double Positive =
+        positiveProbability(D.Margin, Seed ? Temperature : 1);
+    bool Act = Seed ? uniform(*Seed, D.Site) < Positive : D.Margin > 0;
+    D.LogProbability = std::log(Act ? Positive : 1 - Positive);
+    D.Answer = Policy->Meaning == Answers::Decision ? Act : Act != D.Default;
+  }
+  if (std::optional<bool> Override = Fixed.lookup(D.Site)) {
+    D.Answer = *Override;
+    D.Overridden = 1;
+  }
+  return D;
+}
+
+} // namespace nestor

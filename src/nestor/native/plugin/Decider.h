@@ -1,0 +1,66 @@
+//===- Decider.h - Policy, default, sample or override: the answer --------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_DECIDER_H
+#define NESTOR_DECIDER_H
+
+#include "Options.h"
+#include "Overrides.h"
+#include "PolicyFile.h"
+#include "SiteKeys.h"
+#include "TrajectoryLog.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Analysis/TensorSpec.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+#include <vector>
+
+namespace nestor {
+
+/// Turns the features of a call site into an answer, as the settings ask for it.
+class Decider {
+public:
+  /// Loads what \p S names and checks it against the features on offer, or says
+  /// in one sentence what is wrong.
+  static llvm::Expected<Decider>
+  create(llvm::Module &M, const Settings &S,
+         llvm::ArrayRef<llvm::TensorSpec> Offered);
+
+  /// The tensors that decide() may read, by index.
+  llvm::ArrayRef<size_t> tensors() const { return Tensors; }
+
+  /// \p Default gives the stock heuristic's answer and \p Read a tensor's value;
+  /// each is called only if the answer depends on it.
+  Decision decide(llvm::CallBase &CB, llvm::function_ref<bool()> Default,
+                  llvm::function_ref<double(size_t)> Read);
+
+  /// To be called when the site of \p D was inlined into \p Caller.
+  void onInlined(llvm::Function &Caller, const Decision &D) {
+    if (Keys)
+      Keys->onInlined(Caller, D.Site);
+  }
+
+  size_t overrides() const { return Fixed.size(); }
+  size_t staleOverrides() const { return Fixed.countStale(); }
+
+private:
+  Decider() = default;
+
+  std::optional<LoadedPolicy> Policy; ///< None: the default decides.
+  Overrides Fixed;
+  std::optional<SiteKeys> Keys; ///< Only when something needs them.
+  std::optional<uint64_t> Seed;
+  double Temperature = 1;
+  bool NeedDefault = true;
+  std::vector<size_t> Tensors;
+  std::vector<int> Inputs; ///< Per policy feature: its tensor, -1 the default.
+  std::vector<double> X;   ///< Scratch for the policy's input.
+};
+
+} // namespace nestor
+
+#endif

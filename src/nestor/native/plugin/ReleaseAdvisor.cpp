@@ -1,0 +1,242 @@
+//===- ReleaseAdvisor.cpp - Only what the policy reads --------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// LLVM's ML advisor costs 2 to 7 % of a compile before any policy is asked: it
+// analyses each site three times, keeps properties of every function up to date
+// and counts the call graph. Most policies read little of that. This advisor
+// computes a feature when the policy reads it, with the same result, and gives
+// up on a policy that reads a feature which needs the whole machinery.
+//
+// Whatever decides more than an answer is kept exactly: the order of the checks,
+// the growth cap, and that the sizes are those of reachable blocks
+// (llvm/lib/Analysis/MLInlineAdvisor.cpp, FunctionPropertiesAnalysis.cpp). The
+// tests compare both advisors' objects over a corpus.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Advisors.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DepthFirstIterator.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/InlineModelFeatureMaps.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+/// LLVM's default of -ml-advisor-size-increase-threshold.
+constexpr double GrowthCap = 2.0;
+
+namespace {
+
+/// What is known of a function's reachable blocks.
+struct FunctionFacts {
+  int64_t Blocks = 0, ConditionalBlocks = 0, Instructions = 0;
+};
+
+class ReleaseAdvisor final : public InlineAdvisor {
+public:
+  ReleaseAdvisor(const AdvisorContext &C, Decider D);
+
+  void onPassEntry(LazyCallGraph::SCC *) override { Facts.clear(); }
+  void onPassExit(LazyCallGraph::SCC *) override { Facts.clear(); }
+  void onInlined(Function &Caller, Function &Callee, const Decision &Made,
+                 FunctionFacts CallerBefore, FunctionFacts CalleeBefore,
+                 bool CalleeDeleted);
+  FunctionFacts factsOf(const Function &F);
+
+private:
+  std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &CB) override;
+  std::unique_ptr<InlineAdvice> getMandatoryAdvice(CallBase &CB,
+                                                   bool Advice) override;
+  std::unique_ptr<InlineAdvice> untracked(CallBase &CB, bool Inline) {
+    return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
+  }
+  double readCallSite(CallBase &CB, size_t Tensor, int Cost);
+
+  Decider D;
+  DefaultInlineAdvisor Stock;
+  DenseMap<const Function *, FunctionFacts> Facts;
+  int64_t InitialInstructions = 0, Instructions = 0;
+  bool CapReached = false;
+};
+
+/// Follows a site whose answer was to inline.
+class ReleaseAdvice final : public InlineAdvice {
+public:
+  ReleaseAdvice(ReleaseAdvisor &Owner, CallBase &CB,
+                OptimizationRemarkEmitter &ORE, Decision Made)
+      : InlineAdvice(&Owner, CB, ORE, true), Made(std::move(Made)),
+        CallerBefore(Owner.factsOf(*Caller)),
+        CalleeBefore(Owner.factsOf(*Callee)) {}
+
+private:
+  void recordInliningImpl() override { inlined(false); }
+  void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
+  void inlined(bool CalleeDeleted) {
+    static_cast<ReleaseAdvisor *>(Advisor)->onInlined(
+        *Caller, *Callee, Made, CallerBefore, CalleeBefore, CalleeDeleted);
+  }
+
+  const Decision Made;
+  const FunctionFacts CallerBefore, CalleeBefore;
+};
+
+} // namespace
+
+static int64_t blocksFromCondition(const BasicBlock &BB) {
+  const Instruction *End = BB.getTerminator();
+  if (isa<SwitchInst>(End) || (isa<BranchInst>(End) && End->getNumSuccessors() > 1))
+    return End->getNumSuccessors();
+  return 0;
+}
+
+static FunctionFacts countFacts(const Function &F) {
+  FunctionFacts Result;
+  for (const BasicBlock *BB : depth_first(&F)) {
+    ++Result.Blocks;
+    Result.ConditionalBlocks += blocksFromCondition(*BB);
+    Result.Instructions += BB->sizeWithoutDebug();
+  }
+  return Result;
+}
+
+/// Whether this advisor can compute \p Tensor. The counts of uses are left to
+/// LLVM's advisor, which keeps them from the last change of the function's body.
+static bool canRead(size_t Tensor) {
+  if (Tensor < size_t(InlineCostFeatureIndex::NumberOfFeatures))
+    return true;
+  switch (FeatureIndex(Tensor)) {
+  case FeatureIndex::callee_basic_block_count:
+  case FeatureIndex::caller_basic_block_count:
+  case FeatureIndex::callee_conditionally_executed_blocks:
+  case FeatureIndex::caller_conditionally_executed_blocks:
+  case FeatureIndex::nr_ctant_params:
+  case FeatureIndex::cost_estimate:
+  case FeatureIndex::is_callee_avail_external:
+  case FeatureIndex::is_caller_avail_external:
+    return true;
+  default:
+    return false;
+  }
+}
+
+ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D)
+    : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)),
+      Stock(C.M, C.FAM, C.Params, C.IC) {
+  for (const Function &F : M)
+    if (!F.isDeclaration())
+      InitialInstructions += countFacts(F).Instructions;
+  Instructions = InitialInstructions;
+}
+
+FunctionFacts ReleaseAdvisor::factsOf(const Function &F) {
+  auto [It, New] = Facts.try_emplace(&F);
+  if (New)
+    It->second = countFacts(F);
+  return It->second;
+}
+
+void ReleaseAdvisor::onInlined(Function &Caller, Function &Callee,
+                               const Decision &Made, FunctionFacts CallerBefore,
+                               FunctionFacts CalleeBefore, bool CalleeDeleted) {
+  D.onInlined(Caller, Made);
+  FunctionFacts After = countFacts(Caller);
+  Facts[&Caller] = After;
+  Instructions += After.Instructions - CallerBefore.Instructions;
+  if (CalleeDeleted) {
+    Instructions -= CalleeBefore.Instructions;
+    Facts.erase(&Callee);
+  }
+  if (Instructions > GrowthCap * InitialInstructions)
+    CapReached = true;
+}
+
+double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor, int Cost) {
+  const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  switch (FeatureIndex(Tensor)) {
+  case FeatureIndex::callee_basic_block_count:
+    return factsOf(Callee).Blocks;
+  case FeatureIndex::caller_basic_block_count:
+    return factsOf(Caller).Blocks;
+  case FeatureIndex::callee_conditionally_executed_blocks:
+    return factsOf(Callee).ConditionalBlocks;
+  case FeatureIndex::caller_conditionally_executed_blocks:
+    return factsOf(Caller).ConditionalBlocks;
+  case FeatureIndex::nr_ctant_params:
+    return llvm::count_if(CB.args(),
+                          [](const Use &U) { return isa<Constant>(U); });
+  case FeatureIndex::cost_estimate:
+    return Cost;
+  case FeatureIndex::is_callee_avail_external:
+    return Callee.hasAvailableExternallyLinkage();
+  case FeatureIndex::is_caller_avail_external:
+    return Caller.hasAvailableExternallyLinkage();
+  default:
+    llvm_unreachable("canRead refused this tensor");
+  }
+}
+
+std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
+  BasicBlock &BB = *CB.getParent();
+  Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  if (pred_empty(&BB) && !BB.isEntryBlock())
+    return untracked(CB, false);
+  const MandatoryInliningKind Mandatory =
+      getMandatoryKind(CB, FAM, getCallerORE(CB));
+  if (Mandatory == MandatoryInliningKind::Never || &Caller == &Callee)
+    return untracked(CB, false);
+  if (CapReached)
+    return untracked(CB, Mandatory == MandatoryInliningKind::Always);
+  if (Mandatory == MandatoryInliningKind::Always)
+    return getMandatoryAdvice(CB, true);
+
+  auto Assumptions = [&](Function &F) -> AssumptionCache & {
+    return FAM.getResult<AssumptionAnalysis>(F);
+  };
+  auto &TTI = FAM.getResult<TargetIRAnalysis>(Callee);
+  // Also says whether the site can be inlined at all.
+  std::optional<int> Cost = getInliningCostEstimate(CB, TTI, Assumptions);
+  if (!Cost)
+    return untracked(CB, false);
+  std::optional<InlineCostFeatures> CostFeatures;
+  Decision Made = D.decide(
+      CB, [&] { return stockAnswer(Stock, CB); },
+      [&](size_t Tensor) -> double {
+        if (Tensor >= size_t(InlineCostFeatureIndex::NumberOfFeatures))
+          return readCallSite(CB, Tensor, *Cost);
+        if (!CostFeatures)
+          CostFeatures = getInliningCostFeatures(CB, TTI, Assumptions);
+        return CostFeatures ? (*CostFeatures)[Tensor] : 0;
+      });
+  if (!Made.Answer)
+    return untracked(CB, false);
+  return std::make_unique<ReleaseAdvice>(*this, CB, getCallerORE(CB),
+                                         std::move(Made));
+}
+
+std::unique_ptr<InlineAdvice>
+ReleaseAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
+  if (!Advice || CapReached)
+    return untracked(CB, Advice);
+  return std::make_unique<ReleaseAdvice>(*this, CB, getCallerORE(CB),
+                                         Decision());
+}
+
+std::unique_ptr<InlineAdvisor> createReleaseAdvisor(const AdvisorContext &C,
+                                                    Decider &D) {
+  if (!llvm::all_of(D.tensors(), canRead))
+    return nullptr;
+  return std::make_unique<ReleaseAdvisor>(C, std::move(D));
+}
+
+} // namespace nestor

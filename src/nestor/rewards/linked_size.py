@@ -1,0 +1,140 @@
+"""Scores in linked bytes: what a program weighs once the linker has done its work.
+
+Objects lie. A linker drops functions that nobody calls and all but one copy of a COMDAT function,
+so bytes saved in an object may save nothing in the program. Two scores follow:
+
+* :func:`link` gives the exact size of a program, for evaluation;
+* :func:`shares` weighs every function of every module by what the link keeps of it, so that the
+  change of one module's object tells its part of the change of the programs, for learning.
+"""
+
+import re
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nestor.compiler.objects import Measure, ObjectError, measure
+from nestor.compiler.process import Limits, run
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.model import Corpus, Program
+from nestor.corpus.relink import LinkMode, link_command
+
+# A line of lld's map for one input section: VMA, LMA, size, alignment, then object:(section).
+_MAP_LINE = re.compile(r"^\s*[0-9a-f]+\s+[0-9a-f]+\s+[0-9a-f]+\s+\d+\s+(\S.*):\((\.text\.[^)]+)\)$")
+_TEXT_PREFIXES = re.compile(r"^\.text\.(unlikely\.|startup\.|exit\.|hot\.)?")
+
+
+@dataclass(frozen=True)
+class Link:
+    """The result of linking one program."""
+
+    measure: Measure | None
+    kept: frozenset[tuple[str, str]]
+    """(module, function) of every function in the program, if a map was asked for."""
+    failure: str | None
+
+
+def link(
+    toolchain: Toolchain,
+    corpus: Corpus,
+    program: Program,
+    objects: Mapping[str, Path],
+    *,
+    mode: LinkMode = "gc",
+    out: Path | None = None,
+    want_kept: bool = False,
+    limits: Limits | None = None,
+) -> Link:
+    """Link ``program`` from ``objects`` (by module name) and measure it.
+
+    A failed link is a result with its reason. The file is kept only if ``out`` is given.
+    """
+    missing = [name for name in program.modules if name not in objects]
+    if missing:
+        return Link(None, frozenset(), f"not linked: no object for {missing[0]}")
+    with tempfile.TemporaryDirectory(prefix="nestor-link-") as folder:
+        binary = out or Path(folder) / "program"
+        map_file = Path(folder) / "map"
+        command = link_command(toolchain, corpus, program, objects, binary, mode)
+        if want_kept:
+            command.append(f"-Wl,-Map={map_file}")
+        outcome = run(command, limits)
+        if not outcome.ok:
+            return Link(None, frozenset(), f"link {outcome.reason}")
+        try:
+            sizes = measure(binary)
+        except ObjectError as error:
+            return Link(None, frozenset(), f"link failed: {error}")
+        kept = _read_map(map_file, objects) if want_kept else frozenset()
+    return Link(sizes, kept, None)
+
+
+def _read_map(path: Path, objects: Mapping[str, Path]) -> frozenset[tuple[str, str]]:
+    modules = {str(file): name for name, file in objects.items()}
+    found = set()
+    with path.open(errors="replace") as lines:
+        for line in lines:
+            match = _MAP_LINE.match(line.rstrip())
+            if match and match[1] in modules:
+                found.add((modules[match[1]], _TEXT_PREFIXES.sub("", match[2])))
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What a byte of each function is worth.
+
+    The unit is the fraction of a program's linked size, summed over the programs, so that a
+    module's score is its part of the programs' mean relative size times their number.
+    """
+
+    functions: Mapping[tuple[str, str], float]
+    """By (module, function)."""
+    constants: Mapping[str, float]
+    """By module, for its read-only data."""
+
+    def score(self, module: str, sizes: Measure) -> float:
+        """Return the weighed size of one module's object; lower is better."""
+        code = sum(
+            self.functions.get((module, function.name), 0.0) * function.size
+            for function in sizes.functions
+        )
+        return code + self.constants.get(module, 0.0) * sizes.sections[".rodata"]
+
+
+def shares(
+    links: Iterable[tuple[Program, Link]], sizes: Mapping[str, Measure]
+) -> Shares:
+    """Weigh every function by what the links keep of it.
+
+    A function with external linkage counts fully where the program keeps it. Of a COMDAT
+    function the program keeps one copy out of k; a policy makes the same decisions in all of
+    them, so each copy counts 1/k, and their sum moves as the program does. A function that no
+    link keeps counts nothing.
+
+    :param links: programs linked with ``want_kept``. Link a compile that inlines nothing, so
+        that every function that any policy may leave in is there.
+    :param sizes: the measures of the same objects by module.
+    """
+    functions: dict[tuple[str, str], float] = defaultdict(float)
+    constants: dict[str, float] = defaultdict(float)
+    for program, linked in links:
+        if linked.measure is None:
+            continue
+        worth = 1.0 / linked.measure.loadable
+        modules = [name for name in program.modules if name in sizes]
+        weak = {name: {f.name for f in sizes[name].functions if f.weak} for name in modules}
+        copies = Counter(function for names in weak.values() for function in names)
+        kept_anywhere = {function for _, function in linked.kept}
+        for name in modules:
+            for function in sizes[name].functions:
+                if function.name in weak[name]:
+                    if function.name in kept_anywhere:
+                        functions[name, function.name] += worth / copies[function.name]
+                elif (name, function.name) in linked.kept:
+                    functions[name, function.name] += worth
+            if any((name, f.name) in linked.kept for f in sizes[name].functions):
+                constants[name] += worth
+    return Shares(dict(functions), dict(constants))
