@@ -4,7 +4,9 @@ Imported once per source file of a build, so nothing heavy may be imported here.
 """
 
 import os
+import shutil
 import sys
+from pathlib import Path
 
 from nestor.compiler import driver
 from nestor.corpus import capture
@@ -14,27 +16,40 @@ def run(language: str, argv: list[str]) -> int:
     """Run clang (``language`` ``"c"``) or clang++ (``"c++"``) and return its exit status.
 
     With ``NESTOR_CORPUS=DIR`` in the environment a command that succeeds is captured as well.
-    A capture that fails never changes the exit status.
+    A capture that fails never changes the exit status. With ``NESTOR_CAPTURE_ONLY`` the command
+    itself is not run: that is how ``compile_commands.json`` is read.
     """
     clang = _clang(language)
-    status = driver.run(clang, argv)
+    built = "NESTOR_CAPTURE_ONLY" not in os.environ
+    status = driver.run(clang, argv) if built else 0
     if status != 0:
         return status
     try:
         where = capture.site(os.environ)
         if where is not None and capture.is_worth(argv):
-            capture.capture(clang, language, argv, where)
+            capture.capture(clang, language, argv, where, built=built)
     except Exception as error:  # The user's build comes first, whatever happens.
         sys.stderr.write(f"nestor: the command ran but was not captured: {error}\n")
     return status
 
 
 def _clang(language: str) -> str:
-    """Return the real compiler: ``NESTOR_CLANG`` (set by our own builds) or the toolchain's."""
-    name = "NESTOR_CLANGXX" if language == "c++" else "NESTOR_CLANG"
-    if name in os.environ:
-        return os.environ[name]
+    """Return the real compiler.
+
+    ``NESTOR_CLANG`` and ``NESTOR_CLANGXX`` (set by our own builds) go first, then the prefix
+    ``NESTOR_LLVM``, then clang 22 on the path; only then is the machine searched.
+    """
+    chosen = os.environ.get("NESTOR_CLANGXX" if language == "c++" else "NESTOR_CLANG")
+    if chosen:
+        return chosen
+    name = "clang++" if language == "c++" else "clang"
+    prefix = os.environ.get("NESTOR_LLVM")
+    if prefix and (Path(prefix) / "bin" / name).exists():
+        return str(Path(prefix) / "bin" / name)
+    on_path = None if prefix else shutil.which(f"{name}-22")
+    if on_path:
+        return on_path
     from nestor.compiler import toolchain  # Looks at the machine, which takes time.
 
     found = toolchain.find()
-    return driver.absolute(found.clangxx if language == "c++" else found.clang)
+    return str(found.clangxx if language == "c++" else found.clang)

@@ -46,11 +46,11 @@ def run_quietly(
         return status, messages.read().decode(errors="surrogateescape")
 
 
-def plan(program: str, arguments: Sequence[str]) -> list[list[str]]:
-    """Return the commands that the driver would run for ``arguments`` (``-###``), none on error."""
+def plan(program: str, arguments: Sequence[str]) -> list[list[str]] | None:
+    """Return the commands that the driver would run (``-###``); None if it refuses."""
     status, text = run_quietly(program, ["-###", *arguments])
     if status != 0:
-        return []
+        return None
     return [shlex.split(line) for line in text.splitlines() if line.startswith(' "')]
 
 

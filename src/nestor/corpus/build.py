@@ -1,68 +1,91 @@
-"""Running a build with the compiler wrappers in front of clang."""
+"""Running a build, or the commands that a build would run, with the compiler wrappers."""
 
+import json
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nestor
 from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.journal import FOLDER
 from nestor.errors import NestorError
+from nestor.progress import Progress, silent
 
 _WRAPPER = (
     "import sys; sys.path.insert(0, {package!r}); from nestor.cli.cc import run; "
     "sys.exit(run({language!r}, sys.argv[1:]))"
 )
+_C_NAMES = ("cc", "gcc", "clang")
+_CXX_NAMES = ("c++", "g++", "clang++")
 
 
 class BuildError(NestorError):
     """A build that did not succeed; the text ends with what it last said."""
 
 
-def write_wrappers(folder: Path) -> tuple[Path, Path]:
-    """Write ``cc`` and ``c++`` into ``folder`` and return them.
+@dataclass(frozen=True)
+class Workshop:
+    """A folder of wrappers, and where what they see goes.
 
-    They are ``nestor cc`` and ``nestor c++`` for builds that want one word, and start faster:
-    of Python's packages only ours is needed.
+    ``source`` is the folder that names of modules start from; ``corpus`` gets the journal.
     """
-    package = str(Path(nestor.__file__).parent.parent)
-    made = []
-    for name, language in (("cc", "c"), ("c++", "c++")):
-        code = _WRAPPER.format(package=package, language=language)
-        path = folder / name
-        path.write_text(
-            f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -IS -c {shlex.quote(code)} "$@"\n'
-        )
-        path.chmod(0o755)
-        made.append(path)
-    return made[0], made[1]
 
+    toolchain: Toolchain
+    wrappers: Path
+    corpus: Path
+    project: str
+    source: Path
 
-def environment(
-    toolchain: Toolchain,
-    wrappers: tuple[Path, Path],
-    corpus: Path | None,
-    project: str,
-    source: Path,
-) -> dict[str, str]:
-    """Return the environment of a build; with ``corpus`` None nothing is captured."""
-    plain = {k: v for k, v in os.environ.items() if not k.startswith("NESTOR_")}
-    ours = {
-        "CC": str(wrappers[0]),
-        "CXX": str(wrappers[1]),
-        "NESTOR_CLANG": str(toolchain.clang),
-        "NESTOR_CLANGXX": str(toolchain.clangxx),
-        "SOURCE_DATE_EPOCH": plain.get("SOURCE_DATE_EPOCH", "0"),
-    }
-    if corpus is not None:
-        ours |= {
-            "NESTOR_CORPUS": str(corpus),
-            "NESTOR_PROJECT": project,
-            "NESTOR_SOURCE": str(source),
+    @property
+    def cc(self) -> Path:
+        """The C wrapper."""
+        return self.wrappers / "cc"
+
+    @property
+    def cxx(self) -> Path:
+        """The C++ wrapper."""
+        return self.wrappers / "c++"
+
+    def open(self) -> "Workshop":
+        """Write the wrappers: ``nestor cc`` and ``nestor c++`` as one word each.
+
+        They start faster than the command does: of Python's packages only ours is needed. They
+        bear the usual names of compilers too, for builds that know nothing of ``CC``.
+        """
+        self.wrappers.mkdir(parents=True, exist_ok=True)
+        package = str(Path(nestor.__file__).parent.parent)
+        for language, names in (("c", _C_NAMES), ("c++", _CXX_NAMES)):
+            code = _WRAPPER.format(package=package, language=language)
+            command = f"{shlex.quote(sys.executable)} -IS -c {shlex.quote(code)}"
+            for name in names:
+                path = self.wrappers / name
+                path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+                path.chmod(0o755)
+        return self
+
+    def environment(self, *, capture: bool = True) -> dict[str, str]:
+        """Return the environment of a build; without ``capture`` the wrappers are plain."""
+        plain = {k: v for k, v in os.environ.items() if not k.startswith("NESTOR_")}
+        ours = {
+            "CC": str(self.cc),
+            "CXX": str(self.cxx),
+            "PATH": f"{self.wrappers}{os.pathsep}{plain.get('PATH', os.defpath)}",
+            "NESTOR_CLANG": str(self.toolchain.clang),
+            "NESTOR_CLANGXX": str(self.toolchain.clangxx),
+            "SOURCE_DATE_EPOCH": plain.get("SOURCE_DATE_EPOCH", "0"),
         }
-    return {**plain, **ours}
+        where = {
+            "NESTOR_CORPUS": str(self.corpus),
+            "NESTOR_PROJECT": self.project,
+            "NESTOR_SOURCE": str(self.source),
+        }
+        return {**plain, **ours, **(where if capture else {})}
 
 
 def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
@@ -79,3 +102,78 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
         errors = [line for line in text if "error" in line.lower()] or text[-1:]
         last = errors[0].strip() if errors else "no message"
         raise BuildError(f"{Path(command[0]).name} failed ({done.returncode}): {last:.300}")
+
+
+def run_for_user(command: Sequence[str], corpus: Path, project: str, toolchain: Toolchain) -> int:
+    """Run the user's own build in this folder, its output on the terminal; return its status.
+
+    The wrappers stay in the corpus, because some builds (CMake's) note where they lie.
+    """
+    source = Path.cwd()
+    workshop = Workshop(toolchain, corpus / FOLDER / "bin", corpus, project, source).open()
+    try:
+        return subprocess.run(command, env=workshop.environment(), check=False).returncode
+    except OSError as error:
+        raise BuildError(f"{command[0]} cannot be run: {error.strerror}.") from error
+
+
+def replay_database(
+    database: Path,
+    corpus: Path,
+    project: str | None,
+    toolchain: Toolchain,
+    jobs: int = 2,
+    progress: Progress = silent,
+) -> int:
+    """Capture every entry of a ``compile_commands.json``; return the number of entries.
+
+    The named compilers are not run: clang takes their place and stops before optimisation, so
+    no object is written. There are no programs, because the file knows no links. Raises
+    :class:`BuildError` for a file that is not such a database.
+    """
+    entries = _entries(database)
+    source = Path(os.path.commonpath([entry.file.parent for entry in entries]))
+    named = project or source.name or "project"
+    shop = Workshop(toolchain, corpus / FOLDER / "bin", corpus, named, source).open()
+    environment = shop.environment() | {"NESTOR_CAPTURE_ONLY": "1"}
+
+    def replay(entry: _Entry) -> None:
+        wrapper = shop.cxx if entry.language == "c++" else shop.cc
+        run([str(wrapper), *entry.arguments], entry.directory, environment)
+
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        for done, _ in enumerate(pool.map(replay, entries), 1):
+            progress("capture", done, len(entries))
+    return len(entries)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    directory: Path
+    file: Path
+    arguments: tuple[str, ...]
+    language: str
+
+
+def _entries(database: Path) -> list[_Entry]:
+    try:
+        content = json.loads(database.read_bytes())
+        entries = [_entry(item, database.parent) for item in content]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise BuildError(
+            f"{database} is no compile_commands.json ({type(error).__name__}: {error}); write it "
+            "with 'cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON' or 'bear'."
+        ) from error
+    if not entries:
+        raise BuildError(f"{database} has no entries; build the project's default target first.")
+    return entries
+
+
+def _entry(item: dict[str, Any], beside: Path) -> _Entry:
+    words = item["arguments"] if "arguments" in item else shlex.split(item["command"])
+    if not words or not all(isinstance(word, str) for word in words):
+        raise ValueError("an entry has no words")
+    directory = (beside / item.get("directory", ".")).resolve()
+    file = Path(os.path.normpath(directory / item["file"]))
+    is_cxx = "++" in Path(words[0]).name or file.suffix in (".cc", ".cpp", ".cxx", ".C")
+    return _Entry(directory, file, tuple(words[1:]), "c++" if is_cxx else "c")

@@ -78,20 +78,28 @@ def is_worth(arguments: Sequence[str]) -> bool:
     )
 
 
-def capture(clang: str, language: str, arguments: Sequence[str], where: Site) -> None:
-    """Record the command ``clang arguments``, which has just succeeded in this folder.
+def capture(
+    clang: str, language: str, arguments: Sequence[str], where: Site, *, built: bool = True
+) -> None:
+    """Record the command ``clang arguments`` of this folder, which has succeeded already.
 
-    ``language`` is ``"c"`` or ``"c++"``, the driver's. Failures become events of the journal;
+    ``language`` is ``"c"`` or ``"c++"``, the driver's. Without ``built`` the command was not run:
+    there is no object file, and links are not looked at. Failures become events of the journal;
     nothing is raised for a command that cannot be captured.
     """
     inline: dict[str, str] = {}
-    for command in driver.plan(clang, _with_ours(arguments, where)):
+    plan = driver.plan(clang, _with_ours(arguments, where))
+    if plan is None:
+        _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")
+        return
+    for command in plan:
         compilation = _compilation(command)
         if compilation is not None:
-            key = _compile(command[0], compilation, where, temporary="-c" not in arguments)
+            inside_link = "-c" not in arguments
+            key = _compile(command[0], compilation, where, built=built, inside_link=inside_link)
             if key is not None:
                 inline[compilation.object] = key
-        elif _is_link(command) and makes_program(command):
+        elif built and _is_link(command) and makes_program(command):
             _link(command, language, arguments, where, inline)
 
 
@@ -117,12 +125,15 @@ def _is_link(command: Sequence[str]) -> bool:
     return Path(command[0]).name.startswith(("ld", "lld", "mold", "gold")) and "-o" in command
 
 
-def _compile(clang: str, job: Compilation, where: Site, *, temporary: bool) -> str | None:
+def _compile(
+    clang: str, job: Compilation, where: Site, *, built: bool, inside_link: bool
+) -> str | None:
     """Make the bitcode of one compilation and record it; return the object's key."""
     if job.language not in ("c", "c++", "cpp-output", "c++-cpp-output"):
         return None
     journal = where.journal
     key = ""
+    temporary = inside_link or not built
     if not temporary:
         key = hashlib.sha256(Path(job.object).read_bytes()).hexdigest()
         if journal.knows(key):
@@ -140,7 +151,7 @@ def _compile(clang: str, job: Compilation, where: Site, *, temporary: bool) -> s
         scratch.unlink(missing_ok=True)
     if temporary:
         key = hashlib.sha256(f"inline:{digest}".encode()).hexdigest()
-    named = str(Path(job.input).with_suffix(".o")) if temporary else job.object
+    named = str(Path(job.input).with_suffix(".o")) if inside_link else job.object
     journal.add_compile(
         key,
         {

@@ -106,17 +106,13 @@ def _build(archive: debian.Archive, recipe: Recipe, work: Path, toolchain: Toolc
     source = debian.extract(tarballs[0], work / "source")
     for path, text in recipe.files.items():
         (source / path).write_text(text)
-    wrappers_folder = work / "bin"
-    wrappers_folder.mkdir()
-    wrappers = build.write_wrappers(wrappers_folder)
-    captured = work / "captured"
+    shop = build.Workshop(toolchain, work / "bin", work / "captured", recipe.project, source)
+    shop.open()
+    marks = {"@CC@": str(shop.cc), "@CXX@": str(shop.cxx), "@JOBS@": "1"}
     for step in recipe.steps:
-        corpus = captured if step.capture else None
-        environment = build.environment(toolchain, wrappers, corpus, recipe.project, source)
-        words = {"@CC@": str(wrappers[0]), "@CXX@": str(wrappers[1]), "@JOBS@": "1"}
-        command = [_filled(word, words) for word in step.command]
-        build.run(command, source / step.folder, environment)
-    return Journal(captured / FOLDER)
+        command = [_filled(word, marks) for word in step.command]
+        build.run(command, source / step.folder, shop.environment(capture=step.capture))
+    return Journal(shop.corpus / FOLDER)
 
 
 def _filled(word: str, values: dict[str, str]) -> str:

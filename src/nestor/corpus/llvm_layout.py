@@ -6,6 +6,8 @@ read by them. Programs, licences and splits are ours alone and live in the manif
 
 import hashlib
 import shutil
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from nestor.compiler.options import safe_cc1
@@ -26,23 +28,24 @@ def read(root: Path, progress: Progress = silent) -> Corpus:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise CorpusError(f"{root / store.DESCRIPTION} has no list of modules; extract it again.")
     shared: tuple[str, ...] | None = None
-    dropped = 0
+    dropped: Counter[str] = Counter()
+    unsafe = 0
     if override is not None:
         if not isinstance(override, list) or not all(isinstance(w, str) for w in override):
             raise CorpusError(
                 f"global_command_override of {root / store.DESCRIPTION} is not a list of words; "
                 "extract the corpus again."
             )
-        shared, dropped = safe_cc1(override)
+        shared, unsafe = safe_cc1(override)
     modules = []
     for done, name in enumerate(sorted(set(names))):
         progress("read", done, len(names))
-        module, unsafe = _module(root, name, shared)
+        module, refused = _module(root, name, shared)
         modules.append(module)
-        dropped += unsafe
+        dropped[module.project] += refused or unsafe
     found = tuple(modules)
-    projects = tuple(Project(name) for name in sorted({m.project for m in found}))
-    return Corpus(root, found, projects=projects, dropped_options=dropped)
+    projects = tuple(Project(name, dropped_options=n) for name, n in sorted(dropped.items()))
+    return Corpus(root, found, projects=projects)
 
 
 def export(corpus: Corpus, out: Path, progress: Progress = silent) -> None:
@@ -62,10 +65,7 @@ def import_(source: Path, out: Path, progress: Progress = silent) -> Corpus:
         target = out / "foreign" / f"{digest}.o"
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(corpus.foreign(digest), target)
-    copied = Corpus(
-        out, corpus.modules, corpus.programs, corpus.projects, corpus.missing, corpus.toolchain,
-        corpus.dropped_options,
-    )  # fmt: skip
+    copied = replace(corpus, root=out)
     store.save(copied)
     return copied
 

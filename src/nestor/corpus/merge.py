@@ -87,11 +87,10 @@ def _drafts(journal: Journal, wanted: Mapping[str, Wanted]) -> list[_Draft]:
         want = wanted.get(name, Wanted(Project(name)))
         ours = {p: e for p, e in links[name].items() if _is_wanted(p, want.programs)}
         drafts.append(_draft(want, compiles[name], ours))
-        built = {p.name for p in drafts[-1].programs}
         drafts[-1].missing += [
             Missing(name, f"{what}: {reason}")
             for what, reason in sorted(failures[name].items())
-            if f"{name}/{what}" not in built
+            if what not in ours
         ]
     return drafts
 
@@ -129,7 +128,7 @@ def _draft(
             inputs.append(item)
         else:
             smoke = (want.programs or {}).get(built, ())
-            name = f"{project}/{built}"
+            name = f"{project}/{_short(built, links)}"
             draft.programs.append(Program(name, project, event["language"], tuple(inputs), smoke))
     for built in sorted(set(want.programs or ()) - set(links)):
         draft.missing.append(Missing(project, f"{built}: was not linked by the build"))
@@ -153,6 +152,12 @@ def _chosen(compiles: Mapping[str, dict[str, Any]], needed: set[str]) -> set[str
             sources.add(source)
             chosen.add(newest[name])
     return chosen
+
+
+def _short(built: str, links: Iterable[str]) -> str:
+    """Return a program's file name alone if no other program of the project bears it."""
+    name = built.rpartition("/")[2]
+    return name if sum(other.rpartition("/")[2] == name for other in links) == 1 else built
 
 
 def _free_name(name: str, used: Mapping[str, str]) -> str:
@@ -193,7 +198,7 @@ def _combined(old: Corpus, drafts: list[_Draft], missing: list[Missing], toolcha
         if module.project not in fresh or module.name in still_needed - modules.keys():
             modules[module.name] = module
     projects = [p for p in old.projects if p.name not in fresh]
-    projects += [draft.wanted.project for draft in drafts]
+    projects += [replace(d.wanted.project, dropped_options=d.dropped) for d in drafts]
     missing = [m for m in old.missing if m.project not in asked] + missing
     return Corpus(
         root=old.root,
@@ -202,7 +207,6 @@ def _combined(old: Corpus, drafts: list[_Draft], missing: list[Missing], toolcha
         projects=tuple(sorted(projects, key=lambda p: p.name)),
         missing=(*missing, *(m for draft in drafts for m in draft.missing)),
         toolchain=toolchain or old.toolchain,
-        dropped_options=old.dropped_options + sum(draft.dropped for draft in drafts),
     )
 
 

@@ -82,6 +82,8 @@ class Project:
     split: Split = "train"
     recipe: str = ""
     """Digest of the recipe that built it; a project with another recipe is fetched again."""
+    dropped_options: int = 0
+    """Recorded options that were left out because nobody vouches for them."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,7 @@ class Missing:
 class Corpus:
     """All of a corpus: the folder ``root`` and what lies in it, in order of name.
 
-    ``toolchain`` names the compiler that made it. ``dropped_options`` counts recorded options
-    that were left out because nobody vouches for them.
+    ``toolchain`` is the version of the compiler that made it.
     """
 
     root: Path
@@ -106,12 +107,16 @@ class Corpus:
     projects: tuple[Project, ...] = ()
     missing: tuple[Missing, ...] = ()
     toolchain: str = ""
-    dropped_options: int = 0
 
     @cached_property
     def by_name(self) -> dict[str, Module]:
         """Every module by its name."""
         return {module.name: module for module in self.modules}
+
+    @cached_property
+    def dropped_options(self) -> int:
+        """Recorded options that were left out, over all projects."""
+        return sum(project.dropped_options for project in self.projects)
 
     @cached_property
     def splits(self) -> dict[str, Split]:
@@ -143,6 +148,10 @@ class Corpus:
     def programs_of(self, split: Split) -> tuple[Program, ...]:
         """Return the programs whose project is in ``split``."""
         return tuple(p for p in self.programs if self.splits.get(p.project, "train") == split)
+
+    def programs_of_project(self, project: str) -> tuple[Program, ...]:
+        """Return the programs of one project."""
+        return tuple(p for p in self.programs if p.project == project)
 
     def bitcode(self, module: Module) -> Path:
         """Return the module's bitcode file."""

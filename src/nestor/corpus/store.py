@@ -7,10 +7,13 @@ another name and renamed: a corpus is either its old self or its new self.
 import hashlib
 import json
 import os
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from nestor.compiler.options import is_safe_link_option, safe_cc1
+from nestor.corpus.journal import FOLDER
 from nestor.corpus.model import (
     SPLITS,
     Corpus,
@@ -44,6 +47,11 @@ def load(root: Path) -> Corpus:
             from nestor.corpus import llvm_layout
 
             return llvm_layout.read(root)
+        if (root / FOLDER).exists():
+            raise CorpusError(
+                f"{root} holds captures that are not merged yet; 'nestor corpus capture --out "
+                f"{root}' merges them."
+            )
         raise CorpusError(
             f"{root} holds neither {MANIFEST} nor {DESCRIPTION}, so it is no corpus; make one "
             "with 'nestor corpus fetch' or 'nestor corpus capture'."
@@ -136,7 +144,6 @@ def _manifest(corpus: Corpus) -> dict[str, Any]:
         "nestor_corpus": VERSION,
         "digest": corpus.digest,
         "toolchain": corpus.toolchain,
-        "dropped_options": corpus.dropped_options,
         "projects": [
             {
                 "name": p.name,
@@ -144,6 +151,7 @@ def _manifest(corpus: Corpus) -> dict[str, Any]:
                 "licence": p.licence,
                 "split": p.split,
                 "recipe": p.recipe,
+                "dropped_options": p.dropped_options,
                 "sources": dict(p.sources),
             }
             for p in corpus.projects
@@ -173,14 +181,14 @@ def _corpus(root: Path, manifest: dict[str, Any]) -> Corpus:
             f"{root} has corpus format {version!r} and this Nestor reads {VERSION}; use the "
             "Nestor that wrote it, or fetch the corpus again."
         )
-    projects = tuple(_project(entry) for entry in manifest["projects"])
-    dropped = _count(manifest["dropped_options"])
+    projects = [_project(entry) for entry in manifest["projects"]]
+    dropped: Counter[str] = Counter()
     modules = []
     for entry in manifest["modules"]:
         name = safe_name(entry["name"], root)
         options, unsafe = read_options(root / f"{name}.cmd")
-        dropped += unsafe
         digest, project = _sha256(entry["digest"]), _text(entry["project"])
+        dropped[project] += unsafe
         modules.append(Module(name, project, _language(entry["language"]), digest, options))
     names = {module.name for module in modules}
     if len(names) != len(modules):
@@ -193,7 +201,10 @@ def _corpus(root: Path, manifest: dict[str, Any]) -> Corpus:
         Missing(_text(entry["project"]), _text(entry["reason"])) for entry in manifest["missing"]
     )
     toolchain = _text(manifest["toolchain"])
-    return Corpus(root, tuple(modules), programs, projects, missing, toolchain, dropped)
+    counted = tuple(
+        replace(p, dropped_options=p.dropped_options + dropped[p.name]) for p in projects
+    )
+    return Corpus(root, tuple(modules), programs, counted, missing, toolchain)
 
 
 def _project(entry: dict[str, Any]) -> Project:
@@ -202,7 +213,15 @@ def _project(entry: dict[str, Any]) -> Project:
         raise ValueError(f"unknown split {split!r}")
     sources = tuple((_text(name), _sha256(digest)) for name, digest in entry["sources"].items())
     name, version = _text(entry["name"]), _text(entry["version"])
-    return Project(name, version, _text(entry["licence"]), sources, split, _text(entry["recipe"]))
+    return Project(
+        name,
+        version,
+        _text(entry["licence"]),
+        sources,
+        split,
+        _text(entry["recipe"]),
+        _count(entry["dropped_options"]),
+    )
 
 
 def _program(entry: dict[str, Any], modules: set[str]) -> Program:

@@ -1,0 +1,250 @@
+"""``nestor corpus``: fetch, capture, look at, import and export modules and programs."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from nestor.cli.console import progress
+from nestor.compiler import toolchain
+from nestor.corpus import build, llvm_layout, merge, store
+from nestor.corpus.fetch import Fetched, fetch
+from nestor.corpus.journal import FOLDER, Journal
+from nestor.corpus.model import Corpus
+from nestor.corpus.tiers import TIERS, Tier
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Fetch a ready-made tier of open-source projects and build it into a corpus.
+
+    The sources are Debian's, pinned by version and sha256 and downloaded by apt from the mirrors
+    that this machine already uses. A project that is there already is not fetched again.
+
+    Examples:
+        nestor corpus fetch tiny corpus/tiny        six projects, 44 modules, under a minute
+        nestor corpus fetch bench corpus/bench      the projects that results are reported on
+    """
+
+    tier: tyro.conf.Positional[Tier]
+    """Which set of projects."""
+    directory: tyro.conf.Positional[Path]
+    """The corpus to make or to complete."""
+    jobs: int = 2
+    """Projects built at the same time."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang (default: found on this machine)."""
+    json: bool = False
+    """Print the result as JSON."""
+
+    def run(self) -> int:
+        """Fetch; 1 if not one project of the tier came."""
+        found = toolchain.find(self.llvm)
+        with progress() as report:
+            result = fetch(TIERS[self.tier], self.directory, found, self.jobs, report)
+        if self.json:
+            _print_json(_fetched_as_json(result))
+        else:
+            _show(result.corpus, present=result.present)
+        return 0 if result.fresh or result.present else 1
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Make a corpus from your own project: run its build, or read its compile_commands.json.
+
+    The build runs as always, with clang 22 as its compiler; objects and programs come out
+    unchanged. Only with a build, not with compile_commands.json, are programs recorded. Without
+    either, what 'nestor cc' and 'nestor c++' have left in the corpus is merged.
+
+    Examples:
+        nestor corpus capture --out corpus/mine -- make -j2
+        nestor corpus capture --out corpus/mine --compile-commands build/compile_commands.json
+        NESTOR_CORPUS=corpus/mine make CC='nestor cc' && nestor corpus capture --out corpus/mine
+    """
+
+    command: tyro.conf.Positional[tuple[str, ...]] = ()
+    """The build to run, after --."""
+    out: Path = Path("corpus")
+    """The corpus to make or to add to."""
+    compile_commands: Path | None = None
+    """A compilation database to capture instead of running a build."""
+    project: str | None = None
+    """The project's name (default: the folder's)."""
+    jobs: int = 2
+    """Compilations at the same time (only with --compile-commands)."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang (default: found on this machine)."""
+    json: bool = False
+    """Print the result as JSON."""
+
+    def run(self) -> int:
+        """Capture and merge; the build's own exit status if it failed."""
+        found = toolchain.find(self.llvm)
+        out = self.out.absolute()
+        status = 0
+        with progress() as report:
+            if self.compile_commands is not None:
+                build.replay_database(
+                    self.compile_commands, out, self.project, found, self.jobs, report
+                )
+        if self.command:
+            name = self.project or Path.cwd().name
+            status = build.run_for_user(self.command, out, name, found)
+        with progress() as report:
+            corpus = merge.finalise(
+                out, Journal(out / FOLDER), toolchain=found.version, progress=report
+            )
+        if self.json:
+            _print_json(_as_json(corpus))
+        else:
+            _show(corpus)
+        return status or (0 if corpus.modules else 1)
+
+
+@dataclass(frozen=True)
+class Info:
+    """Show what is in a corpus: projects, splits, modules, programs, and what is missing.
+
+    Examples:
+        nestor corpus info corpus/tiny
+        nestor corpus info corpus/tiny --verify --json
+    """
+
+    directory: tyro.conf.Positional[Path]
+    """The corpus."""
+    verify: bool = False
+    """Read every file and compare its sha256 with the manifest."""
+    json: bool = False
+    """Print as JSON."""
+
+    def run(self) -> int:
+        """Print; errors are raised."""
+        corpus = store.load(self.directory)
+        if self.verify:
+            with progress() as report:
+                store.verify(corpus, report)
+        if self.json:
+            _print_json(_as_json(corpus))
+        else:
+            _show(corpus)
+        return 0
+
+
+@dataclass(frozen=True)
+class Import:
+    """Copy a corpus in LLVM's layout (X.bc, X.cmd, corpus_description.json) to one of ours.
+
+    Options that are not on the list of safe ones are left out and counted.
+
+    Examples:
+        nestor corpus import extracted/ corpus/theirs
+    """
+
+    source: tyro.conf.Positional[Path]
+    """The corpus to copy."""
+    directory: tyro.conf.Positional[Path]
+    """The new corpus."""
+    json: bool = False
+    """Print the result as JSON."""
+
+    def run(self) -> int:
+        """Copy; errors are raised."""
+        with progress() as report:
+            corpus = llvm_layout.import_(self.source, self.directory, report)
+        if self.json:
+            _print_json(_as_json(corpus))
+        else:
+            _show(corpus)
+        return 0
+
+
+@dataclass(frozen=True)
+class Export:
+    """Copy a corpus to LLVM's layout, for LLVM's own MLGO tools.
+
+    Examples:
+        nestor corpus export corpus/tiny for-llvm/
+    """
+
+    directory: tyro.conf.Positional[Path]
+    """The corpus."""
+    out: tyro.conf.Positional[Path]
+    """The new folder."""
+
+    def run(self) -> int:
+        """Copy; errors are raised."""
+        corpus = store.load(self.directory)
+        with progress() as report:
+            llvm_layout.export(corpus, self.out, report)
+        Console().print(f"{len(corpus.modules)} modules written to {self.out}", highlight=False)
+        return 0
+
+
+def _show(corpus: Corpus, present: tuple[str, ...] = ()) -> None:
+    """Print one row a project, missing ones first."""
+    console = Console()
+    table = Table("project", "version", "split", "modules", "programs", "licence", "note")
+    for column in ("modules", "programs"):
+        next(c for c in table.columns if c.header == column).justify = "right"
+    modules = Counter(module.project for module in corpus.modules)
+    for lost in corpus.missing:
+        table.add_row(lost.project, "", "", "", "", "", f"[red]missing:[/red] {lost.reason}")
+    for project in corpus.projects:
+        programs = [p.name.partition("/")[2] for p in corpus.programs_of_project(project.name)]
+        table.add_row(
+            project.name,
+            project.version,
+            project.split,
+            str(modules[project.name]),
+            ", ".join(programs),
+            project.licence,
+            "was complete" if project.name in present else "",
+        )
+    console.print(table)
+    console.print(
+        f"{len(corpus.modules)} modules, {len(corpus.programs)} programs, "
+        f"{corpus.dropped_options} options left out, corpus {corpus.digest[:12]}, "
+        f"clang {corpus.toolchain or 'unknown'}",
+        highlight=False,
+    )
+
+
+def _as_json(corpus: Corpus) -> dict[str, object]:
+    modules = Counter(module.project for module in corpus.modules)
+    return {
+        "root": str(corpus.root),
+        "digest": corpus.digest,
+        "toolchain": corpus.toolchain,
+        "modules": len(corpus.modules),
+        "bytes": sum(corpus.bitcode(m).stat().st_size for m in corpus.modules),
+        "dropped_options": corpus.dropped_options,
+        "projects": [
+            {
+                "name": p.name,
+                "version": p.version,
+                "split": p.split,
+                "licence": p.licence,
+                "modules": modules[p.name],
+                "programs": [program.name for program in corpus.programs_of_project(p.name)],
+                "dropped_options": p.dropped_options,
+            }
+            for p in corpus.projects
+        ],
+        "missing": [{"project": m.project, "reason": m.reason} for m in corpus.missing],
+    }
+
+
+def _fetched_as_json(result: Fetched) -> dict[str, object]:
+    return _as_json(result.corpus) | {
+        "fetched": list(result.fresh),
+        "already_present": list(result.present),
+    }
+
+
+def _print_json(value: dict[str, object]) -> None:
+    print(json.dumps(value, indent=1))
