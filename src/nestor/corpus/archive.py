@@ -38,10 +38,10 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
             raise ArchiveError(f"{path}: damaged member header at byte {offset}")
         offset += _HEADER
         name = header[:16].rstrip()
-        try:
-            size = int(header[48:58])
-        except ValueError:
-            raise ArchiveError(f"{path}: damaged size at byte {offset}") from None
+        digits = header[48:58].rstrip()
+        if not digits.isdigit():
+            raise ArchiveError(f"{path}: damaged size at byte {offset}")
+        size = int(digits)
         if name in (b"/", b"/SYM64/", b"//"):
             if offset + size > len(data):
                 raise ArchiveError(f"{path}: cut off")
@@ -60,7 +60,7 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _named(name: bytes, content: bytes, long_names: bytes, path: Path) -> tuple[str, bytes]:
     """Return the member's full name, and its content without a BSD name in front."""
-    if name.startswith(b"#1/"):
+    if name.startswith(b"#1/") and name[3:].isdigit():
         length = int(name[3:])
         return content[:length].rstrip(b"\0").decode(errors="surrogateescape"), content[length:]
     if name.startswith(b"/") and name[1:].isdigit():

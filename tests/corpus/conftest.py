@@ -1,0 +1,98 @@
+"""A small build under the wrappers, with the real compiler."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nestor.compiler import toolchain as toolchains
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus import merge
+from nestor.corpus.build import Workshop
+from nestor.corpus.journal import FOLDER, Journal
+from nestor.corpus.model import Corpus, Program
+from nestor.corpus.relink import LinkMode, link_command
+
+
+@pytest.fixture(scope="session")
+def toolchain() -> Toolchain:
+    return toolchains.find()
+
+
+@dataclass(frozen=True)
+class Site:
+    """A source folder, its wrappers and the corpus that they write."""
+
+    shop: Workshop
+
+    @property
+    def source(self) -> Path:
+        return self.shop.source
+
+    @property
+    def journal(self) -> Journal:
+        return Journal(self.shop.corpus / FOLDER)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def run(
+        self, command: Sequence[str], folder: str = ".", more: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            command,
+            cwd=self.source / folder,
+            env={**self.shop.environment(), **(more or {})},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def cc(self, *words: str, folder: str = ".") -> "subprocess.CompletedProcess[str]":
+        return self.run([str(self.shop.cc), *words], folder)
+
+    def cxx(self, *words: str, folder: str = ".") -> "subprocess.CompletedProcess[str]":
+        return self.run([str(self.shop.cxx), *words], folder)
+
+    def finalise(self) -> Corpus:
+        return merge.finalise(self.shop.corpus, self.journal, toolchain="test")
+
+    def another(self, folder: Path, project: str = "demo") -> "Site":
+        """Make another source folder with a corpus of its own."""
+        return _site(folder, self.shop.toolchain, project)
+
+    def compile_module(self, corpus: Corpus, name: str, out: Path) -> Path:
+        module = corpus.module(name)
+        clang = str(self.shop.toolchain.clang)
+        command = [clang, *module.options, "-x", "ir", str(corpus.bitcode(module))]
+        subprocess.run([*command, "-o", str(out)], check=True, timeout=60)
+        return out
+
+    def relink(self, corpus: Corpus, program: Program, folder: Path, mode: LinkMode = "gc") -> Path:
+        """Compile the program's modules from bitcode, link them and return the executable."""
+        folder.mkdir(exist_ok=True)
+        objects = {
+            name: self.compile_module(corpus, name, folder / f"{number}.o")
+            for number, name in enumerate(program.modules)
+        }
+        out = folder / "program"
+        command = link_command(self.shop.toolchain, corpus, program, objects, out, mode)
+        subprocess.run(command, check=True, timeout=60)
+        return out
+
+
+def _site(folder: Path, toolchain: Toolchain, project: str) -> Site:
+    source = folder / "source"
+    source.mkdir(parents=True)
+    return Site(Workshop(toolchain, folder / "bin", folder / "corpus", project, source).open())
+
+
+@pytest.fixture
+def site(tmp_path: Path, toolchain: Toolchain) -> Site:
+    return _site(tmp_path, toolchain, "demo")
