@@ -4,27 +4,29 @@ Imported once per source file of a build, so nothing heavy may be imported here.
 """
 
 import os
-import shutil
 import sys
-from pathlib import Path
 
 from nestor.compiler import driver
-from nestor.corpus import capture
 
 
 def run(language: str, argv: list[str]) -> int:
     """Run clang (``language`` ``"c"``) or clang++ (``"c++"``) and return its exit status.
 
     With ``NESTOR_CORPUS=DIR`` in the environment a command that succeeds is captured as well.
-    A capture that fails never changes the exit status. With ``NESTOR_CAPTURE_ONLY`` the command
+    A capture that fails never changes the exit status. Without, clang takes the place of this
+    process, so that nothing is returned. With ``NESTOR_CAPTURE_ONLY`` the command
     itself is not run: that is how ``compile_commands.json`` is read.
     """
     clang = _clang(language)
+    if not os.environ.get("NESTOR_CORPUS"):
+        os.execv(clang, [clang, *argv])  # noqa: S606  the compiler, as the user asked
     built = "NESTOR_CAPTURE_ONLY" not in os.environ
     status = driver.run(clang, argv) if built else 0
     if status != 0:
         return status
     try:
+        from nestor.corpus import capture  # Not needed by a compilation that fails.
+
         where = capture.site(os.environ)
         if where is not None and capture.is_worth(argv):
             capture.capture(clang, language, argv, where, built=built)
@@ -44,11 +46,11 @@ def _clang(language: str) -> str:
         return chosen
     name = "clang++" if language == "c++" else "clang"
     prefix = os.environ.get("NESTOR_LLVM")
-    if prefix and (Path(prefix) / "bin" / name).exists():
-        return str(Path(prefix) / "bin" / name)
-    on_path = None if prefix else shutil.which(f"{name}-22")
-    if on_path:
-        return on_path
+    folders = [f"{prefix}/bin"] if prefix else os.get_exec_path()
+    for folder in folders:
+        candidate = f"{folder}/{name if prefix else f'{name}-22'}"
+        if os.access(candidate, os.X_OK):
+            return candidate
     from nestor.compiler import toolchain  # Looks at the machine, which takes time.
 
     found = toolchain.find()

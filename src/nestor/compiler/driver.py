@@ -5,9 +5,7 @@ Kept apart and free of imports that take time: a wrapper starts once per source 
 
 import os
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 
 def run(
@@ -40,7 +38,8 @@ def run_quietly(
     program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
     """Run ``program``; return its exit status and what it wrote on standard error."""
-    with tempfile.TemporaryFile() as messages:
+    # A file in memory: a pipe could fill up, and the module tempfile takes 10 ms to import.
+    with os.fdopen(os.memfd_create("messages"), "w+b") as messages:
         status = run(program, arguments, environment, stderr=messages.fileno())
         messages.seek(0)
         return status, messages.read().decode(errors="surrogateescape")
@@ -52,8 +51,3 @@ def plan(program: str, arguments: Sequence[str]) -> list[list[str]] | None:
     if status != 0:
         return None
     return [shlex.split(line) for line in text.splitlines() if line.startswith(' "')]
-
-
-def absolute(program: str | Path) -> str:
-    """Return the absolute path of ``program`` as a string."""
-    return str(Path(program).absolute())

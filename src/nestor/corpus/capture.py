@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from nestor.compiler import driver
 from nestor.corpus.journal import FOLDER, Journal
-from nestor.corpus.link_line import LinkLine, LinkLineError, makes_program, output
 
 _NO_OBJECT = frozenset(
     {
@@ -99,7 +98,7 @@ def capture(
             key = _compile(command[0], compilation, where, built=built, inside_link=inside_link)
             if key is not None:
                 inline[compilation.object] = key
-        elif built and _is_link(command) and makes_program(command):
+        elif built and _makes_program(command):
             _link(command, language, arguments, where, inline)
 
 
@@ -121,8 +120,11 @@ def _compilation(command: Sequence[str]) -> Compilation | None:
     )
 
 
-def _is_link(command: Sequence[str]) -> bool:
-    return Path(command[0]).name.startswith(("ld", "lld", "mold", "gold")) and "-o" in command
+def _makes_program(command: Sequence[str]) -> bool:
+    """Tell whether a command links an executable (no shared library, no joined object)."""
+    linker = Path(command[0]).name.startswith(("ld", "lld", "mold", "gold"))
+    joins = {"-shared", "-Bshareable", "-r", "--relocatable"}
+    return linker and "-o" in command[:-1] and joins.isdisjoint(command)
 
 
 def _compile(
@@ -195,7 +197,9 @@ def _link(
     where: Site,
     inline: Mapping[str, str],
 ) -> None:
-    name = _inside(output(line), where.source)
+    from nestor.corpus.link_line import LinkLine, LinkLineError  # Most commands link nothing.
+
+    name = _inside(line[line.index("-o") + 1], where.source)
     try:
         parsed = LinkLine(line, where.journal, inline)
     except (LinkLineError, OSError) as error:

@@ -48,13 +48,18 @@ class Archive:
     def download(
         self, package: str, version: str, sha256: Mapping[str, str], folder: Path
     ) -> list[Path]:
-        """Download the sources of ``package`` at exactly ``version`` into ``folder``.
+        """Download the sources of ``package`` at ``version`` into ``folder``.
 
         ``sha256`` pins the upstream files by name; they are returned in its order. Raises
         :class:`DebianError` when the archive does not have them or has others.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        self._apt(["source", "--download-only", "--only-source", f"{package}={version}"], folder)
+        fetch = ["source", "--download-only", "--only-source"]
+        try:
+            self._apt([*fetch, f"{package}={version}"], folder)
+        except DebianError:
+            # A later Debian revision has the same upstream files; the hashes below decide.
+            self._apt([*fetch, package], folder)
         files = []
         for name, digest in sha256.items():
             path = folder / name
@@ -91,9 +96,7 @@ def source_entries(etc: Path) -> dict[str, str]:
     for path in (p for p in lists if p.is_file()):
         lines = {_one_line(line) for line in path.read_text().splitlines()} - {""}
         if lines:
-            entries[path.name if path.suffix == ".list" else "main.list"] = (
-                "\n".join(sorted(lines)) + "\n"
-            )
+            entries[path.name] = "\n".join(sorted(lines)) + "\n"
     for path in sorted((etc / "sources.list.d").glob("*.sources")):
         paragraphs = re.split(r"\n\s*\n", path.read_text())
         asked = [text for text in map(_paragraph, paragraphs) if text]

@@ -5,6 +5,7 @@ result and in the manifest, and the others go on.
 """
 
 import hashlib
+import tarfile
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -16,7 +17,7 @@ from nestor.corpus import build, debian, merge, store
 from nestor.corpus.journal import FOLDER, Journal
 from nestor.corpus.merge import Wanted
 from nestor.corpus.model import Corpus, CorpusError, Missing, Project
-from nestor.corpus.tiers import Recipe
+from nestor.corpus.recipe import Recipe
 from nestor.errors import NestorError
 from nestor.progress import Progress, silent
 
@@ -59,31 +60,24 @@ def fetch(
         progress("fetch", 0, len(wanted))
         (work / "apt").mkdir()
         archive = debian.Archive(work / "apt")
-        with ThreadPoolExecutor(max(1, jobs)) as pool:
-            tasks = {
-                pool.submit(_build, archive, recipe, work / recipe.project, toolchain): recipe
-                for recipe in wanted
-            }
+        pool = ThreadPoolExecutor(max(1, jobs))
+        tasks = {
+            pool.submit(_build, archive, recipe, work / recipe.project, toolchain): recipe
+            for recipe in wanted
+        }
+        try:
             for done, task in enumerate(as_completed(tasks), 1):
                 recipe = tasks[task]
                 try:
-                    journal = task.result()
-                except (NestorError, OSError) as error:
+                    _merge(root, recipe, task.result(), toolchain)
+                    fresh.append(recipe.project)
+                except (NestorError, OSError, tarfile.TarError) as error:
                     lost = Missing(recipe.project, str(error))
                     missing.append(lost)
                     merge.finalise(root, Journal(work / "none"), missing=[lost])
-                else:
-                    project = Project(
-                        recipe.project, recipe.version, recipe.licence,
-                        tuple(recipe.sources.items()), recipe.split,
-                        recipe_digest(recipe, toolchain),
-                    )  # fmt: skip
-                    merge.finalise(
-                        root, journal, [Wanted(project, recipe.programs)],
-                        toolchain=toolchain.version,
-                    )  # fmt: skip
-                    fresh.append(recipe.project)
                 progress("fetch", done, len(wanted))
+        finally:
+            pool.shutdown(cancel_futures=True)
     return Fetched(store.load(root), tuple(sorted(fresh)), present, tuple(missing))
 
 
@@ -113,6 +107,21 @@ def _build(archive: debian.Archive, recipe: Recipe, work: Path, toolchain: Toolc
         command = [_filled(word, marks) for word in step.command]
         build.run(command, source / step.folder, shop.environment(capture=step.capture))
     return Journal(shop.corpus / FOLDER)
+
+
+def _merge(root: Path, recipe: Recipe, journal: Journal, toolchain: Toolchain) -> None:
+    project = Project(
+        name=recipe.project,
+        version=recipe.version,
+        licence=recipe.licence,
+        sources=tuple(recipe.sources.items()),
+        split=recipe.split,
+        recipe=recipe_digest(recipe, toolchain),
+    )
+    wanted = [Wanted(project, recipe.programs)]
+    corpus = merge.finalise(root, journal, wanted, toolchain=toolchain.version)
+    if not any(p.name == recipe.project for p in corpus.projects):
+        raise build.BuildError("the build compiled nothing")
 
 
 def _filled(word: str, values: dict[str, str]) -> str:

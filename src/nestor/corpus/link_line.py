@@ -146,16 +146,6 @@ class LinkLine:
             raise LinkLineError("an input is neither a module nor an ELF object")
 
 
-def output(line: Sequence[str]) -> str:
-    """Return the file that a linker line writes."""
-    return line[line.index("-o") + 1] if "-o" in line[:-1] else "a.out"
-
-
-def makes_program(line: Sequence[str]) -> bool:
-    """Tell whether a linker line makes an executable (no shared library, no joined object)."""
-    return not {"-shared", "-Bshareable", "-r", "--relocatable"} & set(line)
-
-
 def _search_folders(line: Sequence[str]) -> list[Path]:
     """Return the folders of ``-L``, in order."""
     folders = []

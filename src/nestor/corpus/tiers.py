@@ -1,65 +1,12 @@
-"""Which projects make up a tier, as data: pinned sources and the commands that build them."""
+"""The tiers: which projects a corpus is made of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
-from nestor.corpus.model import Split
+from nestor.corpus.bench import BENCH
+from nestor.corpus.recipe import Recipe, cmake, configure, ninja, run
 
 Tier = Literal["tiny", "bench"]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One command of a build, run in ``folder`` of the sources, below the build's own names.
-
-    ``@CC@``, ``@CXX@`` and ``@JOBS@`` in a word become the wrappers and the number of jobs.
-    Configure steps are not captured (``capture=False``): the wrapper is then a plain compiler.
-    """
-
-    command: tuple[str, ...]
-    capture: bool = True
-    folder: str = "."
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A project: what to fetch, how to build it, which programs to keep.
-
-    ``sources`` maps the upstream tarball to its sha256, checked after apt's own signatures.
-    ``programs`` maps built files to arguments for a smoke test (none: not to be run).
-    """
-
-    project: str
-    package: str
-    version: str
-    sources: Mapping[str, str]
-    licence: str
-    steps: tuple[Step, ...]
-    programs: Mapping[str, tuple[str, ...]]
-    split: Split = "train"
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Small files added to the sources: path → text."""
-
-
-def _run(*words: str) -> Step:
-    return Step(words)
-
-
-def _configure(*words: str) -> Step:
-    return Step(words, capture=False)
-
-
-def _cmake(*settings: str) -> Step:
-    return _configure(
-        "cmake", "-S", ".", "-B", "build", "-G", "Ninja",
-        "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF", *settings,
-    )  # fmt: skip
-
-
-def _ninja(*targets: str) -> Step:
-    return _run("ninja", "-C", "build", "-j@JOBS@", *targets)
-
 
 TINY: tuple[Recipe, ...] = (
     Recipe(
@@ -71,7 +18,7 @@ TINY: tuple[Recipe, ...] = (
                 "ab5a03176ee106d3f0fa90e381da478ddae405918153cca248e682cd0c4a2269",
         },
         licence="bzip2-1.0.6",
-        steps=(_run("make", "-j@JOBS@", "CC=@CC@", "libbz2.a", "bzip2", "bzip2recover"),),
+        steps=(run("make", "-j@JOBS@", "CC=@CC@", "libbz2.a", "bzip2", "bzip2recover"),),
         programs={"bzip2": ("--help",), "bzip2recover": ()},
     ),
     Recipe(
@@ -84,8 +31,8 @@ TINY: tuple[Recipe, ...] = (
         },
         licence="Zlib",
         steps=(
-            _configure("./configure", "--static"),
-            _run("make", "-j@JOBS@", "libz.a", "example", "minigzip"),
+            configure("./configure", "--static"),
+            run("make", "-j@JOBS@", "libz.a", "example", "minigzip"),
         ),
         programs={"minigzip": ("-h",), "example": ()},
     ),
@@ -99,11 +46,11 @@ TINY: tuple[Recipe, ...] = (
         },
         licence="MIT",
         steps=(
-            _run("@CXX@", "-c", "-Isrc", "src/pugixml.cpp", "-o", "pugixml.o"),
-            _run(
+            run("@CXX@", "-c", "-Isrc", "src/pugixml.cpp", "-o", "pugixml.o"),
+            run(
                 "@CXX@", "-Isrc", "docs/samples/xpath_query.cpp", "pugixml.o", "-o", "xpath_query",
             ),
-            _run(
+            run(
                 "@CXX@", "-Isrc", "docs/samples/custom_memory_management.cpp", "pugixml.o",
                 "-o", "custom_memory_management",
             ),
@@ -119,7 +66,7 @@ TINY: tuple[Recipe, ...] = (
                 "96510f47a5db537f70dff3e83dd71fd2180cbba4aa76c589a549467e7f34bc9b",
         },
         licence="Zlib",
-        steps=(_cmake("-DBUILD_TESTING=ON", "-Dtinyxml2_BUILD_TESTING=ON"), _ninja("xmltest")),
+        steps=(cmake("-DBUILD_TESTING=ON", "-Dtinyxml2_BUILD_TESTING=ON"), ninja("xmltest")),
         programs={"build/xmltest": ()},
     ),
     Recipe(
@@ -131,7 +78,7 @@ TINY: tuple[Recipe, ...] = (
                 "0b0e3aa07c8c063ddf40b082bdf7e37a1562bda40a0ff5272957f3e987e0e54b",
         },
         licence="BSD-2-Clause AND GPL-2.0-or-later",
-        steps=(_run("make", "-j@JOBS@", "-C", "programs", "lz4"),),
+        steps=(run("make", "-j@JOBS@", "-C", "programs", "lz4"),),
         programs={"programs/lz4": ("--version",)},
         split="test",
     ),
@@ -145,15 +92,15 @@ TINY: tuple[Recipe, ...] = (
         },
         licence="MIT",
         steps=(
-            _cmake(
+            cmake(
                 "-DJSONCPP_WITH_POST_BUILD_UNITTEST=OFF", "-DBUILD_OBJECT_LIBS=OFF",
                 "-DJSONCPP_WITH_EXAMPLE=OFF",
             ),
-            _ninja("jsontestrunner_exe"),
+            ninja("jsontestrunner_exe"),
         ),
         programs={"build/bin/jsontestrunner_exe": ()},
         split="test",
     ),
 )  # fmt: skip
 
-TIERS: Mapping[Tier, tuple[Recipe, ...]] = {"tiny": TINY, "bench": TINY}
+TIERS: Mapping[Tier, tuple[Recipe, ...]] = {"tiny": TINY, "bench": (*TINY, *BENCH)}

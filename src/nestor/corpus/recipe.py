@@ -1,0 +1,62 @@
+"""What a recipe is: pinned sources of a project and the commands that build it, as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nestor.corpus.model import Split
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a build, run in ``folder`` of the sources, below the build's own names.
+
+    ``@CC@``, ``@CXX@`` and ``@JOBS@`` in a word become the wrappers and the number of jobs.
+    Configure steps are not captured (``capture=False``): the wrapper is then a plain compiler.
+    """
+
+    command: tuple[str, ...]
+    capture: bool = True
+    folder: str = "."
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A project: what to fetch, how to build it, which programs to keep.
+
+    ``sources`` maps the upstream tarball to its sha256, checked after apt's own signatures.
+    ``programs`` maps built files to arguments for a smoke test (none: not to be run).
+    """
+
+    project: str
+    package: str
+    version: str
+    sources: Mapping[str, str]
+    licence: str
+    steps: tuple[Step, ...]
+    programs: Mapping[str, tuple[str, ...]]
+    split: Split = "train"
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Small files added to the sources: path → text."""
+
+
+def run(*words: str) -> Step:
+    """Return a captured step."""
+    return Step(words)
+
+
+def configure(*words: str) -> Step:
+    """Return a step that looks at the machine and is not captured."""
+    return Step(words, capture=False)
+
+
+def cmake(*settings: str, source: str = ".") -> Step:
+    """Return the step that configures with CMake into the folder ``build``, static and release."""
+    return configure(
+        "cmake", "-S", source, "-B", "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+        "-DBUILD_SHARED_LIBS=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON", *settings,
+    )  # fmt: skip
+
+
+def ninja(*targets: str) -> Step:
+    """Return the step that builds ``targets`` in the folder ``build``."""
+    return run("ninja", "-C", "build", "-j@JOBS@", *targets)

@@ -1,0 +1,221 @@
+"""Fetching: apt's entries, tarballs, and a tier with projects that fail."""
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus import debian, store
+from nestor.corpus.debian import Archive, DebianError, extract, source_entries
+from nestor.corpus.fetch import fetch
+from nestor.corpus.model import CorpusError
+from nestor.corpus.recipe import Recipe, configure, run
+from nestor.corpus.tiers import TIERS
+from nestor.progress import silent
+
+
+def _tarball(members: Mapping[str, str], extra: tarfile.TarInfo | None = None) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            info.mode = 0o755
+            archive.addfile(info, io.BytesIO(text.encode()))
+        if extra is not None:
+            archive.addfile(extra)
+    return buffer.getvalue()
+
+
+GOOD = _tarball(
+    {
+        "good-1/main.c": "int f(void); int main(void) { return f(); }",
+        "good-1/f.c": "int f(void) { return 0; }",
+        "good-1/configure": "#!/bin/sh\necho 'int x;' > probe.c && $CC -c probe.c\n",
+    }
+)
+BAD = _tarball({"bad-1/main.c": "int main(void) {"})
+FILES = {"good": GOOD, "bad": BAD}
+
+
+class FakeArchive(Archive):
+    """An archive of two packages; counts what is asked of it."""
+
+    asked: list[str]
+
+    def __init__(self, _state: Path) -> None:
+        type(self).asked = []
+
+    def _apt(self, arguments: list[str], folder: Path) -> None:
+        package, _, version = arguments[-1].partition("=")
+        self.asked.append(arguments[-1])
+        if version == "gone" or package not in FILES:
+            raise DebianError(f"Unable to find a source package for {package}")
+        (folder / f"{package}.tar.gz").write_bytes(FILES[package])
+
+
+def _recipe(project: str, version: str = "1", sha256: str | None = None) -> Recipe:
+    known = FILES.get(project, b"")
+    return Recipe(
+        project=project,
+        package=project,
+        version=version,
+        sources={f"{project}.tar.gz": sha256 or hashlib.sha256(known).hexdigest()},
+        licence="MIT",
+        steps=(
+            configure("sh", "-c", "[ ! -f configure ] || ./configure"),
+            run("@CC@", "-c", "main.c"),
+            run("sh", "-c", "[ ! -f f.c ] || { @CC@ -c f.c && @CC@ main.o f.o -o prog; }"),
+        ),
+        programs={"prog": ("--help",)},
+        split="test",
+    )
+
+
+@pytest.fixture
+def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debian, "Archive", FakeArchive)
+
+
+@pytest.mark.usefixtures("_fake")
+def test_what_fails_is_named_and_the_rest_goes_on(tmp_path: Path, toolchain: Toolchain) -> None:
+    root = tmp_path / "corpus"
+    wrong = replace(_recipe("good", sha256="0" * 64), project="wrong")
+    result = fetch([_recipe("good"), _recipe("bad"), _recipe("none"), wrong], root, toolchain)
+    assert result.fresh == ("good",)
+    reasons = {m.project: m.reason for m in result.missing}
+    assert set(reasons) == {"bad", "none", "wrong"}
+    assert "error" in reasons["bad"]
+    assert "Unable to find" in reasons["none"]
+    assert "sha256" in reasons["wrong"]
+    corpus = store.load(root)
+    store.verify(corpus)
+    assert {m.project for m in corpus.missing} == set(reasons)
+    assert [m.name for m in corpus.modules] == ["good/f.o", "good/main.o"]  # and no probe.o
+    assert corpus.program("good/prog").smoke == ("--help",)
+    assert [p.split for p in corpus.projects] == ["test"]
+    leftovers = {p.name for p in root.rglob("*") if p.suffix == ".part" or ".journal" in p.name}
+    assert leftovers == set()
+
+
+@pytest.mark.usefixtures("_fake")
+def test_a_second_fetch_does_nothing_and_a_failed_project_is_tried_again(
+    tmp_path: Path, toolchain: Toolchain
+) -> None:
+    root = tmp_path / "corpus"
+    fetch([_recipe("good"), _recipe("bad")], root, toolchain)
+    first = store.load(root)
+    assert fetch([_recipe("good")], root, toolchain).present == ("good",)
+    FakeArchive.asked.clear()
+    again = fetch([_recipe("good"), _recipe("bad")], root, toolchain)
+    assert (again.present, FakeArchive.asked) == (("good",), ["bad=1"])
+    assert again.corpus == first
+    # Another recipe for the project: it is built again and replaces the old one.
+    assert fetch([_recipe("good", version="2")], root, toolchain).fresh == ("good",)
+    assert store.load(root).modules == first.modules
+
+
+@pytest.mark.usefixtures("_fake")
+def test_another_debian_revision_of_the_same_files_will_do(
+    tmp_path: Path, toolchain: Toolchain
+) -> None:
+    result = fetch([_recipe("good", version="gone")], tmp_path / "corpus", toolchain)
+    assert result.fresh == ("good",)
+    assert FakeArchive.asked == ["good=gone", "good"]
+
+
+@pytest.mark.usefixtures("_fake")
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path, toolchain: Toolchain) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(CorpusError, match="not empty"):
+        fetch([_recipe("good")], tmp_path, toolchain)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_entries_are_the_systems_own_turned_to_sources(tmp_path: Path) -> None:
+    (tmp_path / "sources.list.d").mkdir()
+    (tmp_path / "sources.list").write_text(
+        "# deb http://commented.example/debian stable main\n"
+        "deb [signed-by=/k.gpg] http://mirror.example/debian stable main # ours\n"
+        "deb-src http://mirror.example/debian other main\n\n"
+    )
+    (tmp_path / "sources.list.d/debian.sources").write_text(
+        "# a comment\nTypes: deb\n# another\nURIs: http://mirror.example/debian\n"
+        "Suites: stable\nComponents: main\nSigned-By: /k.gpg\n\n"
+        "Types: deb\nURIs: http://off.example\nSuites: x\nEnabled: no\n"
+    )
+    entries = source_entries(tmp_path)
+    assert entries["sources.list"].splitlines() == [
+        "deb-src [signed-by=/k.gpg] http://mirror.example/debian stable main",
+        "deb-src http://mirror.example/debian other main",
+    ]
+    assert entries["debian.sources"] == (
+        "Types: deb-src\nURIs: http://mirror.example/debian\n"
+        "Suites: stable\nComponents: main\nSigned-By: /k.gpg\n"
+    )
+
+
+def test_no_entry_for_a_mirror(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    with pytest.raises(DebianError, match="no entry"):
+        Archive(tmp_path / "state", etc=tmp_path / "etc")
+
+
+def _link(name: str, target: str) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = tarfile.SYMTYPE, target
+    return info
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        tarfile.TarInfo("../escaped"),
+        tarfile.TarInfo("/tmp/nestor-escaped"),
+        _link("a/link", "/etc/passwd"),
+        _link("a/link", "../../outside"),
+    ],
+)
+@pytest.mark.parametrize("old_python", [False, True])
+def test_hostile_tarballs_stay_inside(
+    tmp_path: Path, extra: tarfile.TarInfo, old_python: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if old_python:
+        monkeypatch.delattr(tarfile, "data_filter")
+    path = tmp_path / "x.tar.gz"
+    path.write_bytes(_tarball({"a/x": "text"}, extra))
+    with suppress(tarfile.TarError):
+        extract(path, tmp_path / "deep" / "out")
+    assert not (tmp_path / "deep" / "escaped").exists()
+    assert not Path("/tmp/nestor-escaped").exists()
+    for found in (tmp_path / "deep").rglob("*"):
+        assert found.resolve().is_relative_to(tmp_path / "deep")
+
+
+def test_the_tiers_are_consistent() -> None:
+    for recipes in TIERS.values():
+        assert len({r.project for r in recipes}) == len(recipes)
+        for recipe in recipes:
+            assert all(len(digest) == 64 for digest in recipe.sources.values())
+            assert recipe.programs
+            assert recipe.licence
+    tests = {r.project for r in TIERS["tiny"] if r.split == "test"}
+    assert tests == {"lz4", "jsoncpp"}
+
+
+@pytest.mark.corpus
+def test_the_tiny_tier(tmp_path: Path, toolchain: Toolchain) -> None:
+    result = fetch(TIERS["tiny"], tmp_path / "tiny", toolchain, 2, silent)
+    assert result.missing == ()
+    store.verify(result.corpus)
+    assert len(result.corpus.modules) == 44
+    assert {p.name for p in result.corpus.programs_of("test")} == {
+        "jsoncpp/jsontestrunner_exe", "lz4/lz4",
+    }  # fmt: skip
+    assert result.corpus.dropped_options == 0
