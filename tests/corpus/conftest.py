@@ -48,6 +48,7 @@ class Site:
             command,
             cwd=self.source / folder,
             env={**self.shop.environment(), **(more or {})},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=60,

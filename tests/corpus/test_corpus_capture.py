@@ -174,6 +174,8 @@ def test_parallel_make_loses_nothing(site: Site) -> None:
         ["-M", "main.c"],
         ["-S", "main.c", "-o", "main.s"],
         ["-fsyntax-only", "main.c"],
+        ["-x", "c", "-c", "-", "-o", "stdin.o"],
+        ["-c", "main.c", "-o", "/dev/null"],
         ["--version"],
         ["-c", "main.c", "-o", "CMakeFiles/CMakeScratch/TryCompile-x/main.o"],
     ],

@@ -1,12 +1,15 @@
 """``nestor corpus``: fetch, capture, look at, import and export modules and programs."""
 
 import json
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
+from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import progress
@@ -94,7 +97,8 @@ class Capture:
                 )
         if self.command:
             name = self.project or Path.cwd().name
-            status = build.run_for_user(self.command, out, name, found)
+            talk = sys.stderr if self.json else None  # Only JSON may stand on standard output.
+            status = build.run_for_user(self.command, out, name, found, talk)
         with progress() as report:
             corpus = merge.finalise(
                 out, Journal(out / FOLDER), toolchain=found.version, progress=report
@@ -186,14 +190,15 @@ class Export:
 
 
 def _show(corpus: Corpus, present: tuple[str, ...] = ()) -> None:
-    """Print one row a project, missing ones first."""
+    """Print what is missing, then one row a project."""
     console = Console()
-    table = Table("project", "version", "split", "modules", "programs", "licence", "note")
-    for column in ("modules", "programs"):
-        next(c for c in table.columns if c.header == column).justify = "right"
-    modules = Counter(module.project for module in corpus.modules)
     for lost in corpus.missing:
-        table.add_row(lost.project, "", "", "", "", "", f"[red]missing:[/red] {lost.reason}")
+        console.print(f"[red]missing[/red] {lost.project}: {escape(lost.reason)}", highlight=False)
+    table = Table("project", "version", "split", box=SIMPLE)
+    table.add_column("modules", justify="right")
+    table.add_column("programs", overflow="fold")
+    table.add_column("licence", overflow="fold")
+    modules = Counter(module.project for module in corpus.modules)
     for project in corpus.projects:
         programs = [p.name.partition("/")[2] for p in corpus.programs_of_project(project.name)]
         table.add_row(
@@ -203,13 +208,13 @@ def _show(corpus: Corpus, present: tuple[str, ...] = ()) -> None:
             str(modules[project.name]),
             ", ".join(programs),
             project.licence,
-            "was complete" if project.name in present else "",
         )
     console.print(table)
     console.print(
         f"{len(corpus.modules)} modules, {len(corpus.programs)} programs, "
         f"{corpus.dropped_options} options left out, corpus {corpus.digest[:12]}, "
-        f"clang {corpus.toolchain or 'unknown'}",
+        f"clang {corpus.toolchain or 'unknown'}"
+        + (f"; {len(present)} projects were complete already" if present else ""),
         highlight=False,
     )
 

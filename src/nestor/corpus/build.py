@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import nestor
 from nestor.compiler.toolchain import Toolchain
@@ -104,15 +104,25 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
         raise BuildError(f"{Path(command[0]).name} failed ({done.returncode}): {last:.300}")
 
 
-def run_for_user(command: Sequence[str], corpus: Path, project: str, toolchain: Toolchain) -> int:
-    """Run the user's own build in this folder, its output on the terminal; return its status.
+def run_for_user(
+    command: Sequence[str],
+    corpus: Path,
+    project: str,
+    toolchain: Toolchain,
+    stdout: TextIO | None = None,
+) -> int:
+    """Run the user's own build in this folder and return its exit status.
+
+    Its output goes to the terminal, or to ``stdout`` if that is given.
 
     The wrappers stay in the corpus, because some builds (CMake's) note where they lie.
     """
     source = Path.cwd()
     workshop = Workshop(toolchain, corpus / FOLDER / "bin", corpus, project, source).open()
     try:
-        return subprocess.run(command, env=workshop.environment(), check=False).returncode
+        return subprocess.run(
+            command, env=workshop.environment(), stdout=stdout, check=False
+        ).returncode
     except OSError as error:
         raise BuildError(f"{command[0]} cannot be run: {error.strerror}.") from error
 

@@ -16,8 +16,8 @@ from nestor.corpus.journal import FOLDER, Journal
 
 _NO_OBJECT = frozenset(
     {
-        "-E", "-S", "-M", "-MM", "-fsyntax-only", "--version", "-v", "-V", "-dumpversion",
-        "-dumpmachine", "-cc1", "-cc1as", "-###", "--help", "--analyze",
+        "-E", "-S", "-M", "-MM", "-fsyntax-only", "--version", "-dumpversion", "-dumpmachine",
+        "-cc1", "-cc1as", "-###", "--help", "--analyze",
     }
 )  # fmt: skip
 _PROBES = (
@@ -131,12 +131,14 @@ def _compile(
     clang: str, job: Compilation, where: Site, *, built: bool, inside_link: bool
 ) -> str | None:
     """Make the bitcode of one compilation and record it; return the object's key."""
-    if job.language not in ("c", "c++", "cpp-output", "c++-cpp-output"):
+    if job.language not in ("c", "c++", "cpp-output", "c++-cpp-output") or job.input == "-":
         return None
     journal = where.journal
     key = ""
     temporary = inside_link or not built
     if not temporary:
+        if not Path(job.object).is_file():
+            return None  # For example /dev/null.
         key = hashlib.sha256(Path(job.object).read_bytes()).hexdigest()
         if journal.knows(key):
             return key
@@ -201,7 +203,7 @@ def _link(
 
     name = _inside(line[line.index("-o") + 1], where.source)
     try:
-        parsed = LinkLine(line, where.journal, inline)
+        parsed = LinkLine(line, where.journal, inline, where.source)
     except (LinkLineError, OSError) as error:
         _fail(where, name, str(error))
         return

@@ -21,6 +21,9 @@ from nestor.corpus.recipe import Recipe
 from nestor.errors import NestorError
 from nestor.progress import Progress, silent
 
+_CAPTURE = 1
+"""Raise it when capturing the same build gives another corpus: projects are then built again."""
+
 
 @dataclass(frozen=True)
 class Fetched:
@@ -83,7 +86,8 @@ def fetch(
 
 def recipe_digest(recipe: Recipe, toolchain: Toolchain) -> str:
     """Return a sha256 that changes with the recipe or the compiler."""
-    return hashlib.sha256(f"{asdict(recipe)!r} {toolchain.version}".encode()).hexdigest()
+    text = f"{_CAPTURE} {asdict(recipe)!r} {toolchain.version}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _existing(root: Path) -> Corpus | None:

@@ -43,14 +43,18 @@ class LinkLine:
     """The inputs of one link. ``tokens`` may be replayed; ``dropped`` counts options left out.
 
     ``inline`` maps the names of temporary objects (a compilation inside the link command) to
-    their object keys. Raises :class:`LinkLineError` for a link that a program cannot describe.
+    their object keys; ``source`` is the source tree, whose libraries are taken apart. Raises
+    :class:`LinkLineError` for a link that a program cannot describe.
     """
 
-    def __init__(self, line: Sequence[str], journal: Journal, inline: Mapping[str, str]) -> None:
+    def __init__(
+        self, line: Sequence[str], journal: Journal, inline: Mapping[str, str], source: Path
+    ) -> None:
         self.tokens: list[Token] = []
         self.dropped = 0
         self._journal = journal
         self._inline = inline
+        self._source = source
         self._folders = _search_folders(line)
         self._whole = False
         index = 1
@@ -90,7 +94,7 @@ class LinkLine:
             found = [folder / file for file in wanted if (folder / file).exists()]
             if not found:
                 continue
-            if _is_system(found[0]):
+            if self._is_system(found[0]):
                 break
             # A program needs the code itself: prefer the archive beside a shared library.
             self._file(str(found[-1]))
@@ -106,7 +110,7 @@ class LinkLine:
             self.tokens.append(("object", self._inline[name]))
             return
         path = Path(name)
-        if _is_system(path) and path.suffix in (".so", ".a"):
+        if self._is_system(path) and path.suffix in (".so", ".a"):
             self.tokens.append(("option", f"-l:{path.name}"))
             return
         try:
@@ -124,6 +128,10 @@ class LinkLine:
             self._object(path.read_bytes())
         else:
             self.dropped += 1  # A linker script.
+
+    def _is_system(self, path: Path) -> bool:
+        real = path.resolve()
+        return str(real).startswith(_SYSTEM) and not real.is_relative_to(self._source)
 
     def _archive(self, path: Path) -> None:
         if not self._whole:
@@ -155,7 +163,3 @@ def _search_folders(line: Sequence[str]) -> list[Path]:
         elif word.startswith("-L") and len(word) > 2:
             folders.append(Path(word[2:]))
     return folders
-
-
-def _is_system(path: Path) -> bool:
-    return str(path.resolve()).startswith(_SYSTEM)
