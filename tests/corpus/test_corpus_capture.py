@@ -112,6 +112,9 @@ def test_thin_archives_and_whole_archives(site: Site) -> None:
     site.cc("-c", "main.c", "lib.c", "extra.c")
     site.run(["ar", "rcsT", "libthin.a", "lib.o", "extra.o"])
     assert site.cc("main.o", "libthin.a", "-o", "thin").returncode == 0
+    assert site.cc("-rdynamic", "main.o", "libthin.a", "-o", "rdynamic").returncode == 0
+    exporting = site.finalise().program("demo/rdynamic")
+    assert exporting.inputs[0] == Input("option", "-Wl,--export-dynamic")
     whole = ["-Wl,--whole-archive", "libthin.a", "-Wl,--no-whole-archive"]
     assert site.cc("main.o", *whole, "-o", "whole").returncode == 0
     thin, all_of_it = (

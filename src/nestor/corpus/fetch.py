@@ -75,7 +75,7 @@ def fetch(
                     _merge(root, recipe, task.result(), toolchain)
                     fresh.append(recipe.project)
                 except (NestorError, OSError, tarfile.TarError) as error:
-                    lost = Missing(recipe.project, str(error))
+                    lost = Missing(recipe.project, str(error).replace(f"{work}/", ""))
                     missing.append(lost)
                     merge.finalise(root, Journal(work / "none"), missing=[lost])
                 progress("fetch", done, len(wanted))
@@ -102,8 +102,6 @@ def _build(archive: debian.Archive, recipe: Recipe, work: Path, toolchain: Toolc
     """Download and build one project in ``work``; return the journal of its captures."""
     tarballs = archive.download(recipe.package, recipe.version, recipe.sources, work / "download")
     source = debian.extract(tarballs[0], work / "source")
-    for path, text in recipe.files.items():
-        (source / path).write_text(text)
     shop = build.Workshop(toolchain, work / "bin", work / "captured", recipe.project, source)
     shop.open()
     marks = {"@CC@": str(shop.cc), "@CXX@": str(shop.cxx), "@JOBS@": "1"}

@@ -32,6 +32,8 @@ _SPENT = (
     "--warn-", "--no-warn-", "--sort-", "-t", "--verbose", "--no-pie", "-no-pie",
 )  # fmt: skip
 _PAIRS_SPENT = frozenset(["-m", "-o", "-L", "-dynamic-linker", "--dynamic-linker"])
+# Long options that the driver writes with one dash.
+_ONE_DASH = frozenset({"-export-dynamic", "-no-export-dynamic"})
 _SYSTEM = ("/usr/", "/lib/", "/lib64/", "/lib32/")
 
 
@@ -81,7 +83,7 @@ class LinkLine:
         if word in ("--whole-archive", "--no-whole-archive"):
             self._whole = word == "--whole-archive"
             return  # Archives become their members, so the option itself has nothing to say.
-        option = f"-Wl,{word}"
+        option = f"-Wl,{'-' if word in _ONE_DASH else ''}{word}"
         if not word.startswith(_SPENT) and is_safe_link_option(option):
             self.tokens.append(("option", option))
         elif not word.startswith(_SPENT):

@@ -1,7 +1,7 @@
 """What a recipe is: pinned sources of a project and the commands that build it, as data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from nestor.corpus.model import Split
 
@@ -35,8 +35,6 @@ class Recipe:
     steps: tuple[Step, ...]
     programs: Mapping[str, tuple[str, ...]]
     split: Split = "train"
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Small files added to the sources: path → text."""
 
 
 def run(*words: str) -> Step:
@@ -55,6 +53,8 @@ def cmake(*settings: str, source: str = ".") -> Step:
         "cmake", "-S", source, "-B", "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
         # Only the bitcode is kept, and that is made at -Oz: build the rest as fast as possible.
         "-DCMAKE_C_FLAGS_RELEASE=-O0 -DNDEBUG", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG",
+        # Without the old default -rdynamic, which keeps everything alive at link time.
+        "-DCMAKE_POLICY_DEFAULT_CMP0065=NEW",
         "-DBUILD_SHARED_LIBS=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON", *settings,
     )  # fmt: skip
 
