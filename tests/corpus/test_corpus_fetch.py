@@ -42,6 +42,7 @@ GOOD = _tarball(
 )
 BAD = _tarball({"bad-1/main.c": "int main(void) {"})
 FILES = {"good": GOOD, "bad": BAD}
+FILES_GONE: set[str] = set()
 
 
 class FakeArchive(Archive):
@@ -52,10 +53,13 @@ class FakeArchive(Archive):
     def __init__(self, _state: Path) -> None:
         type(self).asked = []
 
+    def _versions(self, package: str) -> list[str]:
+        return ["2-1", "1-1", "1-3", "1-2"]
+
     def _apt(self, arguments: list[str], folder: Path) -> None:
         package, _, version = arguments[-1].partition("=")
         self.asked.append(arguments[-1])
-        if version == "gone" or package not in FILES:
+        if f"{package}={version}" in FILES_GONE or package not in FILES:
             raise DebianError(f"Unable to find a source package for {package}")
         (folder / f"{package}.tar.gz").write_bytes(FILES[package])
 
@@ -125,9 +129,13 @@ def test_a_second_fetch_does_nothing_and_a_failed_project_is_tried_again(
 def test_another_debian_revision_of_the_same_files_will_do(
     tmp_path: Path, toolchain: Toolchain
 ) -> None:
-    result = fetch([_recipe("good", version="gone")], tmp_path / "corpus", toolchain)
+    FILES_GONE.add("good=1-1")
+    try:
+        result = fetch([_recipe("good", version="1-1")], tmp_path / "corpus", toolchain)
+    finally:
+        FILES_GONE.clear()
     assert result.fresh == ("good",)
-    assert FakeArchive.asked == ["good=gone", "good"]
+    assert FakeArchive.asked == ["good=1-1", "good=1-3"]
 
 
 @pytest.mark.usefixtures("_fake")

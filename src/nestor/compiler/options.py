@@ -47,7 +47,7 @@ _CC1_WORD = re.compile(
     | -mno-tls-direct-seg-refs | -mno-check-zero-division | -fzero-call-used-regs=[a-z-]+
     | -ftrap-function=\w+ | -ftrapv | -fwrapv | -debugger-tuning=\w+ | -msoft-float
     | -fno-verbose-asm | -mrelax-all | -mno-relax | -fshort-enums
-    | -mno-exec-stack | -relaxed-aliasing | -no-struct-path-tbaa""",
+    | -mnoexecstack | -mlarge-data-threshold=\d+ | -relaxed-aliasing | -no-struct-path-tbaa""",
     re.VERBOSE,
 )
 # Back-end options followed by one value.
@@ -86,6 +86,7 @@ _CC1_SPENT_WORD = re.compile(
     | -fno-elide-constructors | -fcomplex-arithmetic=.* | -disable-llvm-passes
     | -emit-llvm-bc | -emit-llvm-uselists | -disable-O0-optnone | -fspell-checking-limit=.*
     | -debug-info-kind=.* | -dwarf-version=.* | -target-linker-version .* | -ftrivial-auto-.*
+    | -pthread | -gkey-instructions | -complex-range=\w+ | -fconst-strings | -fwrapv-pointer
     | -f(no-)?implement-inlines | -nobuiltininc | -nostdsysteminc | -nostdinc(\+\+)?
     | -f(no-)?embed-bitcode.* | -fno-autolink | -f(no-)?pch-.* | -f(no-)?experimental-.*""",
     re.VERBOSE,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -21,6 +22,7 @@ _WRAPPER = (
     "import sys; sys.path.insert(0, {package!r}); from nestor.cli.cc import run; "
     "sys.exit(run({language!r}, sys.argv[1:]))"
 )
+_ERROR = re.compile(r"(?i)\berror: |CMake Error|\*\*\* ")
 _C_NAMES = ("cc", "gcc", "clang")
 _CXX_NAMES = ("c++", "g++", "clang++")
 
@@ -99,7 +101,7 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
         raise BuildError(f"{command[0]}: {error}") from error
     if done.returncode != 0:
         text = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
-        errors = [line for line in text if "error" in line.lower()] or text[-1:]
+        errors = [line for line in text if _ERROR.search(line)] or text[-1:]
         last = errors[0].strip() if errors else "no message"
         raise BuildError(f"{Path(command[0]).name} failed ({done.returncode}): {last:.300}")
 

@@ -201,7 +201,10 @@ def _link(
 ) -> None:
     from nestor.corpus.link_line import LinkLine, LinkLineError  # Most commands link nothing.
 
-    name = _inside(line[line.index("-o") + 1], where.source)
+    target = line[line.index("-o") + 1]
+    if not Path(target).is_file():
+        return  # A question to the linker, as "-o /dev/null".
+    name = _inside(target, where.source)
     try:
         parsed = LinkLine(line, where.journal, inline, where.source)
     except (LinkLineError, OSError) as error:

@@ -4,6 +4,7 @@ apt gets a private, temporary state whose only entries are the system's own, ask
 nothing of the system is changed, no right is needed, and proxies and signatures stay apt's work.
 """
 
+import contextlib
 import hashlib
 import re
 import subprocess
@@ -54,12 +55,7 @@ class Archive:
         :class:`DebianError` when the archive does not have them or has others.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        fetch = ["source", "--download-only", "--only-source"]
-        try:
-            self._apt([*fetch, f"{package}={version}"], folder)
-        except DebianError:
-            # A later Debian revision has the same upstream files; the hashes below decide.
-            self._apt([*fetch, package], folder)
+        self._download(package, version, folder)
         files = []
         for name, digest in sha256.items():
             path = folder / name
@@ -69,6 +65,31 @@ class Archive:
                 raise DebianError(f"{name} is not the file that we know (wrong sha256).")
             files.append(path)
         return files
+
+    def _download(self, package: str, version: str, folder: Path) -> None:
+        """Download ``version``, or another Debian revision of the same upstream version.
+
+        Revisions come and go in the archive; the upstream files, whose hashes decide, stay.
+        """
+        fetch = ["source", "--download-only", "--only-source"]
+        try:
+            self._apt([*fetch, f"{package}={version}"], folder)
+        except DebianError:
+            upstream = version.rpartition("-")[0]
+            for other in self._versions(package):
+                if other != version and other.rpartition("-")[0] == upstream:
+                    with contextlib.suppress(DebianError):
+                        self._apt([*fetch, f"{package}={other}"], folder)
+                        return
+            raise
+
+    def _versions(self, package: str) -> list[str]:
+        """Return the versions of a source package that the mirror lists, in its order."""
+        done = subprocess.run(
+            ["apt-cache", *self._options, "showsrc", "--only-source", package],  # noqa: S607
+            capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+        return re.findall(r"^Version: (\S+)$", done.stdout, re.MULTILINE)
 
     def _apt(self, arguments: list[str], folder: Path) -> None:
         try:

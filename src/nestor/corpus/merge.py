@@ -90,7 +90,7 @@ def _drafts(journal: Journal, wanted: Mapping[str, Wanted]) -> list[_Draft]:
         drafts[-1].missing += [
             Missing(name, f"{what}: {reason}")
             for what, reason in sorted(failures[name].items())
-            if what not in ours
+            if what not in ours and _is_wanted(what, want.programs)
         ]
     return drafts
 
