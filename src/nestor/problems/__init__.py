@@ -1,0 +1,1 @@
+"""The decisions that Nestor can take: one frozen description each."""

@@ -81,20 +81,15 @@ double MLPPolicy::margin(llvm::ArrayRef<double> Features) {
   return X.size() == 1 ? X[0] : X[1] - X[0];
 }
 
-TreesPolicy::TreesPolicy(std::vector<Node> NodesIn, std::vector<double> Vals,
-                         std::vector<uint32_t> RootsIn)
-    : Nodes(std::move(NodesIn)), Values(std::move(Vals)),
-      Roots(std::move(RootsIn)) {
-  // Children come after their parents, so one backward pass gives all heights.
-  std::vector<unsigned> Height(Nodes.size(), 0);
-  for (size_t I = Nodes.size(); I-- > 0;)
-    if (Nodes[I].Left != I)
-      Height[I] =
-          1 + std::max(Height[Nodes[I].Left], Height[Nodes[I].Right]);
-  for (size_t I = 0; I < Roots.size(); ++I) {
+TreesPolicy::TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
+                         std::vector<uint32_t> Roots,
+                         llvm::ArrayRef<unsigned> Heights)
+    : Nodes(std::move(Nodes)), Values(std::move(Values)),
+      Roots(std::move(Roots)) {
+  for (size_t I = 0; I < this->Roots.size(); ++I) {
     if (I % Lanes == 0)
       Depths.push_back(0);
-    Depths.back() = std::max(Depths.back(), Height[Roots[I]]);
+    Depths.back() = std::max(Depths.back(), Heights[this->Roots[I]]);
   }
 }
 

@@ -67,8 +67,9 @@ public:
     double Threshold;
     uint32_t Feature, Left, Right;
   };
+  /// \p Heights are those of the nodes, in steps to the deepest leaf below.
   TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
-              std::vector<uint32_t> Roots);
+              std::vector<uint32_t> Roots, llvm::ArrayRef<unsigned> Heights);
   double margin(llvm::ArrayRef<double> Features) override;
 
 private:

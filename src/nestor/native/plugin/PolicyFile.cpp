@@ -21,6 +21,7 @@ namespace nestor {
 constexpr int64_t FormatVersion = 1;
 constexpr size_t MaxFeatures = 1024, MaxLayers = 8, MaxWidth = 4096;
 constexpr size_t MaxNodes = size_t(1) << 22, MaxTrees = size_t(1) << 16;
+constexpr unsigned MaxHeight = 512;
 
 static Error bad(const Twine &Why) {
   return createStringError(Why);
@@ -199,6 +200,14 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
       return bad("a tree's inner node carries a value");
     Nodes[I] = {(*Threshold)[I], uint32_t(F), uint32_t(L), uint32_t(R)};
   }
+  // Children come after their parents, so one backward pass gives all heights.
+  std::vector<unsigned> Heights(NodeCount, 0);
+  for (size_t I = NodeCount; I-- > 0;)
+    if (Nodes[I].Left != I) {
+      Heights[I] = 1 + std::max(Heights[Nodes[I].Left], Heights[Nodes[I].Right]);
+      if (Heights[I] > MaxHeight)
+        return bad("a tree is more than 512 nodes deep");
+    }
   std::vector<uint32_t> Roots;
   for (int32_t R : *Root) {
     if (R < 0 || uint64_t(R) >= NodeCount)
@@ -206,7 +215,7 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
     Roots.push_back(R);
   }
   return std::make_unique<TreesPolicy>(std::move(Nodes), std::move(*Value),
-                                       std::move(Roots));
+                                       std::move(Roots), Heights);
 }
 
 static Expected<std::vector<std::string>> readFeatures(const json::Array *List) {

@@ -100,13 +100,25 @@ static int64_t blocksFromCondition(const BasicBlock &BB) {
   return 0;
 }
 
+/// Whether nothing jumps to \p BB. (A dead loop escapes this; the simplification
+/// that precedes the inliner leaves none.)
+static bool isDead(const BasicBlock &BB) {
+  return pred_empty(&BB) && !BB.isEntryBlock();
+}
+
 static FunctionFacts countFacts(const Function &F) {
   FunctionFacts Result;
-  for (const BasicBlock *BB : depth_first(&F)) {
+  auto Count = [&](const BasicBlock &BB) {
     ++Result.Blocks;
-    Result.ConditionalBlocks += blocksFromCondition(*BB);
-    Result.Instructions += BB->sizeWithoutDebug();
-  }
+    Result.ConditionalBlocks += blocksFromCondition(BB);
+    Result.Instructions += BB.size(); // Debug information is not in the list.
+  };
+  // Walking the graph costs several times the plain loop, and is seldom needed.
+  if (llvm::none_of(F, isDead))
+    llvm::for_each(F, Count);
+  else
+    for (const BasicBlock *BB : depth_first(&F))
+      Count(*BB);
   return Result;
 }
 
@@ -187,9 +199,8 @@ double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor, int Cost) {
 }
 
 std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
-  BasicBlock &BB = *CB.getParent();
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
-  if (pred_empty(&BB) && !BB.isEntryBlock())
+  if (isDead(*CB.getParent()))
     return untracked(CB, false);
   const MandatoryInliningKind Mandatory =
       getMandatoryKind(CB, FAM, getCallerORE(CB));

@@ -1,0 +1,76 @@
+"""What the commands print with: tables and messages on stdout, progress on stderr."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bars
+
+from nestor.progress import Progress
+
+stdout = Console(highlight=False)
+stderr = Console(stderr=True, highlight=False)
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Progress]:
+    """Draw a bar for every stage that is reported, as long as the context lasts.
+
+    On a terminal the bars live; elsewhere each stage leaves one line when it is done, so that
+    logs stay readable.
+    """
+    if not stderr.is_terminal:
+        yield _lines()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=stderr) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield report
+
+
+def _lines() -> Progress:
+    finished: set[str] = set()
+
+    def report(stage: str, done: int, total: int) -> None:
+        if done < total:
+            finished.discard(stage)
+        elif total and stage not in finished:
+            finished.add(stage)
+            stderr.print(f"{stage}: {done}/{total}", soft_wrap=True)
+
+    return report
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, and nothing else, on standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))  # noqa: T201
+
+
+def percent(change: float | None) -> str:
+    """Return a change as text: green when smaller, red when larger."""
+    if change is None:
+        return "[bold red]failed[/]"
+    colour = "green" if change < -0.005 else "red" if change > 0.005 else "default"
+    return f"[{colour}]{change:+.2f} %[/]"

@@ -1,0 +1,94 @@
+"""``nestor doctor``: is there an LLVM that Nestor can work with?"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nestor.cli.console import print_json, progress, stderr, stdout
+from nestor.compiler import identity
+from nestor.compiler.plugin import ensure_plugin, plugin_path
+from nestor.compiler.toolchain import (
+    INSTALL_HINT,
+    Toolchain,
+    ToolchainError,
+    capabilities,
+    discover,
+)
+from nestor.progress import Progress
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Find LLVM installations, probe them, build the plugin and run the identity gate.
+
+    The gate compiles built-in C and C++ modules at -Oz and -O2 by the stock compiler, through
+    the plugin with the default policy, and over LLVM's interactive channel. All objects must be
+    equal bit for bit. The exit status is 0 if at least one toolchain is ready.
+
+    Examples:
+        nestor doctor                               look at this machine
+        nestor doctor --llvm /opt/llvm-22 --json    look at one installation
+    """
+
+    llvm: str | None = None
+    """A prefix, a bin folder or a clang to look at instead of the machine."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Examine, print, and return 0 if one toolchain is ready."""
+        with progress() as report:
+            found = [_examine(toolchain, report) for toolchain in discover(self.llvm)]
+        if self.json:
+            print_json({"toolchains": found})
+        else:
+            for entry in found:
+                _show(entry)
+        ready = any(entry["identity"]["identical"] for entry in found)
+        if not ready:
+            why = "No LLVM on this machine is ready" if found else "No LLVM was found"
+            stderr.print(f"nestor: {why}: {INSTALL_HINT}.", soft_wrap=True)
+        return 0 if ready else 1
+
+
+def _examine(toolchain: Toolchain, report: Progress) -> dict[str, Any]:
+    abilities = capabilities(toolchain)
+    entry: dict[str, Any] = {
+        "version": toolchain.version,
+        "clang": str(toolchain.clang),
+        "build_id": toolchain.build_id,
+        "plugin": {"built": False, "path": None},
+        "identity": {"checked": 0, "identical": False, "differing": []},
+        "capabilities": asdict(abilities),
+        "problem": abilities.problem(),
+    }
+    if entry["problem"] is None:
+        try:
+            plugin = ensure_plugin(toolchain, report)
+        except ToolchainError as error:
+            entry["problem"] = str(error)
+        else:
+            result = identity.check(plugin)
+            entry["plugin"] = {"built": True, "path": str(plugin_path(toolchain))}
+            entry["identity"] = {
+                "checked": result.checked,
+                "identical": result.identical,
+                "differing": list(result.differing),
+            }
+            if not result.identical:
+                entry["problem"] = f"objects differ: {', '.join(result.differing)}"
+    return entry
+
+
+def _show(entry: dict[str, Any]) -> None:
+    ready = entry["problem"] is None
+    stdout.print(f"[bold]LLVM {entry['version']}[/]  {entry['clang']}", soft_wrap=True)
+    stdout.print(f"  ready       {'[green]yes[/]' if ready else '[red]no[/]'}")
+    if not ready:
+        stdout.print(f"  problem     {entry['problem']}", soft_wrap=True, markup=False)
+    if entry["plugin"]["built"]:
+        stdout.print(f"  plugin      {entry['plugin']['path']}", soft_wrap=True)
+        checked = entry["identity"]["checked"]
+        verdict = "all objects identical" if entry["identity"]["identical"] else "objects differ"
+        stdout.print(f"  identity    {checked} comparisons, {verdict}")
+    able = [name.replace("_", " ") for name, value in entry["capabilities"].items() if value]
+    stdout.print(f"  offers      {', '.join(able)}")

@@ -1,0 +1,144 @@
+"""The command ``nestor``: find the words' command, read its options, run it.
+
+Commands are looked up by name and imported only when they run, so that the compiler wrappers
+start as fast as Python does.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+
+class Command(NamedTuple):
+    """Where a command lives, and what it does in one line."""
+
+    place: str
+    """``module:Class`` for a tyro dataclass with ``run``, ``module:function`` for raw words."""
+    summary: str
+
+
+COMMANDS: Final = {
+    "doctor": Command("nestor.cli.doctor:Doctor", "Find LLVM, build the plugin, prove identity"),
+    "corpus fetch": Command("nestor.cli.corpus:Fetch", "Fetch and capture Debian sources"),
+    "corpus capture": Command("nestor.cli.corpus:Capture", "Capture your own build"),
+    "corpus info": Command("nestor.cli.corpus:Info", "Show what a corpus holds"),
+    "corpus import": Command("nestor.cli.corpus:Import", "Take over a corpus in LLVM's layout"),
+    "corpus export": Command("nestor.cli.corpus:Export", "Write a corpus in LLVM's layout"),
+    "train inlining-size": Command("nestor.cli.train:InliningSize", "Train a policy"),
+    "evaluate": Command("nestor.cli.evaluate:Evaluate", "Compare a policy with stock, linked"),
+    "identity": Command("nestor.cli.identity:Identity", "Run the identity gate on a corpus"),
+    "log": Command("nestor.cli.log:Log", "Show what a policy decides in one compile"),
+    "policy": Command("nestor.cli.policy:Policy", "Describe a policy file"),
+}
+"""Commands with options of their own."""
+
+PASS_THROUGH: Final = {
+    "cc": Command("nestor.cli.cc:run", "clang that also captures (CC='nestor cc')"),
+    "c++": Command("nestor.cli.cc:run", "clang++ that also captures (CXX='nestor c++')"),
+    "clang": Command("nestor.cli.use:clang", "clang under a policy: nestor clang POLICY -- ARGS"),
+    "clang++": Command("nestor.cli.use:clang", "clang++ under a policy"),
+    "flags": Command("nestor.cli.use:flags", "Print the clang flags that use a policy"),
+}
+"""Commands whose words belong to the compiler."""
+
+USAGE_ERROR: Final = 2
+
+
+def entry() -> None:
+    """Run the command line and exit (the console script)."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command in ``argv`` and return its exit status.
+
+    0 is success, 1 a problem that is explained in one sentence, 2 wrong usage.
+    """
+    words = list(argv)
+    if words and words[0] in PASS_THROUGH:
+        from nestor.errors import NestorError
+
+        try:
+            return int(_load(PASS_THROUGH[words[0]])(words[0], words[1:]))
+        except NestorError as error:
+            sys.stderr.write(f"nestor: {error}\n")
+            return 1
+    if not words or words[0] in ("-h", "--help", "help"):
+        sys.stdout.write(_help())
+        return 0 if words else USAGE_ERROR
+    if words[0] in ("--version", "version"):
+        from nestor import __version__
+
+        sys.stdout.write(f"nestor {__version__}\n")
+        return 0
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        if len(words) >= length and name in COMMANDS:
+            return _run(name, words[length:])
+    return _unknown(words)
+
+
+def _run(name: str, words: list[str]) -> int:
+    import tyro
+    from rich.markup import escape
+
+    from nestor.cli.console import stderr
+    from nestor.errors import NestorError
+
+    arguments, rest = _split(words)
+    try:
+        command = tyro.cli(
+            _load(COMMANDS[name]),
+            prog=f"nestor {name}",
+            args=arguments + rest,
+            config=(tyro.conf.FlagCreatePairsOff,),
+        )
+        return int(command.run())
+    except NestorError as error:
+        stderr.print(f"[bold red]nestor:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
+        return 1
+    except KeyboardInterrupt:
+        stderr.print("nestor: interrupted; what was finished is kept")
+        return 130
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """Separate a command line after ``--`` from our own options."""
+    if "--" not in words:
+        return words, []
+    index = words.index("--")
+    return words[:index], words[index:]
+
+
+def _load(command: Command):  # type: ignore[no-untyped-def]  # a class or a function
+    module, name = command.place.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _help() -> str:
+    lines = ["usage: nestor COMMAND …", "", "Learned advisors for LLVM, on the compiler you have.", ""]
+    for name, command in (COMMANDS | PASS_THROUGH).items():
+        lines.append(f"  {name:20} {command.summary}")
+    lines += [
+        "",
+        "examples:",
+        "  nestor doctor                                       is my LLVM ready?",
+        "  nestor corpus fetch tiny corpus/tiny                six projects from Debian",
+        "  nestor train inlining-size --corpus corpus/tiny --out runs/bc --learner bc",
+        "  nestor evaluate --policy mlgo2020 --corpus corpus/tiny",
+        "  nestor clang runs/bc/policy.safetensors -- -Oz -c file.c",
+        "",
+        "'nestor COMMAND --help' explains a command. Exit status: 0 success, 1 a problem that is",
+        "explained on standard error, 2 wrong usage.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _unknown(words: list[str]) -> int:
+    groups = sorted(name for name in COMMANDS if name.startswith(words[0] + " "))
+    said = f"'{' '.join(words[:2] if groups else words[:1])}' is no command"
+    hint = f"; there are: {', '.join(groups)}" if groups else "; 'nestor --help' lists them all"
+    sys.stderr.write(f"nestor: {said}{hint}.\n")
+    return USAGE_ERROR

@@ -1,0 +1,210 @@
+"""``nestor train``: make a policy."""
+
+import dataclasses
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import tyro
+
+from nestor import __version__
+from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.setup import ready_plugin
+from nestor.corpus import store
+from nestor.corpus.model import Corpus
+from nestor.errors import NestorError
+from nestor.learn import experience
+from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
+from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
+from nestor.learn.experience import Tally
+from nestor.learn.training import Cost, Meter, Result, Run, train
+from nestor.policy import bundle
+from nestor.policy.network import MlpPolicy
+from nestor.policy.spec import Policy
+from nestor.problems.inlining_size import INLINING_SIZE
+from nestor.progress import Progress
+from nestor.rollout.pool import Pool, PoolSettings
+
+RELEASE_FEATURES = (
+    "cost_estimate",
+    "nr_ctant_params",
+    "callee_basic_block_count",
+    "caller_basic_block_count",
+    "callee_conditionally_executed_blocks",
+    "caller_conditionally_executed_blocks",
+)
+"""Features that cost the compiler next to nothing (docs/how-it-works.md)."""
+
+
+@dataclass(frozen=True)
+class InliningSize:
+    """Train an inlining policy that makes linked programs smaller.
+
+    Learners:
+        bc  behavioural cloning of the default heuristic, the warm start
+        es  evolution strategies from --init, scored by linked bytes
+
+    Only projects in the corpus's split "train" are looked at. The folder --out gets policy.safetensors,
+    curves for TensorBoard, run.json and a checkpoint: a run that is killed goes on where it was when
+    the same command is given again, and ends with the same bytes.
+
+    Examples:
+        nestor train inlining-size --corpus corpus/tiny --out runs/bc --learner bc
+        nestor train inlining-size --corpus corpus/tiny --out runs/es --learner es \\
+            --init runs/bc/policy.safetensors --es.steps 40
+    """
+
+    corpus: Path
+    """The corpus to learn from."""
+    out: Path
+    """The run's folder."""
+    learner: Literal["bc", "es"] = "bc"
+    """The algorithm."""
+    init: Path | None = None
+    """The policy to start from (needed by es)."""
+    seed: int = 0
+    """Seed of everything random."""
+    features: tuple[str, ...] = RELEASE_FEATURES
+    """Features that the policy reads (bc only; es keeps those of --init)."""
+    bc: CloningSettings = field(default_factory=CloningSettings)
+    """Behavioural cloning."""
+    es: EvolutionSettings = field(default_factory=EvolutionSettings)
+    """Evolution strategies."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Train and print what came of it."""
+        meter, tally = Meter(), Tally()
+        corpus = store.load(self.corpus)
+        with progress() as report:
+            plugin = ready_plugin(self.llvm, report)
+            with Pool(corpus, plugin, self.pool) as pool:
+                identity = self._identity(corpus, pool)
+                run = Run(self.out, identity)
+                if self.learner == "bc":
+                    result, extra = self._clone(pool, run, tally, report)
+                else:
+                    result, extra = self._evolve(pool, run, tally, report)
+        policy = _with_provenance(result.policy, identity)
+        path = self.out / "policy.safetensors"
+        bundle.save(policy, path)
+        self._print(path, policy, result, extra, meter.read(tally), tally)
+        return 0
+
+    def _identity(self, corpus: Corpus, pool: Pool) -> dict[str, Any]:
+        settings = asdict(self.bc if self.learner == "bc" else self.es)
+        start = _load_start(self.init) if self.learner == "es" else None
+        return {
+            "nestor": __version__,
+            "problem": INLINING_SIZE.name,
+            "learner": self.learner,
+            "settings": json.loads(json.dumps(settings)),
+            "seed": self.seed,
+            "features": list(start.features if start else self.features),
+            "init": bundle.digest(start) if start else None,
+            "corpus": corpus.digest,
+            "compiler": pool.plugin.toolchain.build_id,
+            "plugin": pool.plugin.digest,
+        }
+
+    def _clone(
+        self, pool: Pool, run: Run, tally: Tally, report: Progress
+    ) -> tuple[Result, dict[str, Any]]:
+        modules = pool.corpus.modules_of("train")
+        x, answers = experience.default_decisions(
+            pool, INLINING_SIZE, self.features, modules, tally, report
+        )
+        learner = BehaviouralCloning.fit(self.bc, self.seed, self.features, x, answers)
+        result = train(learner, run, report, "Cloning the default heuristic")
+        agreement = float((result.policy.decide(x) == (answers > 0)).mean())
+        return result, {"decisions": len(x), "agreement": agreement}
+
+    def _evolve(
+        self, pool: Pool, run: Run, tally: Tally, report: Progress
+    ) -> tuple[Result, dict[str, Any]]:
+        start = _load_start(self.init)
+        programs = experience.training_programs(pool.corpus)
+        scored = experience.scoring(pool, programs, report)
+        learner = EvolutionStrategies(
+            self.es,
+            self.seed,
+            start,
+            tuple(m.name for m in experience.modules_of(pool.corpus, scored.programs)),
+            experience.compile_and_score(pool, scored, start, tally),
+            experience.greedy_check(pool, scored, tally),
+        )
+        result = train(learner, run, report, "Evolving")
+        checked = experience.greedy_check(pool, scored, tally)(result.policy)
+        return result, {
+            "training_programs": {
+                p.name: float(100 * c)
+                for p, c in zip(scored.programs, checked.changes, strict=True)
+            }
+        }
+
+    def _print(
+        self,
+        path: Path,
+        policy: Policy,
+        result: Result,
+        extra: dict[str, Any],
+        cost: Cost,
+        tally: Tally,
+    ) -> None:
+        summary = {
+            "policy": str(path),
+            "digest": bundle.digest(policy),
+            "resumed_at": result.resumed_at,
+            **extra,
+            "cost": asdict(cost)
+            | {
+                "overhead": cost.overhead,
+                "rollouts_per_cpu_second": cost.rollouts_per_cpu_second,
+            },
+            "failures": tally.reasons or {},
+            "metrics": dict(result.last_metrics),
+        }
+        (self.out / "result.json").write_text(json.dumps(summary, indent=2))
+        if self.json:
+            print_json(summary)
+            return
+        stdout.print(f"policy     {path}", soft_wrap=True)
+        for name, value in extra.items():
+            if isinstance(value, dict):
+                for program, change in value.items():
+                    stdout.print(f"  {program:40} {change:+.2f} %", soft_wrap=True)
+            else:
+                stdout.print(f"{name:10} {value:,}")
+        stdout.print(
+            f"cost       {cost.rollouts:,} rollouts, {cost.failures} failed,"
+            f" {cost.rollouts_per_cpu_second:.1f} rollouts per CPU-second;"
+            f" learning and orchestration {100 * cost.overhead:.1f} % of"
+            f" {cost.own_seconds + cost.compiler_seconds:.0f} CPU-seconds; {cost.wall_seconds:.0f} s",
+            soft_wrap=True,
+        )
+        for what, count in (tally.reasons or {}).items():
+            stdout.print(f"  failed {count}×: {what}", soft_wrap=True, markup=False)
+
+
+def _load_start(init: Path | None) -> MlpPolicy:
+    if init is None:
+        raise NestorError(
+            "Evolution strategies need a policy to start from: train one with --learner bc, then"
+            " pass it with --init."
+        )
+    policy = bundle.load(init)
+    if not isinstance(policy, MlpPolicy):
+        raise NestorError(f"{init} is no network; evolution strategies move a network's weights.")
+    return policy
+
+
+def _with_provenance(policy: Policy, identity: dict[str, Any]) -> Policy:
+    return dataclasses.replace(
+        policy, metadata=dataclasses.replace(policy.metadata, provenance=identity)
+    )

@@ -1,0 +1,95 @@
+"""``nestor flags`` and ``nestor clang``: a policy in an ordinary build."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from nestor.errors import NestorError
+
+_FLAGS_HELP = """usage: nestor flags POLICY [--llvm PREFIX]
+
+Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS.
+
+example:
+  make CC=clang-22 CFLAGS="-Oz $(nestor flags runs/es/policy.safetensors)"
+"""
+_CLANG_HELP = """usage: nestor {name} POLICY [--llvm PREFIX] -- ARGUMENTS…
+
+Run {name} with ARGUMENTS under POLICY (a file or a built-in). The policy decides inlining; make
+sure that ARGUMENTS ask for the level it was trained for (-Oz). The compiler's output and exit
+status are passed on unchanged.
+
+examples:
+  nestor {name} runs/es/policy.safetensors -- -Oz -c file.c -o file.o
+  make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
+"""
+
+
+def flags(name: str, words: list[str]) -> int:
+    """Print the options for the policy named in ``words``."""
+    own, rest = _arguments(name, words)
+    if own is None or rest:
+        return _usage(_FLAGS_HELP, words)
+    print(shlex.join(_flags(*own)[1]))  # noqa: T201
+    return 0
+
+
+def clang(name: str, words: list[str]) -> int:
+    """Become clang or clang++ (``name``) under the policy named in ``words``."""
+    own, rest = _arguments(name, words)
+    if own is None or rest is None:
+        return _usage(_CLANG_HELP.format(name=name), words)
+    compiler, options = _flags(*own)
+    if name == "clang++":
+        compiler = compiler.with_name("clang++")
+    # The plugin's options must not warn where nothing is compiled, as in a link.
+    guarded = ["--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
+    sys.stdout.flush()
+    os.execv(compiler, [str(compiler), *guarded, *rest])  # noqa: S606  what the user asked for
+
+
+def _arguments(
+    _name: str, words: list[str]
+) -> tuple[tuple[str, str | None] | None, list[str] | None]:
+    """Split ``POLICY [--llvm PREFIX] [-- REST]``; the first part is None if it is not that."""
+    own, rest = words, None
+    if "--" in words:
+        index = words.index("--")
+        own, rest = words[:index], words[index + 1 :]
+    llvm = None
+    if "--llvm" in own[:-1]:
+        index = own.index("--llvm")
+        llvm = own[index + 1]
+        own = own[:index] + own[index + 2 :]
+    if len(own) != 1 or own[0].startswith("-"):
+        return None, rest
+    return (own[0], llvm), rest
+
+
+def _usage(text: str, words: list[str]) -> int:
+    asked = any(word in ("-h", "--help") for word in words)
+    (sys.stdout if asked else sys.stderr).write(text)
+    return 0 if asked else 2
+
+
+def _flags(policy: str, llvm: str | None) -> tuple[Path, list[str]]:
+    """Return the compiler and the driver's options for ``policy``."""
+    # Imported here: 'flags --help' and usage errors need none of it.
+    from nestor.cli.setup import ready_plugin
+    from nestor.policy.spec import PolicyError
+    from nestor.progress import silent
+    from nestor.rollout.policy_file import policy_file
+
+    try:
+        chosen = policy_file(policy)
+    except PolicyError as error:
+        raise NestorError(str(error)) from None
+    plugin = ready_plugin(llvm, silent)
+    # -Xclang hands each word to the compiler proper only: neither the assembler, which knows no
+    # plugin, nor a link sees it.
+    words = ["-mllvm", f"-nestor-policy={chosen.argument}"]
+    options = [f"-fpass-plugin={plugin.path}"]
+    for word in words:
+        options += ["-Xclang", word]
+    return plugin.toolchain.clang, options

@@ -1,0 +1,144 @@
+"""The loop that all learners share: resume, update, plot, checkpoint, finish."""
+
+import hashlib
+import json
+import resource
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nestor.errors import NestorError
+from nestor.learn import checkpoint
+from nestor.learn.experience import Tally
+from nestor.learn.learner import Learner
+from nestor.policy.spec import Policy
+from nestor.progress import Progress, silent
+
+State = TypeVar("State", bound=Any)  # a frozen dataclass with an integer field "step"
+Batch = TypeVar("Batch")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a run lives and what it depends on."""
+
+    folder: Path
+    identity: Mapping[str, Any]
+    """Everything that decides the result: settings, seed, hashes. Kept as ``run.json``."""
+    checkpoint_seconds: float = 10.0
+    """The time after which the next finished step is kept."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the identity."""
+        return hashlib.sha256(_canonical(self.identity).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run ended with."""
+
+    policy: Policy
+    resumed_at: int
+    """The step at which this process took the run over; 0 for a fresh one."""
+    last_metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run cost, in CPU seconds of this process."""
+
+    rollouts: int
+    failures: int
+    compiler_seconds: float
+    """User and system time of the compilers and linkers."""
+    own_seconds: float
+    """Everything else: learning, orchestration, reading objects."""
+    wall_seconds: float
+
+    @property
+    def overhead(self) -> float:
+        """The part of the CPU time that did not go into compilers."""
+        total = self.own_seconds + self.compiler_seconds
+        return self.own_seconds / total if total else 0.0
+
+    @property
+    def rollouts_per_cpu_second(self) -> float:
+        """Rollouts per CPU second of everything."""
+        total = self.own_seconds + self.compiler_seconds
+        return self.rollouts / total if total else 0.0
+
+
+class Meter:
+    """Measures the CPU time from its making to :meth:`read`."""
+
+    def __init__(self) -> None:
+        self._start = self._now()
+
+    @staticmethod
+    def _now() -> tuple[float, float, float]:
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (
+            own.ru_utime + own.ru_stime,
+            children.ru_utime + children.ru_stime,
+            time.monotonic(),
+        )
+
+    def read(self, tally: Tally) -> Cost:
+        """Return what was used since the meter was made."""
+        own, children, wall = (b - a for a, b in zip(self._start, self._now(), strict=True))
+        return Cost(tally.rollouts, tally.failures, children, own, wall)
+
+
+def train(
+    learner: Learner[State, Batch], run: Run, progress: Progress = silent, stage: str = "Training"
+) -> Result:
+    """Run ``learner`` to its end, from the last checkpoint if there is one.
+
+    Writes ``run.json``, ``checkpoint.safetensors`` and TensorBoard curves to the run's folder.
+
+    :raises CheckpointError: if the folder holds another run, or cannot be written.
+    """
+    from torch.utils.tensorboard import SummaryWriter  # slow to import
+
+    path = run.folder / "checkpoint.safetensors"
+    fresh = learner.init()
+    state = checkpoint.load(path, fresh, run.digest) or fresh
+    _prepare(run)
+    resumed_at = int(state.step)
+    metrics: Mapping[str, float] = {}
+    kept = time.monotonic()
+    # What a killed run had plotted behind its last checkpoint is purged.
+    writer = SummaryWriter(str(run.folder / "curves"), purge_step=resumed_at)  # type: ignore[no-untyped-call]
+    try:
+        progress(stage, resumed_at, learner.steps)
+        while state.step < learner.steps:
+            step = int(state.step)
+            state, metrics = learner.update(state, learner.batch(state))
+            for name, value in metrics.items():
+                writer.add_scalar(name, value, step)  # type: ignore[no-untyped-call]
+            if time.monotonic() - kept > run.checkpoint_seconds:
+                checkpoint.save(path, state, run.digest)
+                kept = time.monotonic()
+            progress(stage, int(state.step), learner.steps)
+        checkpoint.save(path, state, run.digest)
+    finally:
+        writer.close()  # type: ignore[no-untyped-call]
+    return Result(learner.policy(state), resumed_at, metrics)
+
+
+def _prepare(run: Run) -> None:
+    try:
+        run.folder.mkdir(parents=True, exist_ok=True)
+        (run.folder / "run.json").write_text(json.dumps(run.identity, indent=2, sort_keys=True))
+    except OSError as error:
+        raise NestorError(
+            f"The run's folder {run.folder} cannot be written ({error.strerror}); take another --out."
+        ) from None
+
+
+def _canonical(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
