@@ -65,7 +65,7 @@ def _lines() -> Progress:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, and nothing else, on standard output."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))  # noqa: T201
+    print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def percent(change: float | None) -> str:

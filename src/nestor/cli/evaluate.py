@@ -69,7 +69,9 @@ class Evaluate:
 
 def show(result: Evaluation) -> None:
     """Print an evaluation as a table."""
-    table = Table(title=f"{escape(result.policy)} against stock, loadable bytes, link mode {result.mode}")
+    table = Table(
+        title=f"{escape(result.policy)} against stock, loadable bytes, link mode {result.mode}"
+    )
     for name in ("program", "project", "stock", "policy", "linked", "object", "text"):
         table.add_column(name, justify="left" if name in ("program", "project") else "right")
     for row in result.programs:
@@ -95,7 +97,9 @@ def show(result: Evaluation) -> None:
             soft_wrap=True,
         )
     ratio = f"{result.compile_cpu_ratio:.3f}×" if result.compile_cpu_ratio else "not measured"
-    capped = f", {len(result.growth_capped)} modules hit the growth cap" if result.growth_capped else ""
+    capped = (
+        f", {len(result.growth_capped)} modules hit the growth cap" if result.growth_capped else ""
+    )
     stdout.print(
         f"compile CPU {ratio} of stock, {result.decisions:,} decisions,"
         f" {len(result.failures)} failures{capped}"

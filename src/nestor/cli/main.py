@@ -5,6 +5,7 @@ start as fast as Python does.
 """
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -27,6 +28,7 @@ COMMANDS: Final = {
     "corpus export": Command("nestor.cli.corpus:Export", "Write a corpus in LLVM's layout"),
     "train inlining-size": Command("nestor.cli.train:InliningSize", "Train a policy"),
     "evaluate": Command("nestor.cli.evaluate:Evaluate", "Compare a policy with stock, linked"),
+    "build": Command("nestor.cli.build:Build", "Build a program of a corpus under a policy"),
     "identity": Command("nestor.cli.identity:Identity", "Run the identity gate on a corpus"),
     "log": Command("nestor.cli.log:Log", "Show what a policy decides in one compile"),
     "policy": Command("nestor.cli.policy:Policy", "Describe a policy file"),
@@ -47,7 +49,13 @@ USAGE_ERROR: Final = 2
 
 def entry() -> None:
     """Run the command line and exit (the console script)."""
-    sys.exit(main(sys.argv[1:]))
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, head say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    sys.exit(status)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -117,7 +125,12 @@ def _load(command: Command):  # type: ignore[no-untyped-def]  # a class or a fun
 
 
 def _help() -> str:
-    lines = ["usage: nestor COMMAND …", "", "Learned advisors for LLVM, on the compiler you have.", ""]
+    lines = [
+        "usage: nestor COMMAND …",
+        "",
+        "Learned advisors for LLVM, on the compiler you have.",
+        "",
+    ]
     for name, command in (COMMANDS | PASS_THROUGH).items():
         lines.append(f"  {name:20} {command.summary}")
     lines += [

@@ -39,19 +39,20 @@ RELEASE_FEATURES = (
 
 @dataclass(frozen=True)
 class InliningSize:
-    """Train an inlining policy that makes linked programs smaller.
+    r"""Train an inlining policy that makes linked programs smaller.
 
     Learners:
         bc  behavioural cloning of the default heuristic, the warm start
         es  evolution strategies from --init, scored by linked bytes
 
-    Only projects in the corpus's split "train" are looked at. The folder --out gets policy.safetensors,
-    curves for TensorBoard, run.json and a checkpoint: a run that is killed goes on where it was when
-    the same command is given again, and ends with the same bytes.
+    Only projects in the corpus's split "train" are looked at. The folder --out gets
+    policy.safetensors, curves for TensorBoard, run.json, result.json and a checkpoint: a run that
+    is killed goes on where it was when the same command is given again, and ends with the same
+    bytes.
 
     Examples:
         nestor train inlining-size --corpus corpus/tiny --out runs/bc --learner bc
-        nestor train inlining-size --corpus corpus/tiny --out runs/es --learner es \\
+        nestor train inlining-size --corpus corpus/tiny --out runs/es --learner es \
             --init runs/bc/policy.safetensors --es.steps 40
     """
 
@@ -185,7 +186,8 @@ class InliningSize:
             f"cost       {cost.rollouts:,} rollouts, {cost.failures} failed,"
             f" {cost.rollouts_per_cpu_second:.1f} rollouts per CPU-second;"
             f" learning and orchestration {100 * cost.overhead:.1f} % of"
-            f" {cost.own_seconds + cost.compiler_seconds:.0f} CPU-seconds; {cost.wall_seconds:.0f} s",
+            f" {cost.own_seconds + cost.compiler_seconds:.0f} CPU-seconds;"
+            f" {cost.wall_seconds:.0f} s",
             soft_wrap=True,
         )
         for what, count in (tally.reasons or {}).items():

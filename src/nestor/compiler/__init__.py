@@ -1,0 +1,1 @@
+"""The compilers of this machine: find them, start them, read what they write."""

@@ -73,7 +73,7 @@ class Channel:
         # the compiler shows on its pidfd, since these FIFOs never reach end-of-file.
         self._write = os.open(f"{base}.in", os.O_RDWR)
         self._read = os.open(f"{base}.out", os.O_RDWR | os.O_NONBLOCK)
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
         self._process = subprocess.Popen(
             [*map(str, command), *channel_flags(base)],
             stdin=subprocess.DEVNULL,
@@ -115,7 +115,8 @@ class Channel:
         while True:
             text = self._take_line()
             if text is None:
-                return self._finish()
+                self._finish()
+                return None
             try:
                 line = json.loads(text)
                 if "features" in line:

@@ -79,7 +79,8 @@ def compare(toolchain: Toolchain, plugin: Plugin, module: Sequence[str], name: s
             out = folder / "channel.o"
             try:
                 compile_over_channel(
-                    [toolchain.clang, *module, "-o", out], lambda row: int(row["inlining_default"][0])
+                    [toolchain.clang, *module, "-o", out],
+                    lambda row: int(row["inlining_default"][0]),
                 )
             except ChannelError:
                 differing.append(f"{name} (channel)")

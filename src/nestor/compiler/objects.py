@@ -139,7 +139,10 @@ def _unwind_bytes(
     data = bytes(section.content)
     if relocatable:
         places = {
-            relocation.address: (relocation.symbol.shndx, relocation.addend + relocation.symbol.value)
+            relocation.address: (
+                relocation.symbol.shndx,
+                relocation.addend + relocation.symbol.value,
+            )
             for relocation in binary.object_relocations
             if relocation.section is not None and relocation.section.name == ".eh_frame"
             if relocation.symbol is not None

@@ -125,9 +125,7 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in kept if name in os.environ} | {"LC_ALL": "C"}
 
 
-def _wait_or_kill(
-    pid: int, deadline: float, cancelled: threading.Event | None
-) -> Ending | None:
+def _wait_or_kill(pid: int, deadline: float, cancelled: threading.Event | None) -> Ending | None:
     """Wait for ``pid`` to end; kill its session at the deadline or when cancelled."""
     handle = os.pidfd_open(pid)
     try:

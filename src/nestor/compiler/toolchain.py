@@ -21,8 +21,9 @@ SUPPORTED_MAJOR = 22
 """The LLVM release whose headers the plugin is written against."""
 
 INSTALL_HINT = (
-    f"install LLVM {SUPPORTED_MAJOR} (Debian: apt-get install clang-{SUPPORTED_MAJOR} "
-    f"llvm-{SUPPORTED_MAJOR}-dev lld-{SUPPORTED_MAJOR}), or name one with --llvm PREFIX or NESTOR_LLVM"
+    f"install LLVM {SUPPORTED_MAJOR} (Debian: apt-get install clang-{SUPPORTED_MAJOR}"
+    f" llvm-{SUPPORTED_MAJOR}-dev lld-{SUPPORTED_MAJOR}), or name one with --llvm PREFIX or"
+    " NESTOR_LLVM"
 )
 
 
@@ -178,12 +179,14 @@ def _probe(clang: Path) -> Toolchain | None:
 
 def _hidden_options(clang: Path) -> str:
     """Return LLVM's own option list as clang prints it; empty if it does not."""
-    command = [clang, "-mllvm", "--help-list-hidden", "-x", "c", "-c", os.devnull, "-o", os.devnull]
+    nothing = ["-x", "c", "-c", os.devnull, "-o", os.devnull]
+    command = [str(clang), "-mllvm", "--help-list-hidden", *nothing]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=30, check=False
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout
 
 
 def _identity(prefix: Path) -> str:

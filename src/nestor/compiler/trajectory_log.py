@@ -83,7 +83,9 @@ def parse(data: bytes, name: str = "log") -> Trajectory:
     try:
         return _parse(data)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise LogError(f"'{name}' is no complete trajectory log ({error}); compile again.") from None
+        raise LogError(
+            f"'{name}' is no complete trajectory log ({error}); compile again."
+        ) from None
 
 
 def _parse(data: bytes) -> Trajectory:

@@ -183,7 +183,9 @@ def evaluate(
             for side in SIDES
         ]
         results = pool.run(requests, progress, f"Compiling stock and {policy.name}")
-        by_side = {side: dict(zip(names, results[i::3], strict=True)) for i, side in enumerate(SIDES)}
+        by_side = {
+            side: dict(zip(names, results[i::3], strict=True)) for i, side in enumerate(SIDES)
+        }
         failures = list(_compile_failures(by_side))
         outcomes = []
         for number, program in enumerate(programs):
@@ -211,7 +213,9 @@ def evaluate(
         compile_cpu_ratio=_cpu_ratio(by_side["stock"], by_side["policy"]),
         decisions=sum(len(r.trajectory) for r in logged if r.trajectory),
         growth_capped=tuple(
-            r.request.module.name for r in logged if r.trajectory and r.trajectory.growth_cap_reached
+            r.request.module.name
+            for r in logged
+            if r.trajectory and r.trajectory.growth_cap_reached
         ),
         hashes={
             "corpus": corpus.digest,

@@ -1,0 +1,1 @@
+"""Learners: one algorithm a file, and the loop that they share."""

@@ -107,9 +107,7 @@ class BehaviouralCloning:
         loss.backward()  # type: ignore[no-untyped-call]
         gradient = torch.cat([p.grad.reshape(-1) for p in net.parameters() if p.grad is not None])
         rate = self.settings.learning_rate * 0.5 * (1 + np.cos(np.pi * state.step / self.steps))
-        change, moments = adam(
-            gradient.numpy().astype(np.float64), state.moments, state.step, rate
-        )
+        change, moments = adam(gradient.numpy().astype(np.float64), state.moments, state.step, rate)
         agreement = ((margins > 0) == (answers > 0.5)).float().mean()
         metrics = {"loss": float(loss.detach()), "agreement": float(agreement)}
         return CloningState(state.step + 1, state.parameters + change, moments), metrics

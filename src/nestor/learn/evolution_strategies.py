@@ -20,6 +20,7 @@ import numpy.typing as npt
 from nestor.learn.adam import Moments, adam
 from nestor.learn.learner import Metrics
 from nestor.policy.network import MlpPolicy
+from nestor.policy.spec import Policy
 
 F64 = npt.NDArray[np.float64]
 
@@ -84,7 +85,7 @@ Compile = Callable[[Sequence[Perturbed]], Sequence[float]]
 """Return the score of each compile (a fraction of linked bytes, see ``rewards.linked_size``);
 NaN for one that failed."""
 
-Check = Callable[[MlpPolicy], Checked]
+Check = Callable[[Policy], Checked]
 
 
 @dataclass(frozen=True)

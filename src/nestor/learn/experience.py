@@ -13,6 +13,7 @@ from nestor.corpus.model import Corpus, CorpusError, Module, Program
 from nestor.learn.evolution_strategies import Check, Checked, Compile, Perturbed
 from nestor.policy import bundle
 from nestor.policy.network import MlpPolicy
+from nestor.policy.spec import Policy
 from nestor.problems.problem import Problem
 from nestor.progress import Progress, silent
 from nestor.rewards.linked_size import Shares, link, shares
@@ -123,9 +124,7 @@ def scoring(pool: Pool, programs: Sequence[Program], progress: Progress = silent
     return Scoring(tuple(usable), np.asarray(stock, np.float64), shares(links, sizes))
 
 
-def compile_and_score(
-    pool: Pool, scored: Scoring, template: MlpPolicy, tally: Tally
-) -> Compile:
+def compile_and_score(pool: Pool, scored: Scoring, template: MlpPolicy, tally: Tally) -> Compile:
     """Return the function that scores perturbed parameters by the shares of linked bytes."""
 
     def run(tasks: Sequence[Perturbed]) -> list[float]:
@@ -151,7 +150,7 @@ def greedy_check(pool: Pool, scored: Scoring, tally: Tally) -> Check:
     """Return the function that compiles and links the training programs under a policy."""
     modules = modules_of(pool.corpus, scored.programs)
 
-    def run(policy: MlpPolicy) -> Checked:
+    def run(policy: Policy) -> Checked:
         with tempfile.TemporaryDirectory(prefix="nestor-check-") as text:
             folder = Path(text)
             path = folder / "policy.safetensors"
@@ -173,5 +172,3 @@ def greedy_check(pool: Pool, scored: Scoring, tally: Tally) -> Check:
 def _write(template: MlpPolicy, parameters: F64, path: Path) -> Path:
     path.write_bytes(bundle.to_bytes(template.with_parameters(parameters.astype(np.float32))))
     return path
-
-

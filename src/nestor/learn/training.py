@@ -112,21 +112,21 @@ def train(
     metrics: Mapping[str, float] = {}
     kept = time.monotonic()
     # What a killed run had plotted behind its last checkpoint is purged.
-    writer = SummaryWriter(str(run.folder / "curves"), purge_step=resumed_at)  # type: ignore[no-untyped-call]
+    writer = SummaryWriter(str(run.folder / "curves"), purge_step=resumed_at)
     try:
         progress(stage, resumed_at, learner.steps)
         while state.step < learner.steps:
             step = int(state.step)
             state, metrics = learner.update(state, learner.batch(state))
             for name, value in metrics.items():
-                writer.add_scalar(name, value, step)  # type: ignore[no-untyped-call]
+                writer.add_scalar(name, value, step)
             if time.monotonic() - kept > run.checkpoint_seconds:
                 checkpoint.save(path, state, run.digest)
                 kept = time.monotonic()
             progress(stage, int(state.step), learner.steps)
         checkpoint.save(path, state, run.digest)
     finally:
-        writer.close()  # type: ignore[no-untyped-call]
+        writer.close()
     return Result(learner.policy(state), resumed_at, metrics)
 
 
@@ -136,7 +136,8 @@ def _prepare(run: Run) -> None:
         (run.folder / "run.json").write_text(json.dumps(run.identity, indent=2, sort_keys=True))
     except OSError as error:
         raise NestorError(
-            f"The run's folder {run.folder} cannot be written ({error.strerror}); take another --out."
+            f"The run's folder {run.folder} cannot be written ({error.strerror}); take another"
+            " --out."
         ) from None
 
 

@@ -1,0 +1,1 @@
+"""Policies: one file, evaluated alike in Python and in the compiler."""

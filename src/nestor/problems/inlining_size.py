@@ -1,4 +1,4 @@
-"""Inlining for size: inline this call site or keep the call?"""
+"""Inlining for size: which call sites to inline."""
 
 from nestor.problems.problem import Problem
 

@@ -1,0 +1,1 @@
+"""Scores: what a compile cost, in linked bytes."""

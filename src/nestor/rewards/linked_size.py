@@ -104,9 +104,7 @@ class Shares:
         return code + self.constants.get(module, 0.0) * sizes.sections[".rodata"]
 
 
-def shares(
-    links: Iterable[tuple[Program, Link]], sizes: Mapping[str, Measure]
-) -> Shares:
+def shares(links: Iterable[tuple[Program, Link]], sizes: Mapping[str, Measure]) -> Shares:
     """Weigh every function by what the links keep of it.
 
     A function with external linkage counts fully where the program keeps it. Of a COMDAT

@@ -1,0 +1,1 @@
+"""Rollouts: compiles under a policy, many at once, and what they left behind."""

@@ -23,7 +23,7 @@ class Request:
     """What to compile and who decides."""
 
     module: Module
-    policy: Path | None | str = None
+    policy: Path | str | None = None
     """A policy file, ``"default"`` for the default heuristic seen through the plugin, or None
     for the stock compiler without the plugin."""
     seed: int | None = None

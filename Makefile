@@ -1,0 +1,26 @@
+# make demo   set-up, then the main job on real input (README.md shows the output)
+# make test   set-up, then all checks and tests
+# make setup  what both begin with; costs nothing when it is done
+
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test setup lint clean
+
+demo: setup
+	scripts/demo.sh
+
+test: setup lint
+	$(RUN)/pytest -n 2 --dist loadgroup
+
+lint: setup
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+	$(RUN)/lint-imports --no-logo
+
+setup:
+	scripts/setup.sh $(VENV)
+
+clean:
+	rm -rf $(VENV) .nestor build

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Installs what is missing: Debian packages (as root or by sudo), a virtual environment, and
+# Nestor in it, editable. Does nothing when nothing is missing.
+set -eu
+
+venv=${1:-.venv}
+python=${PYTHON:-python3}
+torch=${TORCH:-torch==2.13.0}
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+fail() { echo "setup: $*" >&2; exit 1; }
+
+# --- Debian packages -------------------------------------------------------------------------
+# LLVM and what builds the plugin, the corpora and the tests.
+packages="clang-22 llvm-22 llvm-22-dev lld-22 libclang-rt-22-dev g++ make cmake pkg-config
+  doctest-dev valgrind python3-venv ca-certificates"
+missing=
+for package in $packages; do
+  # A Python that does not come from Debian brings its own venv.
+  [ "$package" = python3-venv ] && "$python" -c 'import ensurepip, venv' 2>/dev/null && continue
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+    missing="$missing $package"
+done
+if [ -n "$missing" ]; then
+  command -v apt-get >/dev/null ||
+    fail "these packages are missing and this is no Debian: install$missing by hand"
+  if [ "$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi
+  [ -z "$as_root" ] || command -v sudo >/dev/null ||
+    fail "as root, run: apt-get install$missing"
+  say "Installing$missing"
+  export DEBIAN_FRONTEND=noninteractive
+  $as_root apt-get update -q >/dev/null
+  # shellcheck disable=SC2086  # a list of words
+  $as_root apt-get install -q -y --no-install-recommends $missing >/dev/null ||
+    fail "apt-get could not install$missing; see its message above"
+fi
+
+# --- Python ----------------------------------------------------------------------------------
+# The environment is complete when it carries the digest of what it was made from.
+wanted=$({ cat pyproject.toml scripts/setup.sh; "$python" --version; echo "$torch"; } | sha256sum)
+if [ "$(cat "$venv/.complete" 2>/dev/null || true)" = "$wanted" ]; then
+  exit 0
+fi
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+  fail "Python 3.11 or newer is needed; name one with PYTHON=..."
+[ -x "$venv/bin/python" ] || { say "Making $venv"; "$python" -m venv "$venv"; }
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@"; }
+
+# torch first, so that nothing else chooses a build of it. Its default build for Linux brings
+# several GB of GPU packages; a CPU machine must not get them.
+if ! "$venv/bin/python" -c 'import torch' 2>/dev/null; then
+  say "Installing $torch"
+  gpu() { pip install --dry-run --quiet --report - "$@" 2>/dev/null |
+    grep -qE '"name": "(nvidia-|cuda-|triton)'; }
+  if ! gpu "$torch"; then
+    pip install -q "$torch"
+  elif ! pip install -q --index-url https://download.pytorch.org/whl/cpu "$torch"; then
+    fail "only a GPU build of torch is offered here: pass a CPU build, TORCH=/path/to/torch.whl"
+  fi
+fi
+say "Installing Nestor and its Python packages"
+pip install -q -e '.[dev]'
+printf '%s\n' "$wanted" >"$venv/.complete"

@@ -1,0 +1,39 @@
+"""``nestor policy``: what a policy file is."""
+
+from dataclasses import dataclass
+
+import tyro
+
+from nestor.cli.console import print_json, stdout
+from nestor.errors import NestorError
+from nestor.policy import bundle
+from nestor.rollout.policy_file import policy_file
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Describe a policy: its kind, its features and where it came from.
+
+    Examples:
+        nestor policy runs/es/policy.safetensors
+        nestor policy mlgo2020 --json
+    """
+
+    policy: tyro.conf.Positional[str]
+    """A policy file or a built-in."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Check the file and print what it says of itself."""
+        found = policy_file(self.policy)
+        if found.policy is None:
+            raise NestorError("'default' is the compiler's own heuristic and has no file.")
+        facts = bundle.describe(found.policy) | {"path": str(found.path)}
+        if self.json:
+            print_json(facts)
+            return 0
+        for name, value in facts.items():
+            shown = ", ".join(value) if isinstance(value, list | tuple) else value
+            stdout.print(f"{name:12} {shown}", soft_wrap=True, markup=False)
+        return 0
