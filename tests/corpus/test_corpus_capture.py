@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -327,3 +328,17 @@ def test_the_wrapper_works_without_a_corpus(site: Site) -> None:
     assert done.returncode == 0
     assert time.monotonic() - start < 20
     assert not site.journal.root.exists()
+
+
+@pytest.mark.parametrize(("word", "language"), [("cc", "c"), ("c++", "c++")])
+def test_the_command_line_makes_the_same_corpus(site: Site, word: str, language: str) -> None:
+    _small(site)
+    site.write("Makefile", "prog: main.o lib.o\n\t$(CC) -o $@ $^\n")
+    entry = "import sys; from nestor.cli.main import entry; sys.argv[0] = 'nestor'; entry()"
+    wrapper = f'{sys.executable} -c "{entry}" {word}'
+    package = str(Path(build.__file__).parents[2])
+    done = site.run(["make", f"CC={wrapper}"], more={"PYTHONPATH": package})
+    assert done.returncode == 0, done.stderr
+    corpus = site.finalise()
+    assert corpus.program("demo/prog").language == language
+    assert len(corpus.modules) == 2

@@ -10,13 +10,14 @@ from nestor.compiler import driver
 
 
 def run(language: str, argv: list[str]) -> int:
-    """Run clang (``language`` ``"c"``) or clang++ (``"c++"``) and return its exit status.
+    """Run clang (``language`` ``"c"`` or ``"cc"``) or clang++ (``"c++"``); return its exit status.
 
     With ``NESTOR_CORPUS=DIR`` in the environment a command that succeeds is captured as well.
     A capture that fails never changes the exit status. Without, clang takes the place of this
     process, so that nothing is returned. With ``NESTOR_CAPTURE_ONLY`` the command
     itself is not run: that is how ``compile_commands.json`` is read.
     """
+    language = "c++" if language == "c++" else "c"  # The command itself is called cc.
     clang = _clang(language)
     if not os.environ.get("NESTOR_CORPUS"):
         os.execv(clang, [clang, *argv])  # noqa: S606  the compiler, as the user asked
