@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.process import environment
+from nestor.compiler.process import environment, messages
 from nestor.compiler.trajectory_log import DTYPES
 from nestor.errors import NestorError
 
@@ -73,7 +73,7 @@ class Channel:
         # the compiler shows on its pidfd, since these FIFOs never reach end-of-file.
         self._write = os.open(f"{base}.in", os.O_RDWR)
         self._read = os.open(f"{base}.out", os.O_RDWR | os.O_NONBLOCK)
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
+        self._errors = messages()  # closed by close()
         self._process = subprocess.Popen(
             [*map(str, command), *channel_flags(base)],
             stdin=subprocess.DEVNULL,

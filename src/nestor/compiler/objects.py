@@ -57,21 +57,23 @@ class Measure:
         """Bytes of code."""
         return self.sections[".text"]
 
-    @property
-    def other(self) -> int:
-        """Loadable bytes that no function accounts for (constants, padding, headers)."""
-        return self.loadable - sum(function.size for function in self.functions)
-
 
 def measure(path: Path) -> Measure:
     """Measure an ELF object or executable.
 
     :raises ObjectError: if the file cannot be read as ELF.
     """
+    lief.logging.disable()  # what it has to say, we say
     binary = lief.ELF.parse(str(path))
-    if binary is None:
-        raise ObjectError(f"'{path}' is not an ELF file that can be measured.")
-    sections = list(binary.sections)
+    sections = [] if binary is None else list(binary.sections)
+    size = path.stat().st_size if path.exists() else 0
+    measured = [section for section in sections if _class_of(str(section.name)) is not None]
+    if (
+        binary is None
+        or not sections
+        or any(section.offset + section.size > size for section in measured)
+    ):
+        raise ObjectError(f"'{path}' is no complete ELF file that can be measured.")
     sizes = dict.fromkeys(CLASSES, 0)
     for section in sections:
         kind = _class_of(str(section.name))

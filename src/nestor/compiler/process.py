@@ -11,12 +11,12 @@ import resource
 import select
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 _STDERR_KEPT = 16_384
 _CANCEL_POLL_SECONDS = 0.2
@@ -87,7 +87,7 @@ def run(
     """
     limits = limits or Limits()
     start = time.monotonic()
-    with tempfile.TemporaryFile() as errors:
+    with messages() as errors:
         try:
             process = subprocess.Popen(
                 [str(word) for word in command],
@@ -117,6 +117,11 @@ def run(
         wall_seconds=time.monotonic() - start,
         peak_mib=usage.ru_maxrss / 1024,
     )
+
+
+def messages() -> BinaryIO:
+    """Return an anonymous file in memory for what a compiler says: a full disk must not mute it."""
+    return os.fdopen(os.memfd_create("nestor-stderr"), "w+b")
 
 
 def environment() -> dict[str, str]:

@@ -7,8 +7,9 @@ of the gradient of the sum, and a sweep over M modules tries M directions instea
 
 Exploring is cheap to do and dangerous to believe: a step is noisy, and a policy that is smaller
 on average may be larger on some program. So every few steps the current policy is compiled
-greedily and linked, and the state keeps the one with the lowest *guarded score*: the mean change
-of the training programs' linked bytes, plus a penalty for each byte that a program grew.
+greedily and linked. The state keeps the one with the lowest *guarded score*: the mean change of
+the training programs' linked bytes, plus a penalty for each byte that a program grew. A walk that
+has strayed is taken back to it.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,14 +32,19 @@ class EvolutionSettings:
 
     steps: int = 60
     """Updates."""
-    sigma: float = 0.05
+    sigma: float = 0.15
     """Standard deviation of the perturbation of each parameter."""
-    learning_rate: float = 0.02
+    learning_rate: float = 0.03
     """Adam's step size."""
     pairs: int = 1
     """Antithetic pairs of compiles per module and step."""
-    check_every: int = 5
-    """Steps between two greedy checks of the whole corpus."""
+    clip: float = 0.01
+    """A pair's difference counts at most this fraction of a program: a few perturbations make a
+    module explode, and say little about where it would shrink."""
+    check_every: int = 3
+    """Steps between two greedy checks of the training programs."""
+    patience: float = 0.002
+    """A check that is worse than the best by this much sends the walk back to the best."""
     growth_penalty: float = 4.0
     """How much more a byte counts that makes a program larger than stock."""
 
@@ -127,7 +133,8 @@ class EvolutionStrategies:
         """Step along the estimated gradient; remember the policy that was checked if it is best."""
         shifts = self._perturbations(state)
         valid = np.isfinite(batch.differences)
-        weights = np.where(valid, batch.differences, 0.0)
+        clip = self.settings.clip
+        weights = np.clip(np.where(valid, batch.differences, 0.0), -clip, clip)
         gradient = weights @ shifts / (2 * self.settings.sigma**2 * self.settings.pairs)
         change, moments = adam(gradient, state.moments, state.step, self.settings.learning_rate)
         metrics = {
@@ -148,6 +155,9 @@ class EvolutionStrategies:
             }
             if score < state.best_score:
                 after = replace(after, best_parameters=state.parameters, best_score=score)
+            elif score > state.best_score + self.settings.patience:
+                still = Moments.zeros(len(state.parameters))
+                after = replace(after, parameters=state.best_parameters, moments=still)
         return after, metrics
 
     def policy(self, state: EvolutionState) -> MlpPolicy:

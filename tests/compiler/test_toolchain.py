@@ -1,0 +1,122 @@
+"""Finding LLVM: what is there is described, what is not gives one clear sentence."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+
+from nestor.compiler import identity, plugin
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities, discover, find
+
+
+def test_found_and_able(toolchain: Toolchain) -> None:
+    assert toolchain.version.startswith("22.")
+    assert toolchain.clang.exists()
+    assert capabilities(toolchain).problem() is None
+    assert capabilities(toolchain).inliner_channel
+
+
+@pytest.mark.parametrize("what", ["prefix", "bin", "clang"])
+def test_named_by_prefix_bin_or_compiler(toolchain: Toolchain, what: str) -> None:
+    places = {
+        "prefix": toolchain.prefix,
+        "bin": toolchain.prefix / "bin",
+        "clang": toolchain.prefix / "bin" / "clang",
+    }
+    assert find(str(places[what])) == toolchain
+
+
+def test_environment_names_one(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESTOR_LLVM", str(toolchain.prefix))
+    assert discover() == [toolchain]
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match="install LLVM 22.*apt-get install clang-22"):
+        find(str(tmp_path))
+
+
+def _impostor(folder: Path, version: str) -> Path:
+    """Write a script that says it is a clang."""
+    clang = folder / "bin" / "clang"
+    clang.parent.mkdir(parents=True)
+    clang.write_text(f'#!/bin/sh\necho "clang version {version}"\n')
+    clang.chmod(0o755)
+    return folder
+
+
+def test_other_release_is_refused_with_its_version(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match=r"LLVM 14\.0\.6 is not supported: install LLVM 22"):
+        find(str(_impostor(tmp_path, "14.0.6")))
+
+
+def test_missing_headers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
+    bare = find(str(_impostor(tmp_path / "llvm", "22.1.8")))
+    with pytest.raises(ToolchainError, match="development files are missing"):
+        plugin.ensure_plugin(bare)
+
+
+def test_build_id_follows_the_compiler(tmp_path: Path) -> None:
+    one = find(str(_impostor(tmp_path / "a", "22.1.8")))
+    two = find(str(_impostor(tmp_path / "b", "22.1.9")))
+    assert one.build_id != two.build_id
+    assert plugin.plugin_path(one) != plugin.plugin_path(two)
+
+
+def test_gate_holds_and_is_kept(plugin: Plugin) -> None:
+    result = identity.check(plugin)
+    assert result.identical
+    assert result.checked >= 16
+    assert (plugin.path.parent / "identity.json").exists()
+
+
+def test_gate_refuses_a_plugin_that_changes_objects(plugin: Plugin, tmp_path: Path) -> None:
+    """A plugin whose 'default' is another policy must not pass."""
+
+    class Wrong(Plugin):
+        def flags(self, policy: Path | str, **options: object) -> list[str]:  # type: ignore[override]
+            from nestor.rollout.policy_file import policy_file
+
+            never = policy_file("never").argument
+            return Plugin.flags(self, never, **options)  # type: ignore[arg-type]
+
+    wrong = Wrong(plugin.toolchain, tmp_path / "nestor.so")
+    wrong.path.write_bytes(plugin.path.read_bytes())
+    result = identity.check(wrong)
+    assert result.checked >= 16
+    assert any("(default)" in name for name in result.differing)
+    with pytest.raises(ToolchainError, match="refused"):
+        identity.require(wrong)
+    assert not (tmp_path / "identity.json").exists()
+
+
+def test_build_failure_is_one_sentence(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    for file in plugin.source_folder().iterdir():
+        (sources / file.name).write_bytes(file.read_bytes())
+    (sources / "Policy.cpp").write_text("this is no C++")
+    monkeypatch.setattr(plugin, "source_folder", lambda: sources)
+    monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ToolchainError, match="could not be built for LLVM 22.*error"):
+        plugin.ensure_plugin(toolchain)
+    assert not list((tmp_path / "cache").rglob("*.so"))
+
+
+def test_without_cmake(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolchainError, match="install the package cmake"):
+        plugin.ensure_plugin(dataclasses.replace(toolchain))
+
+
+def test_cache_folder_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESTOR_CACHE", os.devnull)
+    assert plugin.cache_folder() == Path(os.devnull)

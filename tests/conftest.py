@@ -1,0 +1,103 @@
+"""What all tests share: a real toolchain, its plugin, and real corpora."""
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nestor.compiler.plugin import Plugin, ensure_plugin
+from nestor.compiler.toolchain import Toolchain, find
+from nestor.corpus import merge, store
+from nestor.corpus.build import Workshop
+from nestor.corpus.fetch import fetch
+from nestor.corpus.journal import FOLDER, Journal
+from nestor.corpus.model import Corpus, Module
+from nestor.corpus.tiers import TIERS
+
+ROOT = Path(__file__).parent.parent
+
+# Small, but with real decisions: static functions, one use or many, a loop, a call chain.
+SOURCE = """
+static int step(int v) { return v * 3 + 1; }
+static int walk(int n) { int s = 0; for (int i = 0; i < n; ++i) s += step(i) ^ step(s); return s; }
+int twice(int n) { return walk(n) + walk(n + 1); }
+int main(int argc, char **argv) { (void)argv; return twice(argc) & 1; }
+"""
+
+
+@pytest.fixture(scope="session")
+def toolchain() -> Toolchain:
+    """The LLVM of this machine."""
+    return find()
+
+
+@pytest.fixture(scope="session")
+def plugin(toolchain: Toolchain) -> Plugin:
+    """Its plugin, built once for all workers."""
+    return ensure_plugin(toolchain)
+
+
+@pytest.fixture(scope="session")
+def tiny_corpus(toolchain: Toolchain) -> Corpus:
+    """The tiny corpus; fetched from the Debian archive by whichever worker comes first."""
+    named = os.environ.get("NESTOR_TEST_CORPUS")
+    folder = Path(named) if named else ROOT / ".nestor" / "tiny"
+    if not named:
+        folder.parent.mkdir(exist_ok=True)
+        with (folder.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            result = fetch(TIERS["tiny"], folder, toolchain)
+        assert not result.missing, f"the archive did not give {result.missing}"
+    return store.load(folder)
+
+
+@pytest.fixture
+def small_corpus(tmp_path: Path, toolchain: Toolchain) -> Corpus:
+    """A corpus of two modules and two programs, captured from a real build."""
+    return make_corpus(tmp_path / "corpus", toolchain, {"one": SOURCE, "two": SOURCE + "int x;"})
+
+
+def make_corpus(root: Path, toolchain: Toolchain, sources: dict[str, str]) -> Corpus:
+    """Capture one project and program per source; all of them in the split train."""
+    for name, text in sources.items():
+        work = root.parent / "sources" / name
+        work.mkdir(parents=True)
+        (work / f"{name}.c").write_text(text)
+        recipe = f"{name}: {name}.o\n\t$(CC) -o $@ $^\n{name}.o: {name}.c\n\t$(CC) -O2 -c $<\n"
+        (work / "Makefile").write_text(recipe)
+        shop = Workshop(toolchain, root / FOLDER / "bin", root, name, work).open()
+        subprocess.run(["make"], cwd=work, env=shop.environment(), check=True, capture_output=True)
+    return merge.finalise(root, Journal(root / FOLDER), toolchain=toolchain.version)
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB with nothing left on it."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("only root may mount the small file system that this test fills")
+    try:
+        with (folder / "ballast").open("wb", buffering=0) as ballast:
+            try:
+                while True:
+                    ballast.write(b"\0" * 4096)
+            except OSError:
+                pass
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def module_named(corpus: Corpus, part: str) -> Module:
+    """Return the one module whose name contains ``part``."""
+    (found,) = [m for m in corpus.modules if part in m.name]
+    return found
