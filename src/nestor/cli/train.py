@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import tyro
 
 from nestor import __version__
@@ -118,9 +119,10 @@ class InliningSize:
         self, pool: Pool, run: Run, tally: Tally, report: Progress
     ) -> tuple[Result, dict[str, Any]]:
         modules = pool.corpus.modules_of("train")
-        x, answers = experience.default_decisions(
-            pool, INLINING_SIZE, self.features, modules, tally, report
-        )
+        logs = experience.default_trajectories(pool, modules, tally, report).values()
+        x = np.concatenate([log.matrix(self.features) for log in logs])
+        default = [INLINING_SIZE.default_tensor]
+        answers = np.concatenate([log.matrix(default)[:, 0] for log in logs])
         learner = BehaviouralCloning.fit(self.bc, self.seed, self.features, x, answers)
         result = train(learner, run, report, "Cloning the default heuristic")
         agreement = float((result.policy.decide(x) == (answers > 0)).mean())
@@ -132,11 +134,14 @@ class InliningSize:
         start = _load_start(self.init)
         programs = experience.training_programs(pool.corpus)
         scored = experience.scoring(pool, programs, report)
+        modules = experience.modules_of(pool.corpus, scored.programs)
+        logs = experience.default_trajectories(pool, modules, tally, report)
         learner = EvolutionStrategies(
             self.es,
             self.seed,
             start,
-            tuple(m.name for m in experience.modules_of(pool.corpus, scored.programs)),
+            tuple(logs),
+            tuple(len(log) for log in logs.values()),
             experience.compile_and_score(pool, scored, start, tally),
             experience.greedy_check(pool, scored, tally),
         )

@@ -1,9 +1,10 @@
 """Evolution strategies: move the parameters towards perturbations that made programs smaller.
 
 Antithetic evolution strategies after Salimans et al. (2017), as MLGO's paper used them, with one
-change that makes them affordable: every module of every pair is compiled under a perturbation of
-its own. A module's score depends on its own decisions only, so each pair of compiles is a sample
-of the gradient of the sum, and a sweep over M modules tries M directions instead of one.
+change that makes them affordable: a pair is two compiles of one module, not of the corpus. A
+module's score depends on its own decisions only, so a pair under a perturbation of its own is a
+sample of the gradient of the sum; modules are drawn in proportion to their decisions, and a
+drawn module counts by the inverse of its probability.
 
 Exploring is cheap to do and dangerous to believe: a step is noisy, and a policy that is smaller
 on average may be larger on some program. So every few steps the current policy is compiled
@@ -36,8 +37,8 @@ class EvolutionSettings:
     """Standard deviation of the perturbation of each parameter."""
     learning_rate: float = 0.03
     """Adam's step size."""
-    pairs: int = 1
-    """Antithetic pairs of compiles per module and step."""
+    pairs: int = 24
+    """Antithetic pairs of compiles per step."""
     clip: float = 0.01
     """A pair's difference counts at most this fraction of a program: a few perturbations make a
     module explode, and say little about where it would shrink."""
@@ -102,6 +103,8 @@ class EvolutionStrategies:
     seed: int
     start: MlpPolicy
     modules: tuple[str, ...]
+    decisions: tuple[int, ...]
+    """How many decisions the default heuristic takes in each module."""
     compile: Compile = field(repr=False)
     check: Check = field(repr=False)
 
@@ -117,11 +120,11 @@ class EvolutionStrategies:
         return EvolutionState(0, parameters, moments, parameters, float("inf"))
 
     def batch(self, state: EvolutionState) -> Samples:
-        """Compile every module under its own antithetic pairs, and check when it is due."""
-        shifts = self._perturbations(state)
+        """Compile the antithetic pairs of one step, and check when it is due."""
+        chosen, shifts = self._draw(state)
         tasks = [
-            Perturbed(module, state.parameters + sign * shift)
-            for module, shift in zip(self._sites(), shifts, strict=True)
+            Perturbed(self.modules[module], state.parameters + sign * shift)
+            for module, shift in zip(chosen, shifts, strict=True)
             for sign in (1, -1)
         ]
         scores = np.asarray(self.compile(tasks), dtype=np.float64).reshape(-1, 2)
@@ -131,15 +134,16 @@ class EvolutionStrategies:
 
     def update(self, state: EvolutionState, batch: Samples) -> tuple[EvolutionState, Metrics]:
         """Step along the estimated gradient; remember the policy that was checked if it is best."""
-        shifts = self._perturbations(state)
+        chosen, shifts = self._draw(state)
         valid = np.isfinite(batch.differences)
         clip = self.settings.clip
         weights = np.clip(np.where(valid, batch.differences, 0.0), -clip, clip)
-        gradient = weights @ shifts / (2 * self.settings.sigma**2 * self.settings.pairs)
+        weights /= self._probabilities()[chosen] * len(chosen)
+        gradient = weights @ shifts / (2 * self.settings.sigma**2)
         change, moments = adam(gradient, state.moments, state.step, self.settings.learning_rate)
         metrics = {
-            "spread": float(np.abs(weights).sum()),
-            "changed_modules": float((weights != 0).mean()),
+            "difference_pct": 100 * float(np.abs(np.nan_to_num(batch.differences)).mean()),
+            "changed_pairs": float((weights != 0).mean()),
             "failed": float((~valid).sum()),
         }
         after = replace(
@@ -164,14 +168,19 @@ class EvolutionStrategies:
         """Return the best policy that was checked."""
         return self._at(state.best_parameters)
 
-    def _sites(self) -> list[str]:
-        return [module for module in self.modules for _ in range(self.settings.pairs)]
+    def _probabilities(self) -> F64:
+        """Return how likely each module is drawn; one without decisions never is."""
+        decisions = np.asarray(self.decisions, dtype=np.float64)
+        return np.asarray(decisions / decisions.sum())
 
-    def _perturbations(self, state: EvolutionState) -> F64:
-        """Return the shifts of this step, ``[modules · pairs, parameters]``."""
+    def _draw(self, state: EvolutionState) -> tuple[npt.NDArray[np.intp], F64]:
+        """Return the modules ``[pairs]`` and shifts ``[pairs, parameters]`` of this step."""
         generator = np.random.default_rng([self.seed, state.step])
-        shape = (len(self.modules) * self.settings.pairs, len(state.parameters))
-        return self.settings.sigma * generator.standard_normal(shape)
+        pairs = self.settings.pairs
+        chosen = generator.choice(len(self.modules), size=pairs, p=self._probabilities())
+        return chosen, self.settings.sigma * generator.standard_normal(
+            (pairs, len(state.parameters))
+        )
 
     def _at(self, parameters: F64) -> MlpPolicy:
         return self.start.with_parameters(parameters.astype(np.float32))

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.compiler.objects import measure
+from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus.model import Corpus, CorpusError, Module, Program
 from nestor.learn.evolution_strategies import Check, Checked, Compile, Perturbed
 from nestor.policy import bundle
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import Policy
-from nestor.problems.problem import Problem
 from nestor.progress import Progress, silent
 from nestor.rewards.linked_size import Shares, link, shares
 from nestor.rollout.cache import baselines
@@ -65,25 +65,21 @@ def modules_of(corpus: Corpus, programs: Sequence[Program]) -> tuple[Module, ...
     return tuple(corpus.module(name) for name in names)
 
 
-def default_decisions(
-    pool: Pool,
-    problem: Problem,
-    features: Sequence[str],
-    modules: Sequence[Module],
-    tally: Tally,
-    progress: Progress = silent,
-) -> tuple[F64, F64]:
-    """Return features ``[n, features]`` and answers ``[n]`` of the default heuristic."""
+def default_trajectories(
+    pool: Pool, modules: Sequence[Module], tally: Tally, progress: Progress = silent
+) -> dict[str, Trajectory]:
+    """Return what the default heuristic decides in each module; those that fail are absent.
+
+    :raises CorpusError: if there is not one decision to learn from.
+    """
     requests = [Request(module, "default", log=True) for module in modules]
     done = pool.run(requests, progress, "Recording the default heuristic")
     tally.add(done)
-    logs = [r.trajectory for r in done if r.trajectory is not None]
-    if not any(len(log) for log in logs):
-        reasons = "; ".join(sorted(tally.reasons or {})[:3])
+    logs = {r.request.module.name: r.trajectory for r in done if r.trajectory is not None}
+    if not any(len(log) for log in logs.values()):
+        reasons = "; ".join(sorted(tally.reasons or {})[:3]) or "nothing to inline"
         raise CorpusError(f"No module of the corpus gave a decision to learn from: {reasons}.")
-    x = np.concatenate([log.matrix(features) for log in logs])
-    answers = np.concatenate([log.matrix([problem.default_tensor])[:, 0] for log in logs])
-    return x, answers
+    return logs
 
 
 @dataclass(frozen=True)

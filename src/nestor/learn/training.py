@@ -104,10 +104,11 @@ def train(
     """
     from torch.utils.tensorboard import SummaryWriter  # slow to import
 
+    _make_folder(run)
     path = run.folder / "checkpoint.safetensors"
     fresh = learner.init()
     state = checkpoint.load(path, fresh, run.digest) or fresh
-    _prepare(run)
+    (run.folder / "run.json").write_text(json.dumps(run.identity, indent=2, sort_keys=True))
     resumed_at = int(state.step)
     metrics: Mapping[str, float] = {}
     kept = time.monotonic()
@@ -130,10 +131,9 @@ def train(
     return Result(learner.policy(state), resumed_at, metrics)
 
 
-def _prepare(run: Run) -> None:
+def _make_folder(run: Run) -> None:
     try:
         run.folder.mkdir(parents=True, exist_ok=True)
-        (run.folder / "run.json").write_text(json.dumps(run.identity, indent=2, sort_keys=True))
     except OSError as error:
         raise NestorError(
             f"The run's folder {run.folder} cannot be written ({error.strerror}); take another"

@@ -1,0 +1,210 @@
+"""Learners: they learn, and a run that is killed ends with the same bytes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nestor.errors import NestorError
+from nestor.learn import checkpoint
+from nestor.learn.adam import Moments, adam
+from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
+from nestor.learn.checkpoint import CheckpointError
+from nestor.learn.evolution_strategies import (
+    Checked,
+    EvolutionSettings,
+    EvolutionState,
+    EvolutionStrategies,
+    Perturbed,
+    guarded_score,
+)
+from nestor.learn.training import Run, train
+from nestor.policy import bundle, network
+from nestor.policy.network import LogNormalisation, MlpPolicy
+from nestor.policy.spec import Policy
+
+NAMES = ("cost_estimate", "nr_ctant_params")
+
+
+def cloning(steps: int = 400, seed: int = 0) -> BehaviouralCloning:
+    """Clone 'inline when the cost is below 5' from synthetic decisions."""
+    generator = np.random.default_rng(7)
+    cost = generator.integers(-40, 60, size=4000) * 5.0
+    x = np.stack([cost, generator.integers(0, 4, size=4000)], axis=1)
+    settings = CloningSettings(hidden=(16,), steps=steps, batch_size=512)
+    return BehaviouralCloning.fit(settings, seed, NAMES, x, (cost < 5).astype(np.float64))
+
+
+def start_policy(seed: int = 0) -> MlpPolicy:
+    normalisation = LogNormalisation(np.zeros(2), np.ones(2))
+    layers = network.initial_layers((2, 4, 1), np.random.default_rng(seed))
+    return network.build(NAMES, "decision", normalisation, layers)
+
+
+TARGET = np.linspace(-1, 1, 17)
+
+
+def evolution(settings: EvolutionSettings, fail: bool = False) -> EvolutionStrategies:
+    """Minimise the distance of the parameters to TARGET; no compiler involved."""
+
+    def score(tasks: list[Perturbed]) -> list[float]:
+        values = [0.01 * float(((t.parameters - TARGET) ** 2).sum()) for t in tasks]
+        return [float("nan") if fail and i % 3 == 0 else v for i, v in enumerate(values)]
+
+    def check(policy: Policy) -> Checked:
+        assert isinstance(policy, MlpPolicy)
+        distance = float(((policy.flatten_parameters() - TARGET) ** 2).sum())
+        return Checked(np.array([0.01 * distance - 0.1]))
+
+    return EvolutionStrategies(
+        settings, 3, start_policy(), ("a", "b"), (10, 30), lambda t: score(list(t)), check
+    )
+
+
+def test_adam_descends_a_parabola() -> None:
+    x, moments = np.array([5.0]), Moments.zeros(1)
+    for step in range(400):
+        change, moments = adam(2 * x, moments, step, 0.05)
+        x = x + change
+    assert abs(x[0]) < 0.05
+
+
+def test_cloning_reaches_the_default() -> None:
+    learner = cloning(800)
+    state = learner.init()
+    before = learner.agreement(state)
+    for _ in range(learner.steps):
+        state, _metrics = learner.update(state, learner.batch(state))
+    assert learner.agreement(state) > 0.998 > before
+
+
+def test_evolution_improves_and_reports_the_best() -> None:
+    learner = evolution(EvolutionSettings(steps=60, sigma=0.1, learning_rate=0.05, clip=1.0))
+    state = learner.init()
+    for _ in range(learner.steps):
+        state, _metrics = learner.update(state, learner.batch(state))
+    first = ((learner.start.flatten_parameters() - TARGET) ** 2).sum()
+    last = ((learner.policy(state).flatten_parameters() - TARGET) ** 2).sum()
+    assert last < 0.3 * first
+
+
+def test_failed_compiles_are_left_out_of_the_gradient() -> None:
+    learner = evolution(EvolutionSettings(steps=3), fail=True)
+    state = learner.init()
+    for _ in range(3):
+        state, metrics = learner.update(state, learner.batch(state))
+        assert metrics["failed"] > 0
+    assert np.isfinite(state.parameters).all()
+
+
+def test_growth_weighs_more_than_shrinking() -> None:
+    assert guarded_score(np.array([-0.01, 0.01]), 4.0) > 0
+    assert guarded_score(np.array([-0.01, -0.02]), 4.0) == pytest.approx(-0.015)
+    assert guarded_score(np.array([np.nan]), 0.0) == 1.0
+
+
+@pytest.mark.parametrize("stop", [1, 7, 19])
+@pytest.mark.parametrize("kind", ["cloning", "evolution"])
+def test_resumed_run_ends_with_the_same_bytes(kind: str, stop: int, tmp_path: Path) -> None:
+    learner = cloning(20) if kind == "cloning" else evolution(EvolutionSettings(steps=20, pairs=4))
+    identity = {"test": kind}
+    whole = train(learner, Run(tmp_path / "whole", identity))  # type: ignore[misc]
+
+    state = learner.init()
+    for _ in range(stop):
+        state, _metrics = learner.update(state, learner.batch(state))  # type: ignore[arg-type]
+    run = Run(tmp_path / "cut", identity)
+    run.folder.mkdir()
+    checkpoint.save(run.folder / "checkpoint.safetensors", state, run.digest)
+    resumed = train(learner, run)  # type: ignore[misc]
+
+    assert resumed.resumed_at == stop
+    assert bundle.to_bytes(resumed.policy) == bundle.to_bytes(whole.policy)
+    ends = [(tmp_path / f / "checkpoint.safetensors").read_bytes() for f in ("whole", "cut")]
+    assert ends[0] == ends[1]
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from nestor.learn.training import Run, train
+from nestor.policy import bundle
+from tests.learn.test_learners import cloning
+run = Run(Path(sys.argv[1]), {"test": "killed"}, checkpoint_seconds=0.05)
+result = train(cloning(300), run)
+bundle.save(result.policy, Path(sys.argv[1]) / "policy.safetensors")
+print(result.resumed_at)
+"""
+
+
+def test_run_killed_by_signal_goes_on(tmp_path: Path) -> None:
+    def start(folder: Path) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(folder)],
+            cwd=Path(__file__).parent.parent.parent,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert start(whole).wait() == 0
+    killed = start(cut)
+    deadline = time.monotonic() + 60
+    while not (cut / "checkpoint.safetensors").exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    assert not (cut / "policy.safetensors").exists(), "it was killed too late to test anything"
+    again = start(cut)
+    spoken, _ = again.communicate()
+    assert again.returncode == 0
+    assert int(spoken) > 0, "it began anew instead of going on"
+    assert (cut / "policy.safetensors").read_bytes() == (whole / "policy.safetensors").read_bytes()
+
+
+def test_other_run_is_not_resumed(tmp_path: Path) -> None:
+    train(cloning(3), Run(tmp_path, {"seed": 0}))
+    with pytest.raises(CheckpointError, match="another --out"):
+        train(cloning(3), Run(tmp_path, {"seed": 1}))
+    assert json.loads((tmp_path / "run.json").read_text()) == {"seed": 0}
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
+def test_broken_checkpoint_is_told(damage: str, tmp_path: Path) -> None:
+    run = Run(tmp_path, {"seed": 0})
+    train(cloning(3), run)
+    path = tmp_path / "checkpoint.safetensors"
+    data = path.read_bytes()
+    broken = {"cut": data[:-9], "flip": data[:20] + b"\xff" + data[21:], "empty": b""}
+    path.write_bytes(broken[damage])
+    with pytest.raises(CheckpointError, match="delete it to start anew"):
+        train(cloning(3), run)
+
+
+def test_full_disk_keeps_the_checkpoint_before(full_disk: Path) -> None:
+    (full_disk / "ballast").unlink()
+    path = full_disk / "checkpoint.safetensors"
+    learner = evolution(EvolutionSettings())
+    state = learner.init()
+    checkpoint.save(path, state, "run")
+    before = path.read_bytes()
+    huge = replace(state, parameters=np.zeros(20_000))
+    with pytest.raises(CheckpointError, match="No space left.*make room"):
+        checkpoint.save(path, huge, "run")
+    assert path.read_bytes() == before
+    kept = checkpoint.load(path, state, "run")
+    assert isinstance(kept, EvolutionState)
+    assert [p.name for p in full_disk.iterdir()] == [path.name]
+
+
+def test_unwritable_run_folder_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NestorError, match="take another --out"):
+        train(cloning(1), Run(tmp_path / "file" / "run", {}))
