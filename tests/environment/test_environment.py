@@ -167,7 +167,7 @@ def test_features_are_what_the_compiler_announces(
     env: InliningForSize, toolchain: Toolchain, tmp_path: Path
 ) -> None:
     source = str(probe_folder() / "probe.cpp")
-    command = [toolchain.clang, "-Oz", "-c", source, "-o", tmp_path / "x.o"]
+    command = [str(toolchain.clang), "-Oz", "-c", source, "-o", str(tmp_path / "x.o")]
     with Channel(command) as channel:
         row = channel.observe()
         assert row is not None
