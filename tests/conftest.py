@@ -3,7 +3,7 @@
 import fcntl
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -60,14 +60,24 @@ def small_corpus(tmp_path: Path, toolchain: Toolchain) -> Corpus:
     return make_corpus(tmp_path / "corpus", toolchain, {"one": SOURCE, "two": SOURCE + "int x;"})
 
 
-def make_corpus(root: Path, toolchain: Toolchain, sources: dict[str, str]) -> Corpus:
-    """Capture one project and program per source; all of them in the split train."""
+def make_corpus(
+    root: Path,
+    toolchain: Toolchain,
+    sources: Mapping[str, str],
+    builds: Mapping[str, tuple[Path, str]] | None = None,
+) -> Corpus:
+    """Capture one project and program per C source, and per folder with its makefile's text."""
+    folders = dict(builds or {})
     for name, text in sources.items():
         work = root.parent / "sources" / name
         work.mkdir(parents=True)
         (work / f"{name}.c").write_text(text)
-        recipe = f"{name}: {name}.o\n\t$(CC) -o $@ $^\n{name}.o: {name}.c\n\t$(CC) -O2 -c $<\n"
-        (work / "Makefile").write_text(recipe)
+        folders[name] = (
+            work,
+            f"{name}: {name}.o\n\t$(CC) -o $@ $^\n{name}.o: {name}.c\n\t$(CC) -O2 -c $<\n",
+        )
+    for name, (work, makefile) in folders.items():
+        (work / "Makefile").write_text(makefile)
         shop = Workshop(toolchain, root / FOLDER / "bin", root, name, work).open()
         subprocess.run(["make"], cwd=work, env=shop.environment(), check=True, capture_output=True)
     return merge.finalise(root, Journal(root / FOLDER), toolchain=toolchain.version)

@@ -1,0 +1,209 @@
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nestor.cli import main as command_line
+from nestor.compiler.identity import probe_folder
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus import llvm_layout
+from nestor.corpus.model import Corpus, CorpusError
+from nestor.environment import InliningForSize
+from nestor.evaluate.corpus_identity import CorpusIdentity, check_corpus, select_modules
+from nestor.policy import bundle, network
+from nestor.rollout.policy_file import PolicyFile, policy_file
+from nestor.rollout.pool import PoolSettings
+
+CC1 = "-cc1 -triple x86_64-pc-linux-gnu -Oz -emit-obj -mrelocation-model pic -pic-level 2"
+C, CXX, SILENT, BROKEN = "demo/c.o", "demo/cxx.o", "demo/silent.o", "demo/broken.o"
+
+
+@pytest.fixture(scope="module")
+def corpus(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """Return a corpus of two modules with decisions, one without, and one that is damaged."""
+    folder = tmp_path_factory.mktemp("corpus")
+    silent = folder / "silent.c"
+    silent.write_text("int answer(void) { return 42; }\n")
+    sources = {C: probe_folder() / "probe.c", CXX: probe_folder() / "probe.cpp", SILENT: silent}
+    (folder / "demo").mkdir()
+    front_end = [str(toolchain.clang), "-Oz", "-c", "-emit-llvm", "-Xclang", "-disable-llvm-passes"]
+    for name, source in sources.items():
+        command = [*front_end, str(source), "-o", str(folder / f"{name}.bc")]
+        subprocess.run(command, check=True, timeout=60)
+    (folder / f"{BROKEN}.bc").write_bytes(b"no bitcode")
+    names = [*sources, BROKEN]
+    for name in names:
+        (folder / f"{name}.cmd").write_bytes("\0".join(CC1.split()).encode())
+    (folder / "corpus_description.json").write_text(
+        json.dumps({"has_thinlto": False, "modules": names})
+    )
+    return llvm_layout.read(folder)
+
+
+@pytest.fixture(scope="module")
+def sound(corpus: Corpus) -> Corpus:
+    """Return the same corpus without the damaged module."""
+    return replace(corpus, modules=tuple(m for m in corpus.modules if m.name != BROKEN))
+
+
+@pytest.fixture(scope="module")
+def random_policy(tmp_path_factory: pytest.TempPathFactory) -> PolicyFile:
+    """Return a random network that sees everything and answers with deviations."""
+    env = InliningForSize()
+    features = env.features
+    env.close()
+    rng = np.random.default_rng(11)
+    normalisation = network.LogNormalisation(
+        rng.uniform(0, 3, len(features)), np.full(len(features), 0.5)
+    )
+    layers = network.initial_layers((len(features), 24, 2), rng)
+    path = tmp_path_factory.mktemp("policy") / "random.safetensors"
+    bundle.save(network.build(features, "deviation", normalisation, layers), path)
+    return policy_file(str(path))
+
+
+def check(corpus: Corpus, plugin: Plugin, policy: PolicyFile, **more: Any) -> CorpusIdentity:
+    return check_corpus(corpus, plugin, corpus.modules, policy, PoolSettings(jobs=2), **more)
+
+
+def test_the_default_is_identical_in_every_way(sound: Corpus, plugin: Plugin) -> None:
+    seen: list[tuple[int, int]] = []
+    result = check(
+        sound, plugin, policy_file("default"), progress=lambda _, *counts: seen.append(counts)
+    )
+    assert result.holds
+    # idle, default, logged and channel against stock; the log's count against the channel's
+    assert (result.comparisons, result.identical) == (3 * 5, 3 * 5)
+    assert [module.decisions > 0 for module in result.modules] == [True, True, False]
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize("name", ["mlgo2020", "random"])
+def test_a_policy_is_the_same_in_c_and_in_python(
+    sound: Corpus, plugin: Plugin, random_policy: PolicyFile, name: str
+) -> None:
+    policy = random_policy if name == "random" else policy_file(name)
+    result = check(sound, plugin, policy)
+    assert result.to_json()["differing"] == result.to_json()["failures"] == []
+    assert (result.comparisons, result.identical) == (3 * 3, 3 * 3)
+    assert result.decisions > 50
+
+
+def test_a_policy_that_python_reads_differently_is_found(sound: Corpus, plugin: Plugin) -> None:
+    # The file says never, Python is told always.
+    never, always = policy_file("never"), policy_file("always")
+    result = check(sound, plugin, replace(never, policy=always.policy))
+    assert not result.holds
+    found = {(d.module, d.way, d.reference) for d in result.differing if d.what == "the object"}
+    assert found == {(name, "channel, Python", "release") for name in (C, CXX)}
+    assert any(d.what.startswith("asked ") for d in result.differing)
+    assert result.identical == result.comparisons - len(result.differing)
+
+
+def test_a_plugin_that_ignores_the_policy_is_found(
+    sound: Corpus, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Plugin.flags
+
+    def forgetful(self: Plugin, policy: Path | str, **more: Any) -> list[str]:
+        return real(self, policy if more.get("log") is None else "default", **more)
+
+    monkeypatch.setattr(Plugin, "flags", forgetful)
+    result = check(sound, plugin, policy_file("never"))
+    assert {(d.module, d.way) for d in result.differing} >= {(C, "logged"), (CXX, "logged")}
+
+
+def test_failures_are_counted_and_named(corpus: Corpus, plugin: Plugin) -> None:
+    result = check(corpus, plugin, policy_file("default"))
+    assert not result.holds
+    assert (result.comparisons, result.identical) == (4 * 5, 3 * 5)
+    assert result.differing == ()
+    ways = ["stock", "idle", "default", "logged", "channel"]
+    assert [(f.what, f.side) for f in result.failures] == [(BROKEN, way) for way in ways]
+    assert all("error" in failure.reason for failure in result.failures)
+
+
+def test_a_time_out_is_a_failure(sound: Corpus, plugin: Plugin) -> None:
+    result = check_corpus(
+        sound, plugin, sound.modules[:1], policy_file("mlgo2020"), PoolSettings(2, timeout=0.001)
+    )
+    assert not result.holds
+    assert {f.side for f in result.failures} == {"release", "logged", "channel, Python"}
+    assert result.identical == 0
+
+
+def test_a_policy_with_unknown_features_fails_with_their_names(
+    sound: Corpus, plugin: Plugin, tmp_path: Path
+) -> None:
+    normalisation = network.LogNormalisation(np.zeros(1), np.ones(1))
+    layers = network.initial_layers((1, 1), np.random.default_rng(0))
+    bundle.save(
+        network.build(("phase_of_moon",), "decision", normalisation, layers), tmp_path / "p"
+    )
+    result = check(sound, plugin, policy_file(str(tmp_path / "p")))
+    assert not result.holds
+    reasons = [f.reason for f in result.failures if f.what == C]
+    assert len(reasons) == 3
+    assert all("phase_of_moon" in reason for reason in reasons)
+
+
+def test_an_interrupt_does_not_wait_and_leaves_nothing(
+    sound: Corpus, plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def interrupt(_stage: str, done: int, _total: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    many = sound.modules * 100
+    before = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        check_corpus(
+            sound, plugin, many, policy_file("default"), PoolSettings(jobs=2), progress=interrupt
+        )
+    assert time.monotonic() - before < 10
+    assert list(tmp_path.iterdir()) == []
+    assert not any("nestor-identity" in t.name for t in threading.enumerate())
+
+
+def test_the_split_is_checked(corpus: Corpus) -> None:
+    assert select_modules(corpus, "all") == corpus.modules
+    with pytest.raises(CorpusError, match="split test"):
+        select_modules(corpus, "test")
+
+
+def test_the_command(corpus: Corpus, plugin: Plugin, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["identity", str(corpus.root), "--jobs", "2", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["modules"], found["comparisons"], found["identical"]) == (4, 20, 15)
+    assert (found["differing"], len(found["failures"])) == ([], 5)
+    assert found["hashes"]["plugin"] == plugin.digest
+
+
+def test_the_command_succeeds_where_all_is_identical(sound: Corpus, tmp_path: Path) -> None:
+    description = json.dumps({"has_thinlto": False, "modules": [C]})
+    (tmp_path / "corpus_description.json").write_text(description)
+    (tmp_path / "demo").mkdir()
+    for suffix in (".bc", ".cmd"):
+        (tmp_path / f"{C}{suffix}").write_bytes((sound.root / f"{C}{suffix}").read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-c", "from nestor.cli.main import entry; entry()", "identity", tmp_path],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "identical; 1 modules, 5 of 5 comparisons hold" in done.stdout

@@ -1,0 +1,136 @@
+"""Linked scores: the shares of the modules add up to what the linker makes of the program."""
+
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from nestor.compiler.objects import measure
+from nestor.compiler.plugin import Plugin
+from nestor.corpus.model import Corpus
+from nestor.rewards.linked_size import link, shares
+from nestor.rollout.cache import baseline_key, baselines
+from nestor.rollout.policy_file import policy_file
+from nestor.rollout.pool import Pool
+from nestor.rollout.rollout import Request
+from tests.conftest import make_corpus
+
+COMDAT = """
+struct Noisy { ~Noisy(); };
+template <typename T> T shared(T v) { Noisy guard; return v * 3 + 1; }
+int %s(int v) { return shared(v) + shared(v + 1); }
+static int unused_helper(int v) { return v; }
+int unused_%s(int v) { return unused_helper(v) + shared(v); }
+"""
+
+
+@pytest.fixture
+def comdat_corpus(tmp_path: Path, plugin: Plugin) -> Corpus:
+    """One C++ program of three modules, two of which hold a copy of the same template."""
+    work = tmp_path / "src"
+    work.mkdir()
+    for name in ("a", "b"):
+        (work / f"{name}.cpp").write_text(COMDAT % (name, name))
+    (work / "main.cpp").write_text(
+        "struct Noisy { ~Noisy(); }; int calls; Noisy::~Noisy() { ++calls; }"
+        "int a(int); int b(int); int main() { return (a(1) + b(2)) & 1; }"
+    )
+    make = (
+        "program: a.o b.o main.o\n\t$(CXX) -o $@ $^\n"
+        "%.o: %.cpp\n\t$(CXX) -O2 -ffunction-sections -c $<\n"
+    )
+    return make_corpus(tmp_path / "corpus", plugin.toolchain, {}, {"program": (work, make)})
+
+
+def test_comdat_copies_weigh_one_together(comdat_corpus: Corpus, plugin: Plugin) -> None:
+    (program,) = comdat_corpus.programs
+    with Pool(comdat_corpus, plugin) as pool:
+        objects = baselines(pool, comdat_corpus.modules, policy_file("never").argument)
+    linked = link(plugin.toolchain, comdat_corpus, program, objects, want_kept=True)
+    assert linked.measure is not None
+    sizes = {name: measure(path) for name, path in objects.items()}
+    weights = shares([(program, linked)], sizes)
+    worth = 1 / linked.measure.loadable
+    copies = {k: v for k, v in weights.functions.items() if "shared" in k[1]}
+    assert len(copies) == 2
+    assert all(value == pytest.approx(worth / 2) for value in copies.values())
+    unused = [v for (_, name), v in weights.functions.items() if "unused" in name]
+    assert unused in ([], [0.0, 0.0]), "what the linker dropped weighs nothing"
+    total = sum(weights.score(name, size) for name, size in sizes.items())
+    assert 0.5 < total < 1.05, "the shares add up to most of the program"
+
+
+@pytest.mark.corpus
+def test_shares_follow_the_linked_change(tiny_corpus: Corpus, plugin: Plugin) -> None:
+    """What the shares say of a policy is close to what the linker says."""
+    programs = [p for p in tiny_corpus.programs if p.project in ("tinyxml2", "jsoncpp")]
+    names = dict.fromkeys(chain.from_iterable(p.modules for p in programs))
+    modules = tuple(tiny_corpus.module(name) for name in names)
+    never = policy_file("never").argument
+    with Pool(tiny_corpus, plugin) as pool:
+        objects = {
+            who: baselines(pool, modules, policy)
+            for who, policy in {
+                "stock": None,
+                "never": never,
+                "15": policy_file("threshold:15").argument,
+            }.items()
+        }
+    for program in programs:
+        outlined = link(
+            plugin.toolchain, tiny_corpus, program, objects["never"], want_kept=True
+        )
+        weights = shares(
+            [(program, outlined)], {n: measure(p) for n, p in objects["never"].items()}
+        )
+        scores, exact = {}, {}
+        for who, files in objects.items():
+            linked = link(plugin.toolchain, tiny_corpus, program, files)
+            assert linked.measure is not None
+            assert outlined.measure is not None
+            exact[who] = linked.measure.loadable / outlined.measure.loadable
+            scores[who] = sum(
+                weights.score(name, measure(files[name])) for name in program.modules
+            )
+        for who in ("stock", "15"):
+            estimated = scores[who] - scores["never"]
+            true = exact[who] - exact["never"]
+            assert estimated == pytest.approx(true, abs=0.03), (program.name, who)
+
+
+def test_baselines_are_cached_by_content(
+    small_corpus: Corpus, plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
+    compiled: list[int] = []
+
+    class Counting(Pool):
+        def run(self, requests, *arguments):  # type: ignore[no-untyped-def]
+            compiled.append(len(requests))
+            return super().run(requests, *arguments)
+
+    with Counting(small_corpus, plugin) as pool:
+        first = baselines(pool, small_corpus.modules, None)
+        again = baselines(pool, small_corpus.modules, None)
+        other = baselines(pool, small_corpus.modules, "default")
+        keys = {baseline_key(pool, m, None) for m in small_corpus.modules}
+    assert first == again
+    assert compiled == [2, 2]
+    assert set(first.values()).isdisjoint(other.values())
+    assert len(keys) == 2
+    for name, path in first.items():
+        assert path.read_bytes() == other[name].read_bytes(), "the default is stock"
+
+
+def test_objects_are_deterministic(small_corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
+    module = small_corpus.modules[0]
+    policy = policy_file("mlgo2020").argument
+    requests = [
+        Request(module, policy, seed=seed, keep=tmp_path / f"{i}.o")
+        for i, seed in enumerate([None, None, 5, 5])
+    ]
+    with Pool(small_corpus, plugin) as pool:
+        assert all(r.ok for r in pool.run(requests))
+    objects = [(tmp_path / f"{i}.o").read_bytes() for i in range(4)]
+    assert objects[0] == objects[1]
+    assert objects[2] == objects[3]
