@@ -131,7 +131,7 @@ class InliningForSize(gymnasium.Env[Observation, np.int64]):
         self._corpus, self._units = _units(corpus, module, split)
         self._stock: dict[str, _Object] = {}
         self._silent: set[str] = set()
-        tensors = _announced(self._toolchain, timeout)
+        tensors = _announced(self._toolchain)
         self.features: tuple[str, ...] = tuple(tensor.name for tensor in tensors)
         """Names of the observation's entries."""
         limits = np.array([_limit(tensor.dtype) for tensor in tensors])
@@ -356,7 +356,7 @@ def _probe_words() -> tuple[str, ...]:
 
 
 @functools.cache
-def _announced(toolchain: Toolchain, seconds: float) -> tuple[Tensor, ...]:
+def _announced(toolchain: Toolchain) -> tuple[Tensor, ...]:
     """Ask the compiler for the features that it asks with.
 
     :raises ToolchainError: if it has no channel, or features that are not single numbers.
@@ -368,7 +368,7 @@ def _announced(toolchain: Toolchain, seconds: float) -> tuple[Tensor, ...]:
         )
     with tempfile.TemporaryDirectory(prefix="nestor-probe-") as folder:
         out = Path(folder) / "probe.o"
-        with Channel([toolchain.clang, *_probe_words(), "-o", out], seconds) as channel:
+        with Channel([toolchain.clang, *_probe_words(), "-o", out]) as channel:
             if channel.observe() is None:
                 raise ToolchainError(f"LLVM {toolchain.version} asks nothing: {INSTALL_HINT}.")
             tensors = channel.features

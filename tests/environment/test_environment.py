@@ -241,20 +241,20 @@ def test_a_compiler_that_dies_truncates_the_episode(env: InliningForSize) -> Non
 
 
 def test_a_compiler_that_falls_silent_truncates_the_episode() -> None:
-    with contextlib.closing(InliningForSize(timeout=1.0)) as env:
+    with contextlib.closing(InliningForSize(timeout=2.0)) as env:
         env.reset()
         os.kill(compiler_of(env), signal.SIGSTOP)
         before = time.monotonic()
         *_, truncated, info = env.step(1)
         assert truncated
         assert "in time" in info["failure"]
-        assert time.monotonic() - before < 5
+        assert time.monotonic() - before < 10
 
 
 def test_the_time_of_the_agent_does_not_count() -> None:
-    with contextlib.closing(InliningForSize(timeout=1.0)) as env:
+    with contextlib.closing(InliningForSize(timeout=2.0)) as env:
         env.reset()
-        time.sleep(1.2)
+        time.sleep(2.2)
         assert "failure" not in env.step(1)[-1]
 
 
@@ -309,7 +309,7 @@ def test_a_killed_agent_leaves_no_compiler_for_ever(tmp_path: Path) -> None:
     code = (
         "import time\n"
         "from nestor.environment import InliningForSize\n"
-        "env = InliningForSize(timeout=1.0)\n"
+        "env = InliningForSize(timeout=2.0)\n"
         "env.reset()\n"
         "print(env._channel._process.pid, flush=True)\n"
         "time.sleep(60)\n"
@@ -323,7 +323,7 @@ def test_a_killed_agent_leaves_no_compiler_for_ever(tmp_path: Path) -> None:
         assert agent.stdout is not None
         compiler = int(agent.stdout.readline())
         agent.kill()
-    end = time.monotonic() + 25
+    end = time.monotonic() + 40
     while is_running(compiler) and time.monotonic() < end:
         time.sleep(0.1)
     assert not is_running(compiler)

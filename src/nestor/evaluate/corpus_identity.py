@@ -323,7 +323,7 @@ def _evaluate(policy: Policy) -> Decide:
 
     def decide(row: npt.NDArray[Any]) -> int:
         if not names:
-            fields = row.dtype.fields or {}
+            fields: Mapping[str, Any] = row.dtype.fields or {}
             offered = [FeatureSpec(n, str(f[0].base), f[0].shape) for n, f in fields.items()]
             columns(policy, offered)
             names.extend(policy.features)
