@@ -5,6 +5,7 @@ start as fast as Python does.
 """
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -96,9 +97,11 @@ def _run(name: str, words: list[str]) -> int:
 
     arguments, rest = _split(words)
     try:
+        kind = _load(COMMANDS[name])
         command = tyro.cli(
-            _load(COMMANDS[name]),
+            kind,
             prog=f"nestor {name}",
+            description=inspect.getdoc(kind),  # whole: tyro would leave out the examples
             args=arguments + rest,
             config=(tyro.conf.FlagCreatePairsOff,),
         )
