@@ -187,6 +187,8 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
   for (size_t I = 0; I < NodeCount; ++I) {
     int64_t F = (*Feature)[I], L = (*Left)[I], R = (*Right)[I];
     if (F == -1) { // A leaf is its own child.
+      if (L != 0 || R != 0)
+        return bad("a tree's leaf has children");
       Nodes[I] = {std::numeric_limits<double>::infinity(), 0, uint32_t(I),
                   uint32_t(I)};
       continue;
