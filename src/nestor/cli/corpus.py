@@ -28,8 +28,7 @@ class Fetch:
     The sources are Debian's, pinned by version and sha256 and downloaded by apt from the mirrors
     that this machine already uses. A project that is there already is not fetched again.
 
-    For example::
-
+    Examples:
         nestor corpus fetch tiny corpus/tiny        six projects, 44 modules, under a minute
         nestor corpus fetch bench corpus/bench      the projects that results are reported on
     """
@@ -65,8 +64,7 @@ class Capture:
     unchanged. Only with a build, not with compile_commands.json, are programs recorded. Without
     either, what 'nestor cc' and 'nestor c++' have left in the corpus is merged.
 
-    For example::
-
+    Examples:
         nestor corpus capture --out corpus/mine -- make -j2
         nestor corpus capture --out corpus/mine --compile-commands build/compile_commands.json
         NESTOR_CORPUS=corpus/mine make CC='nestor cc' && nestor corpus capture --out corpus/mine
@@ -116,8 +114,7 @@ class Capture:
 class Info:
     """Show what is in a corpus: projects, splits, modules, programs, and what is missing.
 
-    For example::
-
+    Examples:
         nestor corpus info corpus/tiny
         nestor corpus info corpus/tiny --verify --json
     """
@@ -148,8 +145,7 @@ class Import:
 
     Options that are not on the list of safe ones are left out and counted.
 
-    For example::
-
+    Examples:
         nestor corpus import extracted/ corpus/theirs
     """
 
@@ -175,8 +171,7 @@ class Import:
 class Export:
     """Copy a corpus to LLVM's layout, for LLVM's own MLGO tools.
 
-    For example::
-
+    Examples:
         nestor corpus export corpus/tiny for-llvm/
     """
 
