@@ -11,9 +11,7 @@ import functools
 import hashlib
 import math
 import os
-import resource
 import tempfile
-import time
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -229,7 +227,7 @@ class InliningForSize(gymnasium.Env[Observation, np.int64]):
             self._out = Path(self._folder()) / "module.o"
             self._stock_of(unit)
             command = unit.command(self._toolchain, self._corpus, self._out)
-            channel = self._open.enter_context(_PatientChannel(command, self._timeout))
+            channel = self._open.enter_context(Channel(command, Limits(self._timeout)))
             row = channel.observe()
             if row is None:
                 self._silent.add(unit.name)
@@ -301,26 +299,6 @@ class InliningForSize(gymnasium.Env[Observation, np.int64]):
         self.close()
         nothing = np.zeros(len(self.features))
         return nothing, reward, failure is None, failure is not None, dict(info)
-
-
-class _PatientChannel(Channel):
-    """A channel on which only the compiler's time counts, not the agent's between its answers."""
-
-    def __init__(self, command: Sequence[str | Path], seconds: float) -> None:
-        super().__init__(command, seconds)
-        self._left = seconds
-        # Whose reader has died, LLVM's channel reads end-of-file for ever (also where this
-        # process is killed and can clean nothing up): let the kernel end that.
-        cpu = math.ceil(seconds) + 1
-        with contextlib.suppress(ProcessLookupError, ValueError, OSError):
-            resource.prlimit(self._process.pid, resource.RLIMIT_CPU, (cpu, cpu))
-
-    def observe(self) -> npt.NDArray[Any] | None:
-        self._deadline = time.monotonic() + self._left
-        try:
-            return super().observe()
-        finally:
-            self._left = self._deadline - time.monotonic()
 
 
 def _close(stack: contextlib.ExitStack, owner: int) -> None:

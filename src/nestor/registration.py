@@ -1,13 +1,13 @@
 """Make the environment known to Gymnasium.
 
 Gymnasium 1.0 dropped the discovery of plug-ins through entry points: somebody has to import the
-module that registers. Importing this one is enough, and an id may name it, so both of these work
-without another import::
+module that registers. Importing ``nestor`` after ``gymnasium`` is enough, and so is an id that
+names this module::
+
+    import gymnasium, nestor
+    gymnasium.make("nestor/InliningForSize-v0")
 
     gymnasium.make("nestor.registration:nestor/InliningForSize-v0")
-
-    import nestor.registration
-    gymnasium.make("nestor/InliningForSize-v0")
 """
 
 from typing import Final

@@ -203,7 +203,9 @@ def test_clang_is_a_drop_in(never: Path, tmp_path: Path) -> None:
 
 
 def test_clang_is_deterministic(tmp_path: Path) -> None:
-    (tmp_path / "x.cpp").write_text("template<class T> T f(T v){return v+1;} int g(){return f(1)+f(2);}")
+    (tmp_path / "x.cpp").write_text(
+        "template<class T> T f(T v){return v+1;} int g(){return f(1)+f(2);}"
+    )
     objects = set()
     for name in ("a.o", "b.o"):
         words = ["clang++", "mlgo2020", "--", "-Oz", "-c", "x.cpp", "-o", name]

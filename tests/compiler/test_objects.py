@@ -60,8 +60,8 @@ def test_functions_carry_code_unwind_and_exception_bytes(compiled: Path) -> None
 def test_linked_program(toolchain: Toolchain, tmp_path: Path) -> None:
     (tmp_path / "m.c").write_text("int f(int v) { return v * 3; } int main(void) { return f(0); }")
     out = tmp_path / "m"
-    command = [toolchain.clang, "-Oz", "-fno-inline", "-fuse-ld=lld", tmp_path / "m.c", "-o", out]
-    subprocess.run(command, check=True)
+    command = ["-Oz", "-fno-inline", "-fuse-ld=lld", str(tmp_path / "m.c"), "-o", str(out)]
+    subprocess.run([toolchain.clang, *command], check=True)
     sizes = measure(out)
     assert {"f", "main"} <= {function.name for function in sizes.functions}
     assert sizes.sections[".eh_frame_hdr"] > 0

@@ -34,7 +34,7 @@ def test_error_is_told_with_its_message(toolchain: Toolchain, tmp_path: Path) ->
 def test_crash_of_the_real_compiler(toolchain: Toolchain, tmp_path: Path) -> None:
     source = tmp_path / "x.c"
     source.write_text(CRASH)
-    crash = ["-fno-crash-diagnostics", "-c", source, "-o", tmp_path / "x.o"]
+    crash = ["-fno-crash-diagnostics", "-c", str(source), "-o", str(tmp_path / "x.o")]
     assert run([toolchain.clang, *crash]).ending is Ending.CRASHED
 
 

@@ -34,7 +34,7 @@ def test_environment_names_one(toolchain: Toolchain, monkeypatch: pytest.MonkeyP
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    with pytest.raises(ToolchainError, match="install LLVM 22.*apt-get install clang-22"):
+    with pytest.raises(ToolchainError, match=r"install LLVM 22.*apt-get install clang-22"):
         find(str(tmp_path))
 
 
@@ -77,7 +77,7 @@ def test_gate_refuses_a_plugin_that_changes_objects(plugin: Plugin, tmp_path: Pa
     """A plugin whose 'default' is another policy must not pass."""
 
     class Wrong(Plugin):
-        def flags(self, policy: Path | str, **options: object) -> list[str]:  # type: ignore[override]
+        def flags(self, policy: Path | str, **options: object) -> list[str]:
             from nestor.rollout.policy_file import policy_file
 
             never = policy_file("never").argument
@@ -103,7 +103,7 @@ def test_build_failure_is_one_sentence(
     (sources / "Policy.cpp").write_text("this is no C++")
     monkeypatch.setattr(plugin, "source_folder", lambda: sources)
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(ToolchainError, match="could not be built for LLVM 22.*error"):
+    with pytest.raises(ToolchainError, match=r"could not be built for LLVM 22.*error"):
         plugin.ensure_plugin(toolchain)
     assert not list((tmp_path / "cache").rglob("*.so"))
 

@@ -196,7 +196,7 @@ def test_full_disk_keeps_the_checkpoint_before(full_disk: Path) -> None:
     checkpoint.save(path, state, "run")
     before = path.read_bytes()
     huge = replace(state, parameters=np.zeros(20_000))
-    with pytest.raises(CheckpointError, match="No space left.*make room"):
+    with pytest.raises(CheckpointError, match=r"No space left.*make room"):
         checkpoint.save(path, huge, "run")
     assert path.read_bytes() == before
     kept = checkpoint.load(path, state, "run")

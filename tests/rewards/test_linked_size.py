@@ -77,9 +77,7 @@ def test_shares_follow_the_linked_change(tiny_corpus: Corpus, plugin: Plugin) ->
             }.items()
         }
     for program in programs:
-        outlined = link(
-            plugin.toolchain, tiny_corpus, program, objects["never"], want_kept=True
-        )
+        outlined = link(plugin.toolchain, tiny_corpus, program, objects["never"], want_kept=True)
         weights = shares(
             [(program, outlined)], {n: measure(p) for n, p in objects["never"].items()}
         )
@@ -89,9 +87,7 @@ def test_shares_follow_the_linked_change(tiny_corpus: Corpus, plugin: Plugin) ->
             assert linked.measure is not None
             assert outlined.measure is not None
             exact[who] = linked.measure.loadable / outlined.measure.loadable
-            scores[who] = sum(
-                weights.score(name, measure(files[name])) for name in program.modules
-            )
+            scores[who] = sum(weights.score(name, measure(files[name])) for name in program.modules)
         for who in ("stock", "15"):
             estimated = scores[who] - scores["never"]
             true = exact[who] - exact["never"]

@@ -38,8 +38,7 @@ def test_corrupt_module_fails_alone(small_corpus: Corpus, plugin: Plugin) -> Non
     with Pool(small_corpus, plugin) as pool:
         done = pool.run([Request(m, "default", log=True) for m in small_corpus.modules])
     by_name = {r.request.module.name: r for r in done}
-    assert by_name[bad.name].failure is not None
-    assert "error" in by_name[bad.name].failure
+    assert "error" in (by_name[bad.name].failure or "")
     good = by_name[module_named(small_corpus, "two").name]
     assert good.ok
     assert good.trajectory is not None

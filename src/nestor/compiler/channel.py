@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.process import environment, messages
+from nestor.compiler.process import Limits, environment, messages, restrict
 from nestor.compiler.trajectory_log import DTYPES
 from nestor.errors import NestorError
 
@@ -58,10 +58,14 @@ class Channel:
     observation. Leaving early kills the compiler.
     """
 
-    def __init__(self, command: Sequence[str | Path], seconds: float = 120.0) -> None:
-        """Start ``command`` (without the channel's own options) with ``seconds`` to live."""
+    def __init__(self, command: Sequence[str | Path], limits: Limits | None = None) -> None:
+        """Start ``command`` (without the channel's own options) within ``limits``.
+
+        Only the compiler's time counts, not what passes between a question and its answer.
+        """
+        limits = limits or Limits()
         self.features: tuple[Tensor, ...] = ()
-        self._deadline = time.monotonic() + seconds
+        self._left = limits.seconds
         self._buffer = bytearray()
         self._row: np.dtype[Any] | None = None
         self._reply = np.dtype(np.int64)
@@ -81,6 +85,8 @@ class Channel:
             stderr=self._errors,
             env=environment(),
         )
+        # Whose reader has died, LLVM's channel reads end-of-file for ever.
+        restrict(self._process.pid, limits)
         self._handle = os.pidfd_open(self._process.pid)
 
     def __enter__(self) -> Self:
@@ -161,8 +167,9 @@ class Channel:
         waiter = select.poll()
         waiter.register(self._read, select.POLLIN)
         waiter.register(self._handle, select.POLLIN)
-        left = self._deadline - time.monotonic()
-        ready = dict(waiter.poll(max(0.0, left) * 1000))
+        asked = time.monotonic()
+        ready = dict(waiter.poll(max(0.0, self._left) * 1000))
+        self._left -= time.monotonic() - asked
         if self._read in ready:
             self._buffer += os.read(self._read, 1 << 16)
             return True
@@ -182,11 +189,11 @@ class Channel:
 def compile_over_channel(
     command: Sequence[str | Path],
     decide: Callable[[npt.NDArray[Any]], int],
-    seconds: float = 120.0,
+    limits: Limits | None = None,
 ) -> int:
     """Run one compile, answering every question by ``decide``; return how many there were."""
     count = 0
-    with Channel(command, seconds) as channel:
+    with Channel(command, limits) as channel:
         while (observation := channel.observe()) is not None:
             channel.answer(decide(observation))
             count += 1

@@ -6,6 +6,7 @@ process that outlives its limits is killed with everything it started.
 
 import contextlib
 import enum
+import math
 import os
 import resource
 import select
@@ -100,10 +101,7 @@ def run(
             )
         except OSError as error:
             return Outcome(Ending.NOT_STARTED, 127, str(error), 0.0, 0.0, 0.0)
-        with contextlib.suppress(ProcessLookupError):  # it may be gone already
-            size = limits.memory_mib << 20
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (size, size))
-            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+        restrict(process.pid, limits)
         killed = _wait_or_kill(process.pid, start + limits.seconds, cancelled)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait again
@@ -117,6 +115,19 @@ def run(
         wall_seconds=time.monotonic() - start,
         peak_mib=usage.ru_maxrss / 1024,
     )
+
+
+def restrict(pid: int, limits: Limits) -> None:
+    """Let the kernel enforce ``limits`` on a process, also when nobody is left to watch it.
+
+    The CPU time is bounded just above the wall-clock limit, which comes first while we live.
+    """
+    size = limits.memory_mib << 20
+    cpu = math.ceil(limits.seconds) + 1
+    with contextlib.suppress(ProcessLookupError):  # it may be gone already
+        resource.prlimit(pid, resource.RLIMIT_AS, (size, size))
+        resource.prlimit(pid, resource.RLIMIT_CPU, (cpu, cpu))
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
 
 
 def messages() -> BinaryIO:

@@ -263,7 +263,7 @@ def _compile(
                 raise ChannelError("cancelled")
             return decide(row)
 
-        decisions = compile_over_channel(command, answer, limits.seconds)
+        decisions = compile_over_channel(command, answer, limits)
     else:
         outcome = run(command, limits, cancelled=cancelled)
         if not outcome.ok:

@@ -45,7 +45,7 @@ struct FunctionFacts {
 
 class ReleaseAdvisor final : public InlineAdvisor {
 public:
-  ReleaseAdvisor(const AdvisorContext &C, Decider D);
+  ReleaseAdvisor(const AdvisorContext &C, Decider D, bool KeepOrder);
 
   void onPassEntry(LazyCallGraph::SCC *) override { Facts.clear(); }
   void onPassExit(LazyCallGraph::SCC *) override { Facts.clear(); }
@@ -61,10 +61,14 @@ private:
   std::unique_ptr<InlineAdvice> untracked(CallBase &CB, bool Inline) {
     return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
   }
-  double readCallSite(CallBase &CB, size_t Tensor, int Cost);
+  double readCallSite(CallBase &CB, size_t Tensor,
+                      function_ref<int()> Cost);
 
   Decider D;
   DefaultInlineAdvisor Stock;
+  /// Site keys are given out in order of the questions, so only what the
+  /// development advisor asks about may be asked about.
+  const bool KeepOrder;
   DenseMap<const Function *, FunctionFacts> Facts;
   int64_t InitialInstructions = 0, Instructions = 0;
   bool CapReached = false;
@@ -142,9 +146,10 @@ static bool canRead(size_t Tensor) {
   }
 }
 
-ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D)
+ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
+                               bool KeepOrder)
     : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)),
-      Stock(C.M, C.FAM, C.Params, C.IC) {
+      Stock(C.M, C.FAM, C.Params, C.IC), KeepOrder(KeepOrder) {
   for (const Function &F : M)
     if (!F.isDeclaration())
       InitialInstructions += countFacts(F).Instructions;
@@ -173,7 +178,8 @@ void ReleaseAdvisor::onInlined(Function &Caller, Function &Callee,
     CapReached = true;
 }
 
-double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor, int Cost) {
+double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor,
+                                    function_ref<int()> Cost) {
   const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
   switch (FeatureIndex(Tensor)) {
   case FeatureIndex::callee_basic_block_count:
@@ -188,7 +194,7 @@ double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor, int Cost) {
     return llvm::count_if(CB.args(),
                           [](const Use &U) { return isa<Constant>(U); });
   case FeatureIndex::cost_estimate:
-    return Cost;
+    return Cost();
   case FeatureIndex::is_callee_avail_external:
     return Callee.hasAvailableExternallyLinkage();
   case FeatureIndex::is_caller_avail_external:
@@ -198,38 +204,58 @@ double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor, int Cost) {
   }
 }
 
+// The analyses are the price of this function, so each is made when its result
+// can still change the answer: attributes that forbid inlining cannot turn a "no"
+// around, and where the stock heuristic says "inline" both are known to allow it.
 std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
-  if (isDead(*CB.getParent()))
+  if (isDead(*CB.getParent()) || &Caller == &Callee)
     return untracked(CB, false);
-  const MandatoryInliningKind Mandatory =
-      getMandatoryKind(CB, FAM, getCallerORE(CB));
-  if (Mandatory == MandatoryInliningKind::Never || &Caller == &Callee)
-    return untracked(CB, false);
+  auto MandatoryKind = [&] {
+    return getMandatoryKind(CB, FAM, getCallerORE(CB));
+  };
   if (CapReached)
-    return untracked(CB, Mandatory == MandatoryInliningKind::Always);
-  if (Mandatory == MandatoryInliningKind::Always)
-    return getMandatoryAdvice(CB, true);
+    return untracked(CB, MandatoryKind() == MandatoryInliningKind::Always);
+  bool Allowed = false; // By the attributes, as far as is known.
+  if (KeepOrder || CB.hasFnAttr(Attribute::AlwaysInline)) {
+    const MandatoryInliningKind Kind = MandatoryKind();
+    if (Kind != MandatoryInliningKind::NotMandatory)
+      return Kind == MandatoryInliningKind::Always ? getMandatoryAdvice(CB, true)
+                                                   : untracked(CB, false);
+    Allowed = true;
+  } else if (CB.isNoInline() || Callee.isInterposable()) {
+    return untracked(CB, false); // The same, for a fraction of the price.
+  }
 
   auto Assumptions = [&](Function &F) -> AssumptionCache & {
     return FAM.getResult<AssumptionAnalysis>(F);
   };
   auto &TTI = FAM.getResult<TargetIRAnalysis>(Callee);
-  // Also says whether the site can be inlined at all.
-  std::optional<int> Cost = getInliningCostEstimate(CB, TTI, Assumptions);
-  if (!Cost)
+  bool Estimated = false, StockInlines = false;
+  std::optional<int> Estimate; // None: the site cannot be inlined at all.
+  auto Cost = [&]() -> const std::optional<int> & {
+    if (!Estimated)
+      Estimate = getInliningCostEstimate(CB, TTI, Assumptions);
+    Estimated = true;
+    return Estimate;
+  };
+  if (KeepOrder && !Cost())
     return untracked(CB, false);
   std::optional<InlineCostFeatures> CostFeatures;
   Decision Made = D.decide(
-      CB, [&] { return stockAnswer(Stock, CB); },
+      CB, [&] { return StockInlines = stockAnswer(Stock, CB); },
       [&](size_t Tensor) -> double {
         if (Tensor >= size_t(InlineCostFeatureIndex::NumberOfFeatures))
-          return readCallSite(CB, Tensor, *Cost);
+          return readCallSite(CB, Tensor, [&] { return Cost().value_or(0); });
         if (!CostFeatures)
           CostFeatures = getInliningCostFeatures(CB, TTI, Assumptions);
         return CostFeatures ? (*CostFeatures)[Tensor] : 0;
       });
   if (!Made.Answer)
+    return untracked(CB, false);
+  if (!StockInlines &&
+      (!Cost() ||
+       (!Allowed && MandatoryKind() == MandatoryInliningKind::Never)))
     return untracked(CB, false);
   return std::make_unique<ReleaseAdvice>(*this, CB, getCallerORE(CB),
                                          std::move(Made));
@@ -247,7 +273,8 @@ std::unique_ptr<InlineAdvisor> createReleaseAdvisor(const AdvisorContext &C,
                                                     Decider &D) {
   if (!llvm::all_of(D.tensors(), canRead))
     return nullptr;
-  return std::make_unique<ReleaseAdvisor>(C, std::move(D));
+  const bool UsesKeys = D.overrides() || currentSettings().Seed;
+  return std::make_unique<ReleaseAdvisor>(C, std::move(D), UsesKeys);
 }
 
 } // namespace nestor
