@@ -15,8 +15,10 @@ from nestor.policy.spec import Policy
 
 NOT_TRIED, INLINED, CALLEE_DELETED, FAILED = range(4)
 
-# Four callers of small helpers; the sizes lie on both sides of the stock heuristic's answers.
-SOURCE = """
+# Four callers of small helpers, whose sizes lie on both sides of the stock heuristic's answers,
+# and enough that is not inlined for the growth cap to stay away.
+SOURCE = (
+    """
 extern int sink(int);
 static int small(int v) { return v + 1; }
 static int middle(int v) {
@@ -28,7 +30,14 @@ int first(int v) { return small(v) + middle(v); }
 int second(int v) { return nested(v) - small(v); }
 int third(int v) { return nested(v + 1) * nested(v); }
 int fourth(int v) { return middle(v * v); }
+int ballast(int v) {
+  """
+    + "sink(v); " * 150
+    + """
+  return v;
+}
 """
+)
 
 CXX_SOURCE = """
 #include <stdexcept>
