@@ -342,4 +342,4 @@ def test_attributes_are_obeyed(bench: Workbench) -> None:
         asked = {trajectory.names[int(r["callee"]) & (2**64 - 1)] for r in trajectory.records}
         assert asked == {"may"}  # nobody is asked about the others
         # The first was inlined everywhere and is gone.
-            assert (b"\0must\0" in lean.bytes, b"\0mustnt\0" in lean.bytes) == (False, True)
+        assert (b"\0must\0" in lean.bytes, b"\0mustnt\0" in lean.bytes) == (False, True)
