@@ -171,6 +171,7 @@ TEST_CASE("the probability of the positive action") {
   CHECK(positiveProbability(2, 2) == positiveProbability(1, 1));
   CHECK(positiveProbability(1e300, 1e-300) == 1);
   CHECK(positiveProbability(-1e300, 1e-300) == 0);
+  CHECK(positiveProbability(std::nan(""), 1) == 0);
   CHECK(positiveProbability(-3, 1) + positiveProbability(3, 1) ==
         doctest::Approx(1));
 }

@@ -17,6 +17,8 @@ double squash(double X) {
 }
 
 double positiveProbability(double Margin, double Temperature) {
+  if (std::isnan(Margin)) // Not > 0: samples like the greedy answer.
+    return 0;
   return 1 / (1 + std::exp(-Margin / Temperature));
 }
 

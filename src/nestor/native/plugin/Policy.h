@@ -83,7 +83,7 @@ private:
 /// A piecewise-linear log2(1 + |x|) with the sign of x.
 double squash(double X);
 
-/// 1 / (1 + exp(-Margin / Temperature)).
+/// 1 / (1 + exp(-Margin / Temperature)); 0 if \p Margin is not a number.
 double positiveProbability(double Margin, double Temperature);
 
 /// A uniform number in [0, 1) that depends on nothing but the two arguments, so
