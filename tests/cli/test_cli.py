@@ -139,7 +139,7 @@ def test_train_then_use(small_corpus: Corpus, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["agreement"] > 0.5
     evolve = [*train, "--learner", "es", "--init", str(bc / "policy.safetensors")]
-    short = ["--es.steps", "2", "--es.pairs", "2", "--json"]
+    short = ["--es.steps", "2", "--es.population", "4", "--json"]
     done = nestor(*evolve, "--out", str(es), *short)
     assert done.returncode == 0, done.stderr
     first = json.loads(done.stdout)

@@ -18,7 +18,7 @@ from nestor.errors import NestorError
 from nestor.learn import experience
 from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
 from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
-from nestor.learn.experience import Tally
+from nestor.learn.experience import Known, Tally
 from nestor.learn.training import Cost, Meter, Result, Run, train
 from nestor.policy import bundle
 from nestor.policy.network import MlpPolicy
@@ -119,7 +119,8 @@ class InliningSize:
         self, pool: Pool, run: Run, tally: Tally, report: Progress
     ) -> tuple[Result, dict[str, Any]]:
         modules = pool.corpus.modules_of("train")
-        logs = experience.default_trajectories(pool, modules, tally, report).values()
+        rolled = experience.default_rollouts(pool, modules, tally, report).values()
+        logs = [r.trajectory for r in rolled if r.trajectory is not None]
         x = np.concatenate([log.matrix(self.features) for log in logs])
         default = [INLINING_SIZE.default_tensor]
         answers = np.concatenate([log.matrix(default)[:, 0] for log in logs])
@@ -133,24 +134,21 @@ class InliningSize:
     ) -> tuple[Result, dict[str, Any]]:
         start = _load_start(self.init)
         programs = experience.training_programs(pool.corpus)
-        scored = experience.scoring(pool, programs, report)
-        modules = experience.modules_of(pool.corpus, scored.programs)
-        logs = experience.default_trajectories(pool, modules, tally, report)
-        learner = EvolutionStrategies(
-            self.es,
-            self.seed,
-            start,
-            tuple(logs),
-            tuple(len(log) for log in logs.values()),
-            experience.compile_and_score(pool, scored, start, tally),
-            experience.greedy_check(pool, scored, tally),
+        stock = experience.baseline(pool, programs, report)
+        modules = experience.modules_of(pool.corpus, stock.programs)
+        defaults = experience.default_rollouts(pool, modules, tally, report)
+        known = {
+            name: Known.of(rolled, INLINING_SIZE, start.features)
+            for name, rolled in defaults.items()
+        }
+        compare = experience.comparer(pool, stock, known, tally)
+        result = train(
+            EvolutionStrategies(self.es, self.seed, start, compare), run, report, "Evolving"
         )
-        result = train(learner, run, report, "Evolving")
-        checked = experience.greedy_check(pool, scored, tally)(result.policy)
+        (changes,) = compare([result.policy])
         return result, {
             "training_programs": {
-                p.name: float(100 * c)
-                for p, c in zip(scored.programs, checked.changes, strict=True)
+                p.name: float(100 * c) for p, c in zip(stock.programs, changes, strict=True)
             }
         }
 
@@ -173,7 +171,8 @@ class InliningSize:
                 "overhead": cost.overhead,
                 "rollouts_per_cpu_second": cost.rollouts_per_cpu_second,
             },
-            "failures": tally.reasons or {},
+            "reused": tally.reused,
+            "failures": tally.reasons,
             "metrics": dict(result.last_metrics),
         }
         (self.out / "result.json").write_text(json.dumps(summary, indent=2))
@@ -188,14 +187,15 @@ class InliningSize:
             else:
                 stdout.print(f"{name:10} {value:,}")
         stdout.print(
-            f"cost       {cost.rollouts:,} rollouts, {cost.failures} failed,"
+            f"cost       {cost.rollouts:,} rollouts ({tally.reused:,} more were known without"
+            f" compiling), {cost.failures} failed,"
             f" {cost.rollouts_per_cpu_second:.1f} rollouts per CPU-second;"
             f" learning and orchestration {100 * cost.overhead:.1f} % of"
             f" {cost.own_seconds + cost.compiler_seconds:.0f} CPU-seconds;"
             f" {cost.wall_seconds:.0f} s",
             soft_wrap=True,
         )
-        for what, count in (tally.reasons or {}).items():
+        for what, count in tally.reasons.items():
             stdout.print(f"  failed {count}×: {what}", soft_wrap=True, markup=False)
 
 

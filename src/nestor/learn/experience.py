@@ -1,24 +1,21 @@
 """Where learners get what they learn from: trajectories, scores and checks by compiling."""
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.objects import measure
-from nestor.compiler.trajectory_log import Trajectory
+from nestor.compiler.objects import Measure
 from nestor.corpus.model import Corpus, CorpusError, Module, Program
-from nestor.learn.evolution_strategies import Check, Checked, Compile, Perturbed
 from nestor.policy import bundle
-from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import Policy
+from nestor.problems.problem import Problem
 from nestor.progress import Progress, silent
-from nestor.rewards.linked_size import Shares, link, shares
+from nestor.rewards.linked_size import link
 from nestor.rollout.cache import baselines
-from nestor.rollout.policy_file import policy_file
 from nestor.rollout.pool import Pool
 from nestor.rollout.rollout import Request, Rollout
 
@@ -27,20 +24,20 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass
 class Tally:
-    """What a run's compiles came to; the only mutable thing in it, and only counted up."""
+    """What a run's compiles came to; only ever counted up."""
 
     rollouts: int = 0
+    reused: int = 0
+    """Rollouts whose outcome was known without compiling."""
     failures: int = 0
-    compiler_seconds: float = 0.0
-    reasons: dict[str, int] | None = None
+    reasons: dict[str, int] = field(default_factory=dict)
+    """How often what failed for which reason."""
 
     def add(self, rollouts: Sequence[Rollout]) -> None:
         """Count ``rollouts``."""
         self.rollouts += len(rollouts)
-        self.compiler_seconds += sum(r.cpu_seconds for r in rollouts)
         for failed in (r for r in rollouts if not r.ok):
             self.failures += 1
-            self.reasons = self.reasons or {}
             what = f"{failed.request.module.name}: {failed.failure}"
             self.reasons[what] = self.reasons.get(what, 0) + 1
 
@@ -65,106 +62,134 @@ def modules_of(corpus: Corpus, programs: Sequence[Program]) -> tuple[Module, ...
     return tuple(corpus.module(name) for name in names)
 
 
-def default_trajectories(
+def default_rollouts(
     pool: Pool, modules: Sequence[Module], tally: Tally, progress: Progress = silent
-) -> dict[str, Trajectory]:
-    """Return what the default heuristic decides in each module; those that fail are absent.
+) -> dict[str, Rollout]:
+    """Return what the default heuristic does in each module; those that fail are absent.
 
     :raises CorpusError: if there is not one decision to learn from.
     """
     requests = [Request(module, "default", log=True) for module in modules]
     done = pool.run(requests, progress, "Recording the default heuristic")
     tally.add(done)
-    logs = {r.request.module.name: r.trajectory for r in done if r.trajectory is not None}
-    if not any(len(log) for log in logs.values()):
-        reasons = "; ".join(sorted(tally.reasons or {})[:3]) or "nothing to inline"
+    if not any(len(r.trajectory) for r in done if r.trajectory is not None):
+        reasons = "; ".join(sorted(tally.reasons)[:3]) or "nothing to inline"
         raise CorpusError(f"No module of the corpus gave a decision to learn from: {reasons}.")
-    return logs
+    return {r.request.module.name: r for r in done if r.ok}
 
 
 @dataclass(frozen=True)
-class Scoring:
-    """What the training programs weigh under stock, and what each function is worth."""
+class Baseline:
+    """The training programs under stock."""
 
     programs: tuple[Program, ...]
-    stock: F64
+    linked: F64
     """Linked bytes by program."""
-    shares: Shares
+    objects: dict[str, Path]
+    """The stock object of each module."""
 
 
-def scoring(pool: Pool, programs: Sequence[Program], progress: Progress = silent) -> Scoring:
-    """Link the baselines (cached by content): stock for the sizes, never-inline for the shares.
+def baseline(pool: Pool, programs: Sequence[Program], progress: Progress = silent) -> Baseline:
+    """Compile (cached by content) and link the programs by the stock compiler.
 
-    Programs whose baselines fail are left out; :raises CorpusError: if none is left.
+    Programs that fail are left out; :raises CorpusError: if none is left.
     """
     modules = modules_of(pool.corpus, programs)
-    never = policy_file("never").argument
-    stock_objects = baselines(pool, modules, None, progress, "Compiling stock")
-    never_objects = baselines(pool, modules, never, progress, "Compiling without inlining")
-    usable, stock, links = [], [], []
-    toolchain = pool.plugin.toolchain
-    for number, program in enumerate(programs):
-        progress("Linking the baselines", number, len(programs))
-        plain = link(toolchain, pool.corpus, program, stock_objects, limits=pool.limits)
-        outlined = link(
-            toolchain, pool.corpus, program, never_objects, want_kept=True, limits=pool.limits
-        )
-        if plain.measure is not None and outlined.measure is not None:
-            usable.append(program)
-            stock.append(plain.measure.loadable)
-            links.append((program, outlined))
-    progress("Linking the baselines", len(programs), len(programs))
+    objects = baselines(pool, modules, None, progress, "Compiling stock")
+
+    def sizes(program: Program) -> Measure | None:
+        return link(
+            pool.plugin.toolchain, pool.corpus, program, objects, limits=pool.limits
+        ).measure
+
+    linked = pool.map(sizes, programs, progress, "Linking stock")
+    usable = [(p, m.loadable) for p, m in zip(programs, linked, strict=True) if m is not None]
     if not usable:
         raise CorpusError("None of the training programs can be linked; try 'nestor evaluate'.")
-    sizes = {name: measure(path) for name, path in never_objects.items()}
-    return Scoring(tuple(usable), np.asarray(stock, np.float64), shares(links, sizes))
+    return Baseline(
+        tuple(program for program, _ in usable),
+        np.array([size for _, size in usable], dtype=np.float64),
+        objects,
+    )
 
 
-def compile_and_score(pool: Pool, scored: Scoring, template: MlpPolicy, tally: Tally) -> Compile:
-    """Return the function that scores perturbed parameters by the shares of linked bytes."""
+@dataclass(frozen=True)
+class Known:
+    """A trajectory whose object is known.
 
-    def run(tasks: Sequence[Perturbed]) -> list[float]:
-        with tempfile.TemporaryDirectory(prefix="nestor-policies-") as folder:
-            requests = [
-                Request(
-                    pool.corpus.module(task.module),
-                    _write(template, task.parameters, Path(folder) / f"{number}.safetensors"),
-                )
-                for number, task in enumerate(tasks)
-            ]
-            done = pool.run(requests)
-        tally.add(done)
-        return [
-            scored.shares.score(r.request.module.name, r.measure) if r.measure else float("nan")
-            for r in done
-        ]
+    The features of a decision follow from the decisions before it. So a policy that gives the
+    known answer to every question of a known trajectory is asked just these questions, and its
+    compile need not be made.
+    """
 
-    return run
+    features: F64
+    """``[decisions, policy features]``."""
+    answers: npt.NDArray[np.bool_]
+
+    @staticmethod
+    def of(rolled: Rollout, problem: Problem, features: Sequence[str]) -> "Known":
+        """Take the trajectory of a logged rollout of the default heuristic."""
+        log = rolled.trajectory
+        if log is None:
+            raise ValueError("the rollout was not logged")
+        return Known(log.matrix(features), log.matrix([problem.default_tensor])[:, 0] > 0)
+
+    def holds_for(self, policy: Policy) -> bool:
+        """Tell whether ``policy`` would take this trajectory."""
+        return bool((policy.decide(self.features) == self.answers).all())
 
 
-def greedy_check(pool: Pool, scored: Scoring, tally: Tally) -> Check:
-    """Return the function that compiles and links the training programs under a policy."""
-    modules = modules_of(pool.corpus, scored.programs)
+def comparer(
+    pool: Pool, stock: Baseline, known: Mapping[str, Known], tally: Tally
+) -> Callable[[Sequence[Policy]], F64]:
+    """Return the function that links the training programs under policies.
 
-    def run(policy: Policy) -> Checked:
-        with tempfile.TemporaryDirectory(prefix="nestor-check-") as text:
+    It gives the relative change of each program against stock, ``[policies, programs]``, NaN
+    where a compile or a link failed. Modules of which a policy is known to make the stock object
+    are not compiled, and programs of stock objects are not linked.
+
+    :param known: the default heuristic's trajectory by module, for the policies' features.
+    """
+    modules = modules_of(pool.corpus, stock.programs)
+
+    def run(policies: Sequence[Policy]) -> F64:
+        with tempfile.TemporaryDirectory(prefix="nestor-compare-") as text:
             folder = Path(text)
-            path = folder / "policy.safetensors"
-            bundle.save(policy, path)
-            keep = {m.name: folder / f"{number}.o" for number, m in enumerate(modules)}
-            done = pool.run([Request(m, path, keep=keep[m.name]) for m in modules])
+            requests, owners = [], []
+            for number, policy in enumerate(policies):
+                path = folder / f"{number}.safetensors"
+                path.write_bytes(bundle.to_bytes(policy))
+                for index, module in enumerate(modules):
+                    if module.name in known and known[module.name].holds_for(policy):
+                        tally.reused += 1
+                        continue
+                    keep = folder / f"{number}-{index}.o"
+                    requests.append(Request(module, path, keep=keep))
+                    owners.append(number)
+            done = pool.run(requests)
             tally.add(done)
-            objects = {r.request.module.name: keep[r.request.module.name] for r in done if r.ok}
-            sizes = [
-                link(pool.plugin.toolchain, pool.corpus, p, objects, limits=pool.limits).measure
-                for p in scored.programs
-            ]
-        linked = np.array([m.loadable if m else np.nan for m in sizes])
-        return Checked((linked - scored.stock) / scored.stock)
+            changed: list[dict[str, Path | None]] = [{} for _ in policies]
+            for number, rolled in zip(owners, done, strict=True):
+                changed[number][rolled.request.module.name] = (
+                    rolled.request.keep if rolled.ok else None
+                )
+
+            def change(pair: tuple[int, int]) -> float:
+                program, new = stock.programs[pair[1]], changed[pair[0]]
+                if not any(name in new for name in program.modules):
+                    return 0.0
+                objects = stock.objects | new
+                usable = {name: path for name, path in objects.items() if path is not None}
+                linked = link(
+                    pool.plugin.toolchain, pool.corpus, program, usable, limits=pool.limits
+                )
+                if linked.measure is None:
+                    return float("nan")
+                before = float(stock.linked[pair[1]])
+                return (linked.measure.loadable - before) / before
+
+            pairs = [(i, j) for i in range(len(policies)) for j in range(len(stock.programs))]
+            changes = pool.map(change, pairs)
+        return np.array(changes).reshape(len(policies), len(stock.programs))
 
     return run
-
-
-def _write(template: MlpPolicy, parameters: F64, path: Path) -> Path:
-    path.write_bytes(bundle.to_bytes(template.with_parameters(parameters.astype(np.float32))))
-    return path

@@ -27,10 +27,10 @@ class Learner(Protocol[State, Batch]):
         """How many updates make a run."""
 
     def init(self) -> State:
-        """Return the state before the first update."""
+        """Return the state before the first update; may compile."""
 
     def batch(self, state: State) -> Batch:
-        """Return what the next update learns from; the only place that may compile."""
+        """Return what the next update learns from; may compile."""
 
     def update(self, state: State, batch: Batch) -> tuple[State, Metrics]:
         """Return the next state and what to plot."""

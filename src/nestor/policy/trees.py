@@ -16,6 +16,7 @@ I32 = NDArray[np.int32]
 
 MAX_NODES: Final = 1 << 22
 MAX_TREES: Final = 1 << 16
+MAX_HEIGHT: Final = 512
 
 # Walks (a tree for a row) under way at once: bounds the memory, keeps the arrays in the cache.
 _BLOCK: Final = 1 << 18
@@ -71,6 +72,16 @@ class TreesPolicy(Policy):
                 raise PolicyError(f"tree.{name} must be a later node at every split")
         if self.value[~leaf].any():
             raise PolicyError("tree.value must be 0 at every split")
+        if self._height() > MAX_HEIGHT:
+            raise PolicyError(f"a tree is more than {MAX_HEIGHT} nodes deep")
+
+    def _height(self) -> int:
+        """Steps of the longest walk; children come later, so one backward pass finds it."""
+        heights = [0] * len(self.feature)
+        left, right = self.left.tolist(), self.right.tolist()
+        for node in reversed(np.flatnonzero(self.feature >= 0).tolist()):
+            heights[node] = 1 + max(heights[left[node]], heights[right[node]])
+        return max(heights)
 
     @property
     def parameters(self) -> int:

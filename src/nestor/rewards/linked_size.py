@@ -1,17 +1,17 @@
 """Scores in linked bytes: what a program weighs once the linker has done its work.
 
 Objects lie. A linker drops functions that nobody calls and all but one copy of a COMDAT function,
-so bytes saved in an object may save nothing in the program. Two scores follow:
+so bytes saved in an object may save nothing in the program. Hence two scores:
 
-* :func:`link` gives the exact size of a program, for evaluation;
-* :func:`shares` weighs every function of every module by what the link keeps of it, so that the
-  change of one module's object tells its part of the change of the programs, for learning.
+* :func:`link` gives the exact size of a program;
+* :func:`shares` weighs every function of every module by what the link kept of it, so that the
+  program's bytes can be put down to its modules and functions.
 """
 
 import re
 import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,11 +84,7 @@ def _read_map(path: Path, objects: Mapping[str, Path]) -> frozenset[tuple[str, s
 
 @dataclass(frozen=True)
 class Shares:
-    """What a byte of each function is worth.
-
-    The unit is the fraction of a program's linked size, summed over the programs, so that a
-    module's score is its part of the programs' mean relative size times their number.
-    """
+    """How much of each function's bytes one link kept: 1, 0, or 1/k of each of k equal copies."""
 
     functions: Mapping[tuple[str, str], float]
     """By (module, function)."""
@@ -96,7 +92,7 @@ class Shares:
     """By module, for its read-only data."""
 
     def score(self, module: str, sizes: Measure) -> float:
-        """Return the weighed size of one module's object; lower is better."""
+        """Return the bytes of the program that are one module's; lower is better."""
         code = sum(
             self.functions.get((module, function.name), 0.0) * function.size
             for function in sizes.functions
@@ -104,35 +100,30 @@ class Shares:
         return code + self.constants.get(module, 0.0) * sizes.sections[".rodata"]
 
 
-def shares(links: Iterable[tuple[Program, Link]], sizes: Mapping[str, Measure]) -> Shares:
-    """Weigh every function by what the links keep of it.
+def shares(program: Program, linked: Link, sizes: Mapping[str, Measure]) -> Shares:
+    """Weigh every function by what the link kept of it.
 
     A function with external linkage counts fully where the program keeps it. Of a COMDAT
     function the program keeps one copy out of k; a policy makes the same decisions in all of
-    them, so each copy counts 1/k, and their sum moves as the program does. A function that no
-    link keeps counts nothing.
+    them, so each copy counts 1/k, and their sum is what the program holds. A function that the
+    link dropped counts nothing.
 
-    :param links: programs linked with ``want_kept``. Link a compile that inlines nothing, so
-        that every function that any policy may leave in is there.
+    :param linked: the program linked with ``want_kept``.
     :param sizes: the measures of the same objects by module.
     """
-    functions: dict[tuple[str, str], float] = defaultdict(float)
-    constants: dict[str, float] = defaultdict(float)
-    for program, linked in links:
-        if linked.measure is None:
-            continue
-        worth = 1.0 / linked.measure.loadable
-        modules = [name for name in program.modules if name in sizes]
-        weak = {name: {f.name for f in sizes[name].functions if f.weak} for name in modules}
-        copies = Counter(function for names in weak.values() for function in names)
-        kept_anywhere = {function for _, function in linked.kept}
-        for name in modules:
-            for function in sizes[name].functions:
-                if function.name in weak[name]:
-                    if function.name in kept_anywhere:
-                        functions[name, function.name] += worth / copies[function.name]
-                elif (name, function.name) in linked.kept:
-                    functions[name, function.name] += worth
-            if any((name, f.name) in linked.kept for f in sizes[name].functions):
-                constants[name] += worth
-    return Shares(dict(functions), dict(constants))
+    modules = [name for name in program.modules if name in sizes]
+    weak = {name: {f.name for f in sizes[name].functions if f.weak} for name in modules}
+    copies = Counter(function for names in weak.values() for function in names)
+    kept_anywhere = {function for _, function in linked.kept}
+    functions: dict[tuple[str, str], float] = {}
+    constants: dict[str, float] = {}
+    for name in modules:
+        for function in sizes[name].functions:
+            if function.name in weak[name]:
+                if function.name in kept_anywhere:
+                    functions[name, function.name] = 1 / copies[function.name]
+            elif (name, function.name) in linked.kept:
+                functions[name, function.name] = 1.0
+        if any((name, f.name) in linked.kept for f in sizes[name].functions):
+            constants[name] = 1.0
+    return Shares(functions, constants)

@@ -7,17 +7,20 @@ thread per worker waits for it; the interpreter's lock is free while a compiler 
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus
 from nestor.progress import Progress, silent
 from nestor.rollout.rollout import Request, Rollout, rollout
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 def available_cores() -> int:
@@ -68,12 +71,21 @@ class Pool:
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
     ) -> list[Rollout]:
         """Run all requests and return their rollouts in the order of the requests."""
-        futures: list[Future[Rollout]] = [
-            self._threads.submit(
-                rollout, request, self.corpus, self.plugin, self.limits, self._cancelled
-            )
-            for request in requests
-        ]
+
+        def one(request: Request) -> Rollout:
+            return rollout(request, self.corpus, self.plugin, self.limits, self._cancelled)
+
+        return self.map(one, requests, progress, stage)
+
+    def map(
+        self,
+        work: Callable[[Item], Made],
+        items: Sequence[Item],
+        progress: Progress = silent,
+        stage: str = "Linking",
+    ) -> list[Made]:
+        """Run ``work``, which waits for a process, on every item; results in the items' order."""
+        futures: list[Future[Made]] = [self._threads.submit(work, item) for item in items]
         pending = set(futures)
         progress(stage, 0, len(futures))
         try:

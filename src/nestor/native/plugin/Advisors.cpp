@@ -8,6 +8,8 @@
 #include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+#include <mutex>
 
 using namespace llvm;
 
@@ -20,6 +22,29 @@ bool stockAnswer(DefaultInlineAdvisor &Stock, CallBase &CB) {
   return Inline;
 }
 
+/// Whether liftGrowthCap has been called in this process.
+static bool Lifted = false;
+
+static cl::Option *growthCap() {
+  return cl::getRegisteredOptions().lookup(
+      "ml-advisor-size-increase-threshold");
+}
+
+bool isGrowthCapGiven() {
+  const cl::Option *Cap = growthCap();
+  return Cap && Cap->getNumOccurrences() && !Lifted;
+}
+
+/// Keeps LLVM's ML advisor from stopping where the stock heuristic would not.
+static void liftGrowthCap() {
+  static std::once_flag Once; // Thin LTO makes advisors on several threads.
+  std::call_once(Once, [] {
+    cl::Option *Cap = growthCap();
+    if (Cap && !Cap->getNumOccurrences())
+      Lifted = !Cap->addOccurrence(1, Cap->ArgStr, "1e30");
+  });
+}
+
 static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
                                                        const Settings &S) {
   const std::vector<TensorSpec> &Offered =
@@ -27,6 +52,8 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   Expected<Decider> D = Decider::create(C.M, S, Offered);
   if (!D)
     return D.takeError();
+  if (!D->hasPolicy())
+    liftGrowthCap();
   if (S.Log.empty()) {
     if (auto Release = createReleaseAdvisor(C, *D))
       return Release;

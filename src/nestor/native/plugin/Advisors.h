@@ -45,6 +45,10 @@ createReleaseAdvisor(const AdvisorContext &C, Decider &D);
 std::unique_ptr<llvm::InlineAdvisor> createAdvisor(const AdvisorContext &C,
                                                    const Settings &S);
 
+/// Whether the user has set the factor by which a module may grow
+/// (-ml-advisor-size-increase-threshold).
+bool isGrowthCapGiven();
+
 /// The stock heuristic's answer for \p CB: its advisor is asked and not followed.
 bool stockAnswer(llvm::DefaultInlineAdvisor &Stock, llvm::CallBase &CB);
 

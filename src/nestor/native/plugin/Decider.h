@@ -44,6 +44,14 @@ public:
       Keys->onInlined(Caller, D.Site);
   }
 
+  bool hasPolicy() const { return Policy.has_value(); }
+  bool usesSiteKeys() const { return Keys.has_value(); }
+  /// To be called when all is decided: leaves no trace of the keys in \p M.
+  void finish(llvm::Module &M) {
+    if (Keys)
+      Keys->strip(M);
+  }
+
   size_t overrides() const { return Fixed.size(); }
   size_t staleOverrides() const { return Fixed.countStale(); }
 

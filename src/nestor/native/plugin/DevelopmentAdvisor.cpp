@@ -106,6 +106,7 @@ private:
 } // namespace
 
 DevelopmentAdvisor::~DevelopmentAdvisor() {
+  D.finish(M);
   if (!Log)
     return;
   json::Object Summary{

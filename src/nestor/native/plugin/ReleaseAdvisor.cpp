@@ -45,11 +45,11 @@ struct FunctionFacts {
 
 class ReleaseAdvisor final : public InlineAdvisor {
 public:
-  ReleaseAdvisor(const AdvisorContext &C, Decider D, bool KeepOrder);
+  ReleaseAdvisor(const AdvisorContext &C, Decider D);
 
   void onPassEntry(LazyCallGraph::SCC *) override { Facts.clear(); }
   void onPassExit(LazyCallGraph::SCC *) override { Facts.clear(); }
-  void onInlined(Function &Caller, Function &Callee, const Decision &Made,
+  void onInlined(const Function &Caller, const Function &Callee,
                  FunctionFacts CallerBefore, FunctionFacts CalleeBefore,
                  bool CalleeDeleted);
   FunctionFacts factsOf(const Function &F);
@@ -61,14 +61,12 @@ private:
   std::unique_ptr<InlineAdvice> untracked(CallBase &CB, bool Inline) {
     return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
   }
+  std::unique_ptr<InlineAdvice> inlineIt(CallBase &CB);
   double readCallSite(CallBase &CB, size_t Tensor,
                       function_ref<int()> Cost);
 
   Decider D;
   DefaultInlineAdvisor Stock;
-  /// Site keys are given out in order of the questions, so only what the
-  /// development advisor asks about may be asked about.
-  const bool KeepOrder;
   DenseMap<const Function *, FunctionFacts> Facts;
   int64_t InitialInstructions = 0, Instructions = 0;
   bool CapReached = false;
@@ -78,8 +76,8 @@ private:
 class ReleaseAdvice final : public InlineAdvice {
 public:
   ReleaseAdvice(ReleaseAdvisor &Owner, CallBase &CB,
-                OptimizationRemarkEmitter &ORE, Decision Made)
-      : InlineAdvice(&Owner, CB, ORE, true), Made(std::move(Made)),
+                OptimizationRemarkEmitter &ORE)
+      : InlineAdvice(&Owner, CB, ORE, true),
         CallerBefore(Owner.factsOf(*Caller)),
         CalleeBefore(Owner.factsOf(*Callee)) {}
 
@@ -88,10 +86,9 @@ private:
   void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
   void inlined(bool CalleeDeleted) {
     static_cast<ReleaseAdvisor *>(Advisor)->onInlined(
-        *Caller, *Callee, Made, CallerBefore, CalleeBefore, CalleeDeleted);
+        *Caller, *Callee, CallerBefore, CalleeBefore, CalleeDeleted);
   }
 
-  const Decision Made;
   const FunctionFacts CallerBefore, CalleeBefore;
 };
 
@@ -146,10 +143,11 @@ static bool canRead(size_t Tensor) {
   }
 }
 
-ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
-                               bool KeepOrder)
+ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D)
     : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)),
-      Stock(C.M, C.FAM, C.Params, C.IC), KeepOrder(KeepOrder) {
+      Stock(C.M, C.FAM, C.Params, C.IC) {
+  if (!this->D.hasPolicy())
+    return; // The stock heuristic knows no cap.
   for (const Function &F : M)
     if (!F.isDeclaration())
       InitialInstructions += countFacts(F).Instructions;
@@ -163,10 +161,9 @@ FunctionFacts ReleaseAdvisor::factsOf(const Function &F) {
   return It->second;
 }
 
-void ReleaseAdvisor::onInlined(Function &Caller, Function &Callee,
-                               const Decision &Made, FunctionFacts CallerBefore,
+void ReleaseAdvisor::onInlined(const Function &Caller, const Function &Callee,
+                               FunctionFacts CallerBefore,
                                FunctionFacts CalleeBefore, bool CalleeDeleted) {
-  D.onInlined(Caller, Made);
   FunctionFacts After = countFacts(Caller);
   Facts[&Caller] = After;
   Instructions += After.Instructions - CallerBefore.Instructions;
@@ -217,7 +214,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   if (CapReached)
     return untracked(CB, MandatoryKind() == MandatoryInliningKind::Always);
   bool Allowed = false; // By the attributes, as far as is known.
-  if (KeepOrder || CB.hasFnAttr(Attribute::AlwaysInline)) {
+  if (CB.hasFnAttr(Attribute::AlwaysInline)) {
     const MandatoryInliningKind Kind = MandatoryKind();
     if (Kind != MandatoryInliningKind::NotMandatory)
       return Kind == MandatoryInliningKind::Always ? getMandatoryAdvice(CB, true)
@@ -239,8 +236,6 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
     Estimated = true;
     return Estimate;
   };
-  if (KeepOrder && !Cost())
-    return untracked(CB, false);
   std::optional<InlineCostFeatures> CostFeatures;
   Decision Made = D.decide(
       CB, [&] { return StockInlines = stockAnswer(Stock, CB); },
@@ -257,24 +252,29 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
       (!Cost() ||
        (!Allowed && MandatoryKind() == MandatoryInliningKind::Never)))
     return untracked(CB, false);
-  return std::make_unique<ReleaseAdvice>(*this, CB, getCallerORE(CB),
-                                         std::move(Made));
+  return inlineIt(CB);
+}
+
+std::unique_ptr<InlineAdvice> ReleaseAdvisor::inlineIt(CallBase &CB) {
+  // Growth matters to a policy's features and to its cap.
+  if (!D.hasPolicy() || CapReached)
+    return untracked(CB, true);
+  return std::make_unique<ReleaseAdvice>(*this, CB, getCallerORE(CB));
 }
 
 std::unique_ptr<InlineAdvice>
 ReleaseAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
-  if (!Advice || CapReached)
-    return untracked(CB, Advice);
-  return std::make_unique<ReleaseAdvice>(*this, CB, getCallerORE(CB),
-                                         Decision());
+  return Advice ? inlineIt(CB) : untracked(CB, false);
 }
 
 std::unique_ptr<InlineAdvisor> createReleaseAdvisor(const AdvisorContext &C,
                                                     Decider &D) {
-  if (!llvm::all_of(D.tensors(), canRead))
+  // Which sites are asked about decides who gets a disputed key, and this advisor
+  // asks about fewer.
+  if (!llvm::all_of(D.tensors(), canRead) || D.usesSiteKeys() ||
+      isGrowthCapGiven())
     return nullptr;
-  const bool UsesKeys = D.overrides() || currentSettings().Seed;
-  return std::make_unique<ReleaseAdvisor>(C, std::move(D), UsesKeys);
+  return std::make_unique<ReleaseAdvisor>(C, std::move(D));
 }
 
 } // namespace nestor

@@ -52,6 +52,13 @@ SiteKeys::SiteKeys(Module &M) : Kind(M.getMDKindID("nestor.site")) {
   }
 }
 
+void SiteKeys::strip(Module &M) const {
+  for (Function &F : M)
+    for (Instruction &I : instructions(F))
+      if (isa<CallBase>(I))
+        I.setMetadata(Kind, nullptr);
+}
+
 void SiteKeys::tag(CallBase &CB, uint64_t Key, uint64_t Owner) {
   LLVMContext &C = CB.getContext();
   Type *Int64 = Type::getInt64Ty(C);

@@ -47,6 +47,9 @@ public:
   /// \p Caller: renames the calls that came with the callee's body.
   void onInlined(llvm::Function &Caller, uint64_t Inlined);
 
+  /// Takes the keys off again: bitcode that is written later is as without them.
+  void strip(llvm::Module &M) const;
+
 private:
   /// A pass may duplicate a call within its function (unrolling, say). The first
   /// copy that is asked about keeps the key, the others get successors.
