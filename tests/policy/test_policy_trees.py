@@ -173,13 +173,18 @@ def test_arrays_of_other_lengths_and_types_are_refused(trees_policy: TreesPolicy
 
 @pytest.mark.parametrize("height", [512, 513])
 def test_depth_is_limited(trees_policy: TreesPolicy, height: int) -> None:
-    """A chain of splits whose left children are leaves: as deep as the format allows, and deeper."""
+    """A chain of splits whose left children are leaves: as deep as allowed, and deeper."""
     splits = np.arange(height, dtype=np.int32)
     feature = np.concatenate([np.zeros(height), np.full(height + 1, -1)]).astype(np.int32)
     left = np.concatenate([splits + height, np.zeros(height + 1)]).astype(np.int32)
     right = np.concatenate([splits + 1, np.zeros(height + 1)]).astype(np.int32)
     right[height - 1] = 2 * height
-    change = {"feature": feature, "left": left, "right": right, "root": np.zeros(1, np.int32)}
+    change: dict[str, Any] = {
+        "feature": feature,
+        "left": left,
+        "right": right,
+        "root": np.zeros(1, np.int32),
+    }
     zeros = np.zeros(2 * height + 1)
     if height > 512:
         with pytest.raises(PolicyError, match="512 nodes deep"):

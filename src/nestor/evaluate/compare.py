@@ -20,7 +20,7 @@ from nestor.evaluate.statistics import (
     paired_bootstrap_pct,
 )
 from nestor.progress import Progress, silent
-from nestor.rewards.linked_size import link
+from nestor.rewards.linked_size import link, shares
 from nestor.rollout.policy_file import PolicyFile
 from nestor.rollout.pool import Pool
 from nestor.rollout.rollout import Request, Rollout
@@ -39,6 +39,12 @@ class Sizes:
     """Of the linked program."""
     text: int
     """Code bytes of the linked program."""
+    modules: Mapping[str, float]
+    """What of ``linked`` is each module's, by the shares of ``rewards.linked_size``."""
+
+    def to_json(self) -> dict[str, int]:
+        """Return the sizes of the whole program."""
+        return {"object": self.object, "linked": self.linked, "text": self.text}
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,16 @@ class ProgramResult:
         if self.stock is None or self.policy is None:
             return None
         return change_pct(self.stock.linked, self.policy.linked)
+
+    def modules(self) -> list[dict[str, Any]]:
+        """Return each module's bytes of the linked program, the worst growth first."""
+        if self.stock is None or self.policy is None:
+            return []
+        before, after = self.stock.modules, self.policy.modules
+        names = sorted(before, key=lambda name: (before[name] - after[name], name))
+        return [
+            {"name": n, "stock": round(before[n], 1), "policy": round(after[n], 1)} for n in names
+        ]
 
 
 @dataclass(frozen=True)
@@ -125,9 +141,10 @@ class Evaluation:
                     "name": p.name,
                     "project": p.project,
                     "language": p.language,
-                    "stock": asdict(p.stock) if p.stock else None,
-                    "policy": asdict(p.policy) if p.policy else None,
+                    "stock": p.stock.to_json() if p.stock else None,
+                    "policy": p.policy.to_json() if p.policy else None,
                     "linked_change_pct": p.linked_change_pct,
+                    "modules": p.modules(),
                 }
                 for p in self.programs
             ],
@@ -250,12 +267,24 @@ def _linked(
         if name in program.modules and done.ok and done.request.keep
     }
     linked = link(
-        pool.plugin.toolchain, pool.corpus, program, objects, mode=mode, limits=pool.limits
+        pool.plugin.toolchain,
+        pool.corpus,
+        program,
+        objects,
+        mode=mode,
+        want_kept=True,
+        limits=pool.limits,
     )
     if linked.measure is None:
         return None, linked.failure
-    loadable = sum(m.loadable for name in program.modules if (m := rollouts[name].measure))
-    return Sizes(loadable, linked.measure.loadable, linked.measure.text), None
+    measures = {name: m for name in program.modules if (m := rollouts[name].measure)}
+    weights = shares(program, linked, measures)
+    return Sizes(
+        object=sum(m.loadable for m in measures.values()),
+        linked=linked.measure.loadable,
+        text=linked.measure.text,
+        modules={name: weights.score(name, m) for name, m in measures.items()},
+    ), None
 
 
 def _cpu_ratio(stock: Mapping[str, Rollout], policy: Mapping[str, Rollout]) -> float | None:

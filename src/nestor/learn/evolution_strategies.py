@@ -153,5 +153,6 @@ def guarded_score(changes: F64, growth_penalty: float) -> float:
     :param changes: relative change of each program, NaN for one that failed, which nothing
         outweighs.
     """
-    known = np.where(np.isfinite(changes), changes, np.inf)
-    return float((known + growth_penalty * np.maximum(known, 0.0)).mean())
+    if not np.isfinite(changes).all():
+        return float("inf")
+    return float((changes + growth_penalty * np.maximum(changes, 0.0)).mean())
