@@ -25,16 +25,16 @@ F64 = npt.NDArray[np.float64]
 class CloningSettings:
     """How the default heuristic is cloned."""
 
-    hidden: tuple[int, ...] = (24, 12)
+    hidden: tuple[int, ...] = (8,)
     """Widths of the hidden layers."""
-    steps: int = 3000
+    steps: int = 6000
     """Gradient steps."""
     batch_size: int = 1024
     """Decisions per step."""
     learning_rate: float = 0.01
     """Adam's step size at the start; it falls to 0 along a cosine."""
-    smoothing: float = 0.05
-    """Labels are this far from 0 and 1, so that a perfect clone's margins are about 3."""
+    smoothing: float = 0.02
+    """Labels are this far from 0 and 1, so that a perfect clone's margins are about 4."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class EvolutionSettings:
     """Candidates per step, an even number: each perturbation is tried with both signs."""
     narrowest: float = 0.02
     """Least standard deviation of a perturbation."""
-    widest: float = 0.2
+    widest: float = 0.4
     """Greatest standard deviation of a perturbation."""
     growth_penalty: float = 2.0
     """How much more a byte counts that makes a program larger than stock."""
