@@ -11,7 +11,7 @@ import pytest
 
 from nestor.compiler.options import is_safe_link_option, safe_cc1
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus import llvm_layout, store
+from nestor.corpus import exchange, files, store
 from nestor.corpus.model import Corpus, CorpusError, Input, Module, Program, Project
 from nestor.corpus.relink import link_command
 
@@ -23,8 +23,8 @@ def _corpus(root: Path) -> Corpus:
     modules = []
     for name, content in (("p/a.o", b"BC one"), ("p/sub/b.o", b"BC two")):
         digest = hashlib.sha256(content).hexdigest()
-        store.write_atomically(root / f"{name}.bc", content)
-        store.write_atomically(root / f"{name}.cmd", "\0".join(OPTIONS).encode())
+        files.write_atomically(root / f"{name}.bc", content)
+        files.write_atomically(root / f"{name}.cmd", "\0".join(OPTIONS).encode())
         modules.append(Module(name, "p", "c", digest, OPTIONS))
     inputs = (Input("module", "p/a.o"), Input("option", "-lm"))
     program = Program("p/prog", "p", "c", inputs, ("--version",))
@@ -57,19 +57,19 @@ def test_digest_sees_everything_that_matters(tmp_path: Path) -> None:
 
 def test_import_and_export(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path / "ours")
-    llvm_layout.export(corpus, tmp_path / "plain")
+    exchange.export(corpus, tmp_path / "plain")
     assert sorted(p.name for p in (tmp_path / "plain").iterdir()) == [
         "corpus_description.json", "p",
     ]  # fmt: skip
     plain = store.load(tmp_path / "plain")
     assert plain.modules == corpus.modules
     assert plain.programs == ()
-    back = llvm_layout.import_(tmp_path / "plain", tmp_path / "back")
+    back = exchange.import_(tmp_path / "plain", tmp_path / "back")
     assert store.load(tmp_path / "back").modules == back.modules == corpus.modules
-    full = llvm_layout.import_(tmp_path / "ours", tmp_path / "copy")
+    full = exchange.import_(tmp_path / "ours", tmp_path / "copy")
     assert full.digest == corpus.digest
     with pytest.raises(CorpusError, match="not empty"):
-        llvm_layout.export(corpus, tmp_path / "plain")
+        exchange.export(corpus, tmp_path / "plain")
 
 
 def test_plain_layout_with_override_and_thinlto(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from nestor.cli.console import progress
 from nestor.compiler import toolchain
-from nestor.corpus import build, llvm_layout, merge, store
+from nestor.corpus import build, exchange, merge, store
 from nestor.corpus.fetch import Fetched, fetch
 from nestor.corpus.journal import FOLDER, Journal
 from nestor.corpus.model import Corpus
@@ -159,7 +159,7 @@ class Import:
     def run(self) -> int:
         """Copy; errors are raised."""
         with progress() as report:
-            corpus = llvm_layout.import_(self.source, self.directory, report)
+            corpus = exchange.import_(self.source, self.directory, report)
         if self.json:
             _print_json(_as_json(corpus))
         else:
@@ -184,7 +184,7 @@ class Export:
         """Copy; errors are raised."""
         corpus = store.load(self.directory)
         with progress() as report:
-            llvm_layout.export(corpus, self.out, report)
+            exchange.export(corpus, self.out, report)
         Console().print(f"{len(corpus.modules)} modules written to {self.out}", highlight=False)
         return 0
 

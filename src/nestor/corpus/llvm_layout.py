@@ -5,13 +5,11 @@ read by them. Programs, licences and splits are ours alone and live in the manif
 """
 
 import hashlib
-import shutil
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 from nestor.compiler.options import safe_cc1
-from nestor.corpus import store
+from nestor.corpus import files
 from nestor.corpus.model import Corpus, CorpusError, Module, Project
 from nestor.progress import Progress, silent
 
@@ -22,18 +20,18 @@ def read(root: Path, progress: Progress = silent) -> Corpus:
     With ``global_command_override`` in the description its options hold for every module and
     the ``.cmd`` files are not read, as in LLVM's tools. Raises :class:`CorpusError`.
     """
-    description = store.read_json(root / store.DESCRIPTION)
+    description = files.read_json(root / files.DESCRIPTION)
     names = description.get("modules")
     override = description.get("global_command_override")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise CorpusError(f"{root / store.DESCRIPTION} has no list of modules; extract it again.")
+        raise CorpusError(f"{root / files.DESCRIPTION} has no list of modules; extract it again.")
     shared: tuple[str, ...] | None = None
     dropped: Counter[str] = Counter()
     unsafe = 0
     if override is not None:
         if not isinstance(override, list) or not all(isinstance(w, str) for w in override):
             raise CorpusError(
-                f"global_command_override of {root / store.DESCRIPTION} is not a list of words; "
+                f"global_command_override of {root / files.DESCRIPTION} is not a list of words; "
                 "extract the corpus again."
             )
         shared, unsafe = safe_cc1(override)
@@ -48,47 +46,13 @@ def read(root: Path, progress: Progress = silent) -> Corpus:
     return Corpus(root, found, projects=projects)
 
 
-def export(corpus: Corpus, out: Path, progress: Progress = silent) -> None:
-    """Write ``corpus`` to the new folder ``out`` in LLVM's layout, without our manifest."""
-    _copy(corpus, out, progress)
-    description = {"has_thinlto": False, "modules": [m.name for m in corpus.modules]}
-    store.write_json(out / store.DESCRIPTION, description)
-
-
-def import_(source: Path, out: Path, progress: Progress = silent) -> Corpus:
-    """Copy the corpus at ``source`` (either layout) to the new folder ``out`` as one of ours."""
-    corpus = store.load(source)
-    store.verify(corpus, progress)
-    _copy(corpus, out, progress)
-    foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
-    for digest in sorted(foreign):
-        target = out / "foreign" / f"{digest}.o"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(corpus.foreign(digest), target)
-    copied = replace(corpus, root=out)
-    store.save(copied)
-    return copied
-
-
-def _copy(corpus: Corpus, out: Path, progress: Progress) -> None:
-    if out.exists() and any(out.iterdir()):
-        raise CorpusError(f"{out} is not empty; name a new folder.")
-    for done, module in enumerate(corpus.modules):
-        progress("copy", done, len(corpus.modules))
-        target = out / f"{module.name}.bc"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(corpus.bitcode(module), target)
-        (out / f"{module.name}.cmd").write_bytes("\0".join(module.options).encode())
-    progress("copy", len(corpus.modules), len(corpus.modules))
-
-
 def _module(root: Path, name: str, shared: tuple[str, ...] | None) -> tuple[Module, int]:
-    store.safe_name(name, root)
+    files.safe_name(name, root)
     try:
         digest = hashlib.sha256((root / f"{name}.bc").read_bytes()).hexdigest()
     except OSError as error:
         raise CorpusError(f"{root / name}.bc cannot be read; extract the corpus again.") from error
-    options, dropped = (shared, 0) if shared else store.read_options(root / f"{name}.cmd")
+    options, dropped = (shared, 0) if shared else files.read_options(root / f"{name}.cmd")
     first, _, rest = name.partition("/")
     project = first if rest else root.resolve().name
     return Module(name, project, _language(options), digest, options), dropped

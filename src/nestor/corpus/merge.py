@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nestor.compiler.options import is_safe_link_option, safe_cc1
-from nestor.corpus import store
+from nestor.corpus import files, store
 from nestor.corpus.journal import Journal
 from nestor.corpus.model import Corpus, Input, Missing, Module, Program, Project
 from nestor.progress import Progress, silent
@@ -63,7 +63,7 @@ def finalise(
             for item in program.inputs:
                 if item.kind == "foreign":
                     content = journal.foreign_path(item.value).read_bytes()
-                    store.write_atomically(root / "foreign" / f"{item.value}.o", content)
+                    files.write_atomically(root / "foreign" / f"{item.value}.o", content)
         progress("merge", 1, 1)
     corpus = _without_copies(_combined(old, drafts, list(missing), toolchain))
     store.save(corpus)
@@ -180,11 +180,11 @@ def _input(
 
 def _place(root: Path, journal: Journal, key: str, module: Module) -> None:
     """Copy bitcode and command into the corpus."""
-    target = root / store.safe_name(module.name, root)
+    target = root / files.safe_name(module.name, root)
     content = journal.bitcode_path(module.digest).read_bytes()
-    store.write_atomically(target.with_name(f"{target.name}.bc"), content)
+    files.write_atomically(target.with_name(f"{target.name}.bc"), content)
     command = "\0".join(module.options).encode()
-    store.write_atomically(target.with_name(f"{target.name}.cmd"), command)
+    files.write_atomically(target.with_name(f"{target.name}.cmd"), command)
 
 
 def _combined(old: Corpus, drafts: list[_Draft], missing: list[Missing], toolchain: str) -> Corpus:

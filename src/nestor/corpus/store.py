@@ -5,14 +5,14 @@ another name and renamed: a corpus is either its old self or its new self.
 """
 
 import hashlib
-import json
-import os
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from nestor.compiler.options import is_safe_link_option, safe_cc1
+from nestor.compiler.options import is_safe_link_option
+from nestor.corpus import llvm_layout
+from nestor.corpus.files import DESCRIPTION, read_json, read_options, safe_name, write_json
 from nestor.corpus.journal import FOLDER
 from nestor.corpus.model import (
     SPLITS,
@@ -27,9 +27,7 @@ from nestor.corpus.model import (
 from nestor.progress import Progress, silent
 
 MANIFEST = "manifest.json"
-DESCRIPTION = "corpus_description.json"
 VERSION = 1
-_LIMIT = 256 << 20
 
 
 def load(root: Path) -> Corpus:
@@ -44,8 +42,6 @@ def load(root: Path) -> Corpus:
         )
     if not (root / MANIFEST).exists():
         if (root / DESCRIPTION).exists():
-            from nestor.corpus import llvm_layout
-
             return llvm_layout.read(root)
         if (root / FOLDER).exists():
             raise CorpusError(
@@ -84,59 +80,6 @@ def save(corpus: Corpus) -> None:
     description = {"has_thinlto": False, "modules": [m.name for m in corpus.modules]}
     write_json(corpus.root / DESCRIPTION, description)
     write_json(corpus.root / MANIFEST, _manifest(corpus))
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that no one ever sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        scratch.write_bytes(content)
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
-
-
-def safe_name(name: object, root: Path) -> str:
-    """Return ``name`` if it is a relative path that stays in ``root``, symbolic links included."""
-    if isinstance(name, str) and 0 < len(name) < 1024 and name.isprintable():
-        path = PurePosixPath(name)
-        plain = str(path) == name and not path.is_absolute() and ".." not in path.parts
-        hidden = any(part.startswith(".journal") for part in path.parts)
-        if plain and not hidden and name != "." and "\\" not in name:
-            target = root / f"{name}.bc"
-            if target.resolve().is_relative_to(root.resolve()):
-                return name
-    raise CorpusError(
-        f"The corpus {root} names a file outside its folder ({name!r}); do not use this corpus."
-    )
-
-
-def read_options(path: Path) -> tuple[tuple[str, ...], int]:
-    """Return the safe options of a ``.cmd`` file and how many others were left out."""
-    try:
-        words = path.read_bytes().decode().split("\0")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path} cannot be read ({error}); make the corpus again.") from error
-    return safe_cc1([word for word in words if word])
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; raises :class:`CorpusError`."""
-    try:
-        if path.stat().st_size > _LIMIT:
-            raise CorpusError(f"{path} is larger than {_LIMIT >> 20} MiB and is not read.")
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{path} is not readable as JSON ({error}); make it again.") from error
-    if not isinstance(value, dict):
-        raise CorpusError(f"{path} is not a JSON object; make it again.")
-    return value
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write a JSON file atomically."""
-    write_atomically(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
 def _manifest(corpus: Corpus) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""Corpora from and for others: whole copies in LLVM's layout or in ours."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from nestor.corpus import files, store
+from nestor.corpus.model import Corpus, CorpusError
+from nestor.progress import Progress, silent
+
+
+def export(corpus: Corpus, out: Path, progress: Progress = silent) -> None:
+    """Write ``corpus`` to the new folder ``out`` in LLVM's layout, without our manifest."""
+    _copy(corpus, out, progress)
+    description = {"has_thinlto": False, "modules": [m.name for m in corpus.modules]}
+    files.write_json(out / files.DESCRIPTION, description)
+
+
+def import_(source: Path, out: Path, progress: Progress = silent) -> Corpus:
+    """Copy the corpus at ``source`` (either layout) to the new folder ``out`` as one of ours."""
+    corpus = store.load(source)
+    store.verify(corpus, progress)
+    _copy(corpus, out, progress)
+    foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
+    for digest in sorted(foreign):
+        target = out / "foreign" / f"{digest}.o"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(corpus.foreign(digest), target)
+    copied = replace(corpus, root=out)
+    store.save(copied)
+    return copied
+
+
+def _copy(corpus: Corpus, out: Path, progress: Progress) -> None:
+    if out.exists() and any(out.iterdir()):
+        raise CorpusError(f"{out} is not empty; name a new folder.")
+    for done, module in enumerate(corpus.modules):
+        progress("copy", done, len(corpus.modules))
+        target = out / f"{module.name}.bc"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(corpus.bitcode(module), target)
+        (out / f"{module.name}.cmd").write_bytes("\0".join(module.options).encode())
+    progress("copy", len(corpus.modules), len(corpus.modules))
