@@ -66,6 +66,7 @@ TINY: tuple[Recipe, ...] = (
                 "96510f47a5db537f70dff3e83dd71fd2180cbba4aa76c589a549467e7f34bc9b",
         },
         licence="Zlib",
+        split="test",
         steps=(cmake("-DBUILD_TESTING=ON", "-Dtinyxml2_BUILD_TESTING=ON"), ninja("xmltest")),
         programs={"build/xmltest": ()},
     ),
@@ -99,7 +100,6 @@ TINY: tuple[Recipe, ...] = (
             ninja("jsontestrunner_exe"),
         ),
         programs={"build/bin/jsontestrunner_exe": ()},
-        split="test",
     ),
 )  # fmt: skip
 

@@ -30,15 +30,15 @@ F64 = npt.NDArray[np.float64]
 class EvolutionSettings:
     """How the policy is improved."""
 
-    steps: int = 30
+    steps: int = 20
     """Updates."""
     population: int = 12
     """Candidates per step, an even number: each perturbation is tried with both signs."""
-    narrowest: float = 0.02
+    narrowest: float = 0.05
     """Least standard deviation of a perturbation."""
-    widest: float = 0.4
+    widest: float = 1.0
     """Greatest standard deviation of a perturbation."""
-    growth_penalty: float = 2.0
+    growth_penalty: float = 4.0
     """How much more a byte counts that makes a program larger than stock."""
 
 
