@@ -224,6 +224,6 @@ def test_the_tiny_tier(tmp_path: Path, toolchain: Toolchain) -> None:
     store.verify(result.corpus)
     assert len(result.corpus.modules) == 44
     assert {p.name for p in result.corpus.programs_of("test")} == {
-        "jsoncpp/jsontestrunner_exe", "lz4/lz4",
+        "tinyxml2/xmltest", "lz4/lz4",
     }  # fmt: skip
     assert result.corpus.dropped_options == 0
