@@ -214,7 +214,7 @@ def test_the_tiers_are_consistent() -> None:
             assert recipe.programs
             assert recipe.licence
     tests = {r.project for r in TIERS["tiny"] if r.split == "test"}
-    assert tests == {"lz4", "tinyxml2"}
+    assert tests == {"lz4", "pugixml"}
 
 
 @pytest.mark.corpus
@@ -224,6 +224,6 @@ def test_the_tiny_tier(tmp_path: Path, toolchain: Toolchain) -> None:
     store.verify(result.corpus)
     assert len(result.corpus.modules) == 44
     assert {p.name for p in result.corpus.programs_of("test")} == {
-        "tinyxml2/xmltest", "lz4/lz4",
+        "pugixml/custom_memory_management", "pugixml/xpath_query", "lz4/lz4",
     }  # fmt: skip
     assert result.corpus.dropped_options == 0

@@ -66,7 +66,7 @@ def evolution(settings: EvolutionSettings, fail: bool = False) -> EvolutionStrat
             rows[i] = [np.nan] if fail else rows[i]
         return np.array(rows)
 
-    return EvolutionStrategies(settings, 3, start_policy(), compare)
+    return EvolutionStrategies(settings, 3, start_policy(), ("a",), compare, lambda _policy: 0.0)
 
 
 def test_adam_descends_a_parabola() -> None:
@@ -97,6 +97,23 @@ def test_evolution_improves_and_never_accepts_worse() -> None:
     assert distance(learner.policy(state)) < 0.3 * distance(learner.start)
 
 
+def test_walk_stays_in_the_trust_region() -> None:
+    """Deviation is the distance walked; the walk gets as far as it may and no further."""
+    start = start_policy().flatten_parameters()
+
+    def deviation(policy: MlpPolicy) -> float:
+        return float(np.abs(policy.flatten_parameters() - start).max())
+
+    for trust in (0.05, 0.5):
+        free = evolution(EvolutionSettings(steps=30, trust=trust))
+        learner = replace(free, deviation=deviation)
+        state = learner.init()
+        for _ in range(learner.steps):
+            state, metrics = learner.update(state, learner.batch(state))
+            assert metrics["deviation_pct"] <= 100 * trust
+        assert deviation(learner.policy(state)) > 0.5 * trust
+
+
 def test_failed_compiles_are_never_chosen() -> None:
     learner = evolution(EvolutionSettings(steps=3), fail=True)
     state = learner.init()
@@ -115,7 +132,8 @@ def test_what_grows_a_program_is_not_chosen() -> None:
         moved = [bool((p.flatten_parameters() != start).any()) for p in policies]
         return np.array([[-0.01, 0.005] if m else [0.0, 0.0] for m in moved])
 
-    learner = replace(evolution(EvolutionSettings(steps=2)), compare=compare)
+    alone = evolution(EvolutionSettings(steps=2))
+    learner = replace(alone, compare=compare, projects=("a", "a"))
     state = learner.init()
     after, _metrics = learner.update(state, learner.batch(state))
     assert (after.center == state.center).all()
@@ -125,9 +143,15 @@ def test_what_grows_a_program_is_not_chosen() -> None:
 
 
 def test_growth_weighs_more_than_shrinking() -> None:
-    assert guarded_score(np.array([-0.01, 0.01]), 4.0) > 0
-    assert guarded_score(np.array([-0.01, -0.02]), 4.0) == pytest.approx(-0.015)
-    assert guarded_score(np.array([-0.5, np.nan]), 0.0) == np.inf
+    assert guarded_score(np.array([-0.01, 0.01]), ["a", "a"], 4.0) > 0
+    assert guarded_score(np.array([-0.01, -0.02]), ["a", "a"], 4.0) == pytest.approx(-0.015)
+    assert guarded_score(np.array([-0.5, np.nan]), ["a", "b"], 0.0) == np.inf
+
+
+def test_what_helps_one_project_alone_does_not_count() -> None:
+    assert guarded_score(np.array([-0.5, 0.0, 0.0]), ["a", "b", "c"], 0.0) == 0
+    assert guarded_score(np.array([-0.5, -0.01, 0.0]), ["a", "b", "c"], 0.0) < 0
+    assert guarded_score(np.array([-0.5, -0.5, 0.0]), ["a", "a", "b"], 0.0) == 0
 
 
 @pytest.mark.parametrize("stop", [1, 7, 19])

@@ -142,9 +142,10 @@ class InliningSize:
             for name, rolled in defaults.items()
         }
         compare = experience.comparer(pool, stock, known, tally)
-        result = train(
-            EvolutionStrategies(self.es, self.seed, start, compare), run, report, "Evolving"
-        )
+        deviation = experience.deviation(known)
+        projects = tuple(program.project for program in stock.programs)
+        learner = EvolutionStrategies(self.es, self.seed, start, projects, compare, deviation)
+        result = train(learner, run, report, "Evolving")
         (changes,) = compare([result.policy])
         return result, {
             "training_programs": {

@@ -45,6 +45,7 @@ TINY: tuple[Recipe, ...] = (
                 "5c5ad5d7caeb791420408042a7d88c2c6180781bf218feca259fd9d840a888e1",
         },
         licence="MIT",
+        split="test",
         steps=(
             run("@CXX@", "-c", "-Isrc", "src/pugixml.cpp", "-o", "pugixml.o"),
             run(
@@ -66,7 +67,6 @@ TINY: tuple[Recipe, ...] = (
                 "96510f47a5db537f70dff3e83dd71fd2180cbba4aa76c589a549467e7f34bc9b",
         },
         licence="Zlib",
-        split="test",
         steps=(cmake("-DBUILD_TESTING=ON", "-Dtinyxml2_BUILD_TESTING=ON"), ninja("xmltest")),
         programs={"build/xmltest": ()},
     ),

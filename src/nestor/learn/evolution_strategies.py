@@ -6,8 +6,13 @@ Ranks instead of score differences, because the scores have a heavy tail: most p
 little, and some make a module explode.
 
 The score is *guarded*: the mean relative change of the training programs' linked bytes, with the
-bytes by which a program grew counted several times. A policy that is smaller on average and
-larger on some program is not what a user wants, and seldom what generalises.
+bytes by which a program grew counted several times, and the project that gained most left out
+(the worst of the jackknife's means). A policy that is smaller on average and larger on some
+program is not what a user wants, and what helps one project alone seldom helps the next one.
+
+The walk stays in a *trust region*: a policy may answer only a small part of the default's own
+questions differently. On average a decision that leaves the default makes a program larger, also
+under a policy whose training programs shrank; what is bounded is the price on unseen code.
 
 No compile is noisy, so the walk never accepts a worse centre. Every pair has a width of its own,
 drawn log-uniformly: the score is made of plateaus (no decision changes) and cliffs, on which rules
@@ -25,6 +30,9 @@ from nestor.policy.network import MlpPolicy
 
 F64 = npt.NDArray[np.float64]
 
+_SHORTENINGS = 20
+"""Of a perturbation, until it is given up: 0.7 ** 20 is below a thousandth."""
+
 
 @dataclass(frozen=True)
 class EvolutionSettings:
@@ -38,6 +46,9 @@ class EvolutionSettings:
     """Least standard deviation of a perturbation."""
     widest: float = 1.0
     """Greatest standard deviation of a perturbation."""
+    trust: float = 0.003
+    """Greatest part of the default's questions in the training programs that a policy may answer
+    differently."""
     growth_penalty: float = 4.0
     """How much more a byte counts that makes a program larger than stock."""
 
@@ -69,6 +80,9 @@ Compare = Callable[[Sequence[MlpPolicy]], F64]
 """Return the relative change of each program's linked bytes under each policy against stock,
 ``[policies, programs]``; NaN where a compile or a link failed."""
 
+Deviation = Callable[[MlpPolicy], float]
+"""Return the part of the default's questions that a policy answers differently."""
+
 
 @dataclass(frozen=True)
 class EvolutionStrategies:
@@ -77,7 +91,10 @@ class EvolutionStrategies:
     settings: EvolutionSettings
     seed: int
     start: MlpPolicy
+    projects: tuple[str, ...]
+    """The project of each training program."""
     compare: Compare = field(repr=False)
+    deviation: Deviation = field(repr=False)
 
     @property
     def steps(self) -> int:
@@ -94,7 +111,7 @@ class EvolutionStrategies:
         """Compile and link the candidates, then the mean of the better ones."""
         candidates = self._candidates(state)
         changes = self._compare(candidates)
-        mean = self._mean(candidates, self._scores(changes))
+        mean = self._mean(state, candidates, self._scores(changes))
         return Samples(changes, self._compare(mean[None])[0])
 
     def update(self, state: EvolutionState, batch: Samples) -> tuple[EvolutionState, Metrics]:
@@ -106,13 +123,14 @@ class EvolutionStrategies:
         offers = [
             (state.score, state.center, state.changes),
             (float(scores[first]), candidates[first], batch.candidates[first]),
-            (float(mean_score), self._mean(candidates, scores), batch.mean),
+            (float(mean_score), self._mean(state, candidates, scores), batch.mean),
         ]
         score, center, changes = min(offers, key=lambda offer: offer[0])
         return EvolutionState(state.step + 1, center, score, changes), {
             "guarded_score_pct": 100 * score,
             "mean_change_pct": 100 * float(changes.mean()),
             "worst_change_pct": 100 * float(changes.max()),
+            "deviation_pct": 100 * self._deviation(center),
             "better_candidates": float((scores < state.score).mean()),
             "failed": float(np.isinf(scores).sum()),
         }
@@ -122,37 +140,53 @@ class EvolutionStrategies:
         return self._at(state.center)
 
     def _candidates(self, state: EvolutionState) -> F64:
-        """Return this step's candidates, ``[population, parameters]``."""
+        """Return this step's candidates in the trust region, ``[population, parameters]``."""
         generator = np.random.default_rng([self.seed, state.step])
         pairs = self.settings.population // 2
         low, high = np.log(self.settings.narrowest), np.log(self.settings.widest)
         widths = np.exp(generator.uniform(low, high, size=(pairs, 1)))
         shifts: F64 = widths * generator.standard_normal((pairs, len(state.center)))
-        return np.asarray(state.center + np.concatenate([shifts, -shifts]))
+        return np.array([self._trusted(state.center, s) for s in (*shifts, *-shifts)])
 
-    def _mean(self, candidates: F64, scores: F64) -> F64:
-        """Return the mean of the better half, weighted by the logarithm of the rank."""
+    def _trusted(self, center: F64, shift: F64) -> F64:
+        """Return ``center + shift``, the shift shortened until the policy is trusted."""
+        for _ in range(_SHORTENINGS):
+            if self._deviation(center + shift) <= self.settings.trust:
+                return np.asarray(center + shift)
+            shift = 0.7 * shift
+        return center
+
+    def _mean(self, state: EvolutionState, candidates: F64, scores: F64) -> F64:
+        """Return the trusted mean of the better half, weighted by the logarithm of the rank."""
         chosen = np.argsort(scores, kind="stable")[: len(scores) // 2]
         weights = np.log(len(chosen) + 0.5) - np.log(np.arange(1, len(chosen) + 1))
-        return np.asarray(weights @ candidates[chosen] / weights.sum())
+        mean = weights @ candidates[chosen] / weights.sum()
+        return self._trusted(state.center, mean - state.center)
 
     def _scores(self, changes: F64) -> F64:
         penalty = self.settings.growth_penalty
-        return np.array([guarded_score(row, penalty) for row in changes])
+        return np.array([guarded_score(row, self.projects, penalty) for row in changes])
 
     def _compare(self, candidates: F64) -> F64:
         return self.compare([self._at(parameters) for parameters in candidates])
+
+    def _deviation(self, parameters: F64) -> float:
+        return self.deviation(self._at(parameters))
 
     def _at(self, parameters: F64) -> MlpPolicy:
         return self.start.with_parameters(parameters.astype(np.float32))
 
 
-def guarded_score(changes: F64, growth_penalty: float) -> float:
-    """Return the mean change, growth counted ``1 + growth_penalty`` times; lower is better.
+def guarded_score(changes: F64, projects: Sequence[str], growth_penalty: float) -> float:
+    """Return the worst of the means without one project; lower is better.
 
     :param changes: relative change of each program, NaN for one that failed, which nothing
-        outweighs.
+        outweighs. Growth counts ``1 + growth_penalty`` times.
+    :param projects: the project of each program.
     """
     if not np.isfinite(changes).all():
         return float("inf")
-    return float((changes + growth_penalty * np.maximum(changes, 0.0)).mean())
+    weighed = changes + growth_penalty * np.maximum(changes, 0.0)
+    names = np.asarray(projects)
+    others = [weighed[names != name] for name in np.unique(names)]
+    return float(max((rest.mean() for rest in others if rest.size), default=weighed.mean()))

@@ -134,9 +134,23 @@ class Known:
             raise ValueError("the rollout was not logged")
         return Known(log.matrix(features), log.matrix([problem.default_tensor])[:, 0] > 0)
 
+    def deviations(self, policy: Policy) -> int:
+        """Return how many of these questions ``policy`` answers differently."""
+        return int((policy.decide(self.features) != self.answers).sum())
+
     def holds_for(self, policy: Policy) -> bool:
         """Tell whether ``policy`` would take this trajectory."""
-        return bool((policy.decide(self.features) == self.answers).all())
+        return self.deviations(policy) == 0
+
+
+def deviation(known: Mapping[str, Known]) -> Callable[[Policy], float]:
+    """Return the function that gives the part of all known questions answered differently."""
+    total = sum(len(trajectory.answers) for trajectory in known.values())
+
+    def part(policy: Policy) -> float:
+        return sum(trajectory.deviations(policy) for trajectory in known.values()) / total
+
+    return part
 
 
 def comparer(
