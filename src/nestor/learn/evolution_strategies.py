@@ -38,7 +38,7 @@ _SHORTENINGS = 20
 class EvolutionSettings:
     """How the policy is improved."""
 
-    steps: int = 60
+    steps: int = 40
     """Updates."""
     population: int = 12
     """Candidates per step, an even number: each perturbation is tried with both signs."""
