@@ -179,12 +179,17 @@ class Export:
     """The corpus."""
     out: tyro.conf.Positional[Path]
     """The new folder."""
+    json: bool = False
+    """Print the result as JSON."""
 
     def run(self) -> int:
         """Copy; errors are raised."""
         corpus = store.load(self.directory)
         with progress() as report:
             exchange.export(corpus, self.out, report)
+        if self.json:
+            _print_json({"modules": len(corpus.modules), "out": str(self.out)})
+            return 0
         Console().print(f"{len(corpus.modules)} modules written to {self.out}", highlight=False)
         return 0
 
