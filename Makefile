@@ -3,6 +3,7 @@
 # make setup  what both begin with; costs nothing when it is done
 
 VENV := .venv
+TORCH ?= torch==2.13.0
 RUN := $(VENV)/bin
 
 .PHONY: demo test setup lint clean
@@ -20,7 +21,7 @@ lint: setup
 	$(RUN)/lint-imports --no-logo
 
 setup:
-	scripts/setup.sh $(VENV)
+	TORCH="$(TORCH)" scripts/setup.sh $(VENV)
 
 clean:
 	rm -rf $(VENV) .nestor build

@@ -53,11 +53,11 @@ if ! "$venv/bin/python" -c 'import torch' 2>/dev/null; then
   say "Installing $torch"
   gpu() { pip install --dry-run --quiet --report - "$@" 2>/dev/null |
     grep -qE '"name": "(nvidia-|cuda-|triton)'; }
-  if ! gpu "$torch"; then
-    pip install -q "$torch"
-  elif ! pip install -q --index-url https://download.pytorch.org/whl/cpu "$torch"; then
-    fail "only a GPU build of torch is offered here: pass a CPU build, TORCH=/path/to/torch.whl"
+  if gpu "$torch"; then
+    fail "the package index offers only a GPU build of torch: pass a CPU build, as in" \
+      "'make setup TORCH=/path/to/torch-cpu.whl'"
   fi
+  pip install -q "$torch"
 fi
 say "Installing Nestor and its Python packages"
 pip install -q -e '.[dev]'
