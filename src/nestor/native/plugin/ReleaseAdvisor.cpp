@@ -4,14 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// LLVM's ML advisor costs 2 to 7 % of a compile before any policy is asked: it
+// LLVM's ML advisor costs 2 to 11 % of a compile before any policy is asked: it
 // analyses each site three times, keeps properties of every function up to date
 // and counts the call graph. Most policies read little of that. This advisor
 // computes a feature when the policy reads it, with the same result, and gives
 // up on a policy that reads a feature which needs the whole machinery.
 //
-// Whatever decides more than an answer is kept exactly: the order of the checks,
-// the growth cap, and that the sizes are those of reachable blocks
+// Whatever decides more than an answer is kept exactly: which sites are never
+// inlined, the growth cap, and that the sizes are those of reachable blocks
 // (llvm/lib/Analysis/MLInlineAdvisor.cpp, FunctionPropertiesAnalysis.cpp). The
 // tests compare both advisors' objects over a corpus.
 //
