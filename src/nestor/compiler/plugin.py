@@ -32,6 +32,7 @@ class Plugin:
         policy: Path | str,
         *,
         log: Path | None = None,
+        names: bool = False,
         overrides: Path | None = None,
         seed: int | None = None,
         temperature: float | None = None,
@@ -39,11 +40,13 @@ class Plugin:
         """Return the options for ``clang -cc1`` and ``opt``.
 
         :param policy: a policy file or ``default``.
+        :param names: add the functions' names to the log.
         :param seed: sample decisions with this seed; greedy without.
         """
         options = [f"-nestor-policy={policy}"]
         if log is not None:
             options.append(f"-nestor-log={log}")
+            options += ["-nestor-log-names"] if names else []
         if overrides is not None:
             options.append(f"-nestor-overrides={overrides}")
         if seed is not None:

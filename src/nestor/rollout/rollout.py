@@ -32,6 +32,8 @@ class Request:
     overrides: Path | None = None
     log: bool = False
     """Keep the trajectory."""
+    names: bool = False
+    """Keep the functions' names with it."""
     keep: Path | None = None
     """Copy the object here, so that it can be linked."""
 
@@ -106,6 +108,7 @@ def plugin_flags(request: Request, plugin: Plugin, log: Path) -> list[str]:
     return plugin.flags(
         request.policy,
         log=log if request.log else None,
+        names=request.names,
         overrides=request.overrides,
         seed=request.seed,
         temperature=request.temperature,
