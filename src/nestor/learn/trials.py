@@ -1,0 +1,172 @@
+"""Trials: what searches tried, as rows that a model of gains can learn from.
+
+One row is one call site at which a move was tried alone in its reach (``tune.search``). Its
+*gain* is what leaving the default there saves in linked bytes; a move of several sites divides
+its bytes among them.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from nestor.errors import NestorError
+from nestor.tune.build import Build
+from nestor.tune.moves import features
+from nestor.tune.search import Trial
+
+F64 = npt.NDArray[np.float64]
+
+_LARGEST_GROUP = 60
+"""Sites; what a move of more did says little about each."""
+
+
+class TrialsError(NestorError):
+    """A file that holds no trials."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Rows from searches of programs."""
+
+    features: tuple[str, ...]
+    programs: tuple[str, ...]
+    x: F64
+    """``[rows, features]``, as the compiler gave them."""
+    gain: F64
+    """Linked bytes saved by leaving the default, ``[rows]``."""
+    sites: F64
+    """How many sites shared the bytes, ``[rows]``."""
+    default: F64
+    """The default heuristic's answer, ``[rows]``, 0 or 1."""
+    program: npt.NDArray[np.int64]
+    """Index into ``programs``, ``[rows]``."""
+
+    def __len__(self) -> int:
+        return len(self.gain)
+
+    def projects(self) -> npt.NDArray[np.int64]:
+        """Return a number per row that is the same for programs of one project."""
+        names = [program.split("/", 1)[0] for program in self.programs]
+        order = sorted(set(names))
+        return np.array([order.index(name) for name in names], dtype=np.int64)[self.program]
+
+    def columns(self, names: Sequence[str]) -> F64:
+        """Return the features ``names``, ``[rows, names]``.
+
+        :raises TrialsError: if one was not recorded.
+        """
+        missing = [name for name in names if name not in self.features]
+        if missing:
+            raise TrialsError(f"The trials lack the features {', '.join(missing)}.")
+        return self.x[:, [self.features.index(name) for name in names]]
+
+
+class Recorder:
+    """Gathers the trials of one program's search; :meth:`observe` is a search's observer."""
+
+    def __init__(self, program: str):
+        self._program = program
+        self._features: tuple[str, ...] = ()
+        self._parts: list[tuple[F64, F64, F64, F64]] = []
+
+    def observe(self, build: Build, trials: Sequence[Trial]) -> None:
+        """Take note of what ``trials`` found, with the features of ``build``."""
+        useful = [t for t in trials if len(t.move.sites) <= _LARGEST_GROUP]
+        if not useful:
+            return
+        self._features = next(iter(build.trajectories.values())).features
+        rows = [(site, t) for t in useful for site in t.move.sites]
+        shares = [-t.bytes / len(t.move.sites) for _, t in rows]
+        leaves = [t.move.answer != site.default for site, t in rows]
+        gain = [share if left else -share for share, left in zip(shares, leaves, strict=True)]
+        self._parts.append(
+            (
+                features(build.trajectories, [site for site, _ in rows], self._features),
+                np.array(gain),
+                np.array([float(len(t.move.sites)) for _, t in rows]),
+                np.array([float(site.default) for site, _ in rows]),
+            )
+        )
+
+    def trials(self) -> Trials | None:
+        """Return everything so far; None if nothing was tried."""
+        if not self._parts:
+            return None
+        x, gain, sites, default = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        program = np.zeros(len(gain), dtype=np.int64)
+        return Trials(self._features, (self._program,), x, gain, sites, default, program)
+
+
+def join(parts: Iterable[Trials]) -> Trials:
+    """Return all rows of ``parts`` in order.
+
+    :raises TrialsError: if there are none, or their features differ.
+    """
+    parts = list(parts)
+    if not parts:
+        raise TrialsError("There are no trials to learn from: no search tried anything.")
+    if len({part.features for part in parts}) > 1:
+        raise TrialsError("The trials were recorded with different features: search again.")
+    offsets = np.cumsum([0, *(len(part.programs) for part in parts)])
+    return Trials(
+        features=parts[0].features,
+        programs=tuple(name for part in parts for name in part.programs),
+        x=np.concatenate([part.x for part in parts]),
+        gain=np.concatenate([part.gain for part in parts]),
+        sites=np.concatenate([part.sites for part in parts]),
+        default=np.concatenate([part.default for part in parts]),
+        program=np.concatenate(
+            [part.program + offset for part, offset in zip(parts, offsets, strict=False)]
+        ),
+    )
+
+
+def write(trials: Trials, path: Path, run: str) -> None:
+    """Write ``trials`` to ``path`` at once; ``run`` says what they depend on."""
+    tensors: dict[str, npt.NDArray[Any]] = {
+        "x": trials.x.astype(np.float32),
+        "gain": trials.gain,
+        "sites": trials.sites,
+        "default": trials.default,
+        "program": trials.program,
+    }
+    text = {"features": trials.features, "programs": trials.programs, "run": run}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(save(tensors, metadata={"trials": json.dumps(text)}))
+    partial.replace(path)
+
+
+def read(path: Path, run: str | None = None) -> Trials | None:
+    """Read trials; None if there are none, or they belong to another run than ``run``.
+
+    :raises TrialsError: if the file is broken.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        size = int.from_bytes(data[:8], "little")
+        text = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["trials"])
+        tensors = load(data)
+        if run is not None and text["run"] != run:
+            return None
+        return Trials(
+            features=tuple(map(str, text["features"])),
+            programs=tuple(map(str, text["programs"])),
+            x=tensors["x"].astype(np.float64),
+            gain=tensors["gain"],
+            sites=tensors["sites"],
+            default=tensors["default"],
+            program=tensors["program"],
+        )
+    except (ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise TrialsError(f"{path} holds no trials ({error}): remove it.") from None

@@ -1,0 +1,1 @@
+"""Search over the decisions of one program."""

@@ -1,0 +1,217 @@
+"""Build one program again and again under changing overrides, and see where its bytes are.
+
+A compile depends on the answers to the questions that it asks and on nothing else, so a module is
+compiled again only if an override of a question that it asked has changed.
+"""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import xxhash
+
+from nestor.compiler.objects import Measure
+from nestor.compiler.trajectory_log import Trajectory
+from nestor.corpus.model import Program
+from nestor.corpus.relink import LinkMode
+from nestor.errors import NestorError
+from nestor.policy.overrides import Overrides, to_text
+from nestor.progress import Progress, silent
+from nestor.rewards.linked_size import Link, link
+from nestor.rollout.pool import Pool
+from nestor.rollout.rollout import Request, Rollout
+
+
+class BuildError(NestorError):
+    """A program that cannot be built."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A program under some overrides."""
+
+    overrides: Overrides
+    sizes: Mapping[LinkMode, Measure]
+    """The linked program, by link mode."""
+    functions: Mapping[int, float]
+    """Bytes that each function takes in the linked program (code, unwind entry, exception table),
+    by function id; the mean over the link modes."""
+    trajectories: Mapping[str, Trajectory]
+    """By module."""
+
+    @property
+    def total(self) -> float:
+        """Loadable bytes, the mean over the link modes: what a search makes smaller."""
+        return sum(m.loadable for m in self.sizes.values()) / len(self.sizes)
+
+    @property
+    def text(self) -> float:
+        """Bytes of code, the mean over the link modes."""
+        return sum(m.text for m in self.sizes.values()) / len(self.sizes)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """One compile of one module."""
+
+    sites: frozenset[int]
+    callees: frozenset[int]
+    """What it asked about."""
+    answers: Overrides
+    """The overrides among that."""
+    object: Path
+    rollout: Rollout
+    names: Mapping[str, int]
+    """Function ids by symbol name."""
+
+
+class Builder:
+    """Builds of one program under one policy; a context manager that owns the objects."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        program: Program,
+        policy: Path | str,
+        modes: Sequence[LinkMode] = ("gc",),
+        summary: Path | None = None,
+    ):
+        """Prepare; nothing is compiled yet.
+
+        :param policy: a policy file or ``default``.
+        :param summary: the program's summary, for policies that read one.
+        """
+        self.pool = pool
+        self.program = program
+        self.policy = policy
+        self.modes = tuple(modes)
+        self.summary = summary
+        self.compiled = 0
+        """Modules compiled so far; may be set back by who resumes a search."""
+        self._objects = 0
+        self.cpu_seconds = 0.0
+        self._temporary = tempfile.TemporaryDirectory(prefix="nestor-tune-")
+        self._made: dict[str, list[_Made]] = {name: [] for name in program.modules}
+
+    def close(self) -> None:
+        """Delete the objects."""
+        self._temporary.cleanup()
+
+    @property
+    def compiles(self) -> float:
+        """Whole-program compiles so far: modules compiled over modules."""
+        return self.compiled / max(1, len(self.program.modules))
+
+    def build(self, overrides: Overrides, progress: Progress = silent) -> Build:
+        """Compile what changed, link in every mode and measure.
+
+        :raises BuildError: if a module or a link fails.
+        """
+        made = {name: self._known(name, overrides) for name in self.program.modules}
+        made |= self._compile([name for name, m in made.items() if m is None], overrides, progress)
+        whole = {name: m for name, m in made.items() if m is not None}
+        objects = {name: m.object for name, m in whole.items()}
+        links = self.pool.map(lambda mode: self._link(objects, mode), self.modes)
+        functions: defaultdict[int, float] = defaultdict(float)
+        for linked in links:
+            for module, m in whole.items():
+                for function in m.rollout.measure.functions if m.rollout.measure else ():
+                    if (module, function.name) in linked.kept:
+                        number = m.names[function.name]
+                        functions[number] += function.size / len(self.modes)
+        return Build(
+            overrides=dict(overrides),
+            sizes={
+                mode: linked.measure
+                for mode, linked in zip(self.modes, links, strict=True)
+                if linked.measure is not None
+            },
+            functions=dict(functions),
+            trajectories={
+                name: m.rollout.trajectory
+                for name, m in whole.items()
+                if m.rollout.trajectory is not None
+            },
+        )
+
+    def keep_only(self, overrides: Overrides) -> None:
+        """Forget every compile that a build under ``overrides`` does not need."""
+        for name, all_made in self._made.items():
+            needed = self._known(name, overrides)
+            for made in all_made:
+                if made is not needed:
+                    made.object.unlink(missing_ok=True)
+            self._made[name] = [] if needed is None else [needed]
+
+    def _known(self, module: str, overrides: Overrides) -> _Made | None:
+        for made in self._made[module]:
+            if made.answers == _among(overrides, made.sites, made.callees):
+                return made
+        return None
+
+    def _compile(
+        self, modules: Sequence[str], overrides: Overrides, progress: Progress
+    ) -> dict[str, _Made]:
+        folder = Path(self._temporary.name)
+        text = folder / "overrides"
+        text.write_text(to_text(overrides))
+        self.compiled += len(modules)
+        requests = []
+        for name in modules:
+            self._objects += 1
+            requests.append(
+                Request(
+                    self.pool.corpus.module(name),
+                    self.policy,
+                    overrides=text if overrides else None,
+                    log=True,
+                    names=True,
+                    keep=folder / f"{self._objects}.o",
+                )
+            )
+        result = {}
+        for name, done in zip(modules, self.pool.run(requests, progress), strict=True):
+            self.cpu_seconds += done.cpu_seconds
+            if done.trajectory is None or done.request.keep is None:
+                raise BuildError(f"{name}: {done.failure}.")
+            sites = _numbers(done.trajectory, "site")
+            callees = _numbers(done.trajectory, "callee")
+            ids = {text: number for number, text in done.trajectory.names.items()}
+            functions = done.measure.functions if done.measure else ()
+            names = {
+                f.name: ids.get(f.name) or xxhash.xxh3_64_intdigest(f.name.encode())
+                for f in functions
+            }
+            answers = _among(overrides, sites, callees)
+            made = _Made(sites, callees, answers, done.request.keep, done, names)
+            result[name] = made
+            self._made[name].append(made)
+        return result
+
+    def _link(self, objects: Mapping[str, Path], mode: LinkMode) -> Link:
+        linked = link(
+            self.pool.plugin.toolchain,
+            self.pool.corpus,
+            self.program,
+            objects,
+            mode=mode,
+            want_kept=True,
+            limits=self.pool.limits,
+        )
+        if linked.measure is None:
+            raise BuildError(f"{self.program.name}: {linked.failure}.")
+        return linked
+
+
+def _among(overrides: Overrides, sites: frozenset[int], callees: frozenset[int]) -> Overrides:
+    return {
+        key: answer
+        for key, answer in overrides.items()
+        if key.number in (sites if key.kind == "site" else callees)
+    }
+
+
+def _numbers(trajectory: Trajectory, tensor: str) -> frozenset[int]:
+    return frozenset(trajectory.records[tensor].view("<u8").tolist())

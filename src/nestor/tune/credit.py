@@ -1,0 +1,74 @@
+"""Credit by function: which of many moves, tried in one build, saved which bytes.
+
+The linked bytes of every function before and after are compared; what changed in the reach of a
+move is put down to it. Moves whose reaches met after all share their credit.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_NOISE = 1e-9
+
+
+@dataclass(frozen=True)
+class Share:
+    """Moves that cannot be told apart, and what they changed together."""
+
+    moves: tuple[int, ...]
+    """Indices of the moves."""
+    functions: frozenset[int]
+    """The functions that changed in their reach."""
+    bytes: float
+    """The change of the linked bytes; negative is a saving."""
+
+
+@dataclass(frozen=True)
+class Credit:
+    """The changes of one build, put down to moves."""
+
+    shares: tuple[Share, ...]
+    """Each move is in one share."""
+    unexplained: frozenset[int]
+    """Functions that changed outside the reach of every move."""
+
+
+def changes(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int, float]:
+    """Return the change of every function that changed."""
+    found = {f: after.get(f, 0.0) - before.get(f, 0.0) for f in before.keys() | after.keys()}
+    return {function: change for function, change in found.items() if abs(change) > _NOISE}
+
+
+def assign(reaches: Sequence[frozenset[int]], changed: Mapping[int, float]) -> Credit:
+    """Put ``changed`` (bytes by function) down to moves with the given reaches."""
+    owner = list(range(len(reaches)))
+
+    def find(move: int) -> int:
+        while owner[move] != move:
+            owner[move] = owner[owner[move]]
+            move = owner[move]
+        return move
+
+    claimed: dict[int, int] = {}
+    for move, reach in enumerate(reaches):
+        # The smaller side is walked: a reach may be large, and so may the list of changes.
+        for function in changed.keys() & reach:
+            if function in claimed:
+                owner[find(move)] = find(claimed[function])
+            else:
+                claimed[function] = move
+    members: dict[int, list[int]] = defaultdict(list)
+    for move in range(len(reaches)):
+        members[find(move)].append(move)
+    functions: dict[int, set[int]] = defaultdict(set)
+    for function, move in claimed.items():
+        functions[find(move)].add(function)
+    shares = tuple(
+        Share(
+            tuple(moves),
+            frozenset(functions[root]),
+            sum(changed[function] for function in sorted(functions[root])),
+        )
+        for root, moves in sorted(members.items())
+    )
+    return Credit(shares, frozenset(changed.keys() - claimed.keys()))

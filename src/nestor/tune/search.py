@@ -1,0 +1,222 @@
+"""Search for the decisions that make one program smallest.
+
+A step draws many moves with disjoint reaches, tries them all in one build, keeps those that paid
+(``tune.credit``), does so a few times more with other moves, and then verifies: only a build that
+is smaller than the verified one before it takes its place. So the result is never larger than the
+start, however wrong a credit was. What is random is drawn from (seed, step), and a state is all
+that a step depends on: a search that is resumed goes the same way.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from nestor.policy.overrides import Key, Overrides
+from nestor.progress import Progress, silent
+from nestor.tune.build import Build, Builder, BuildError
+from nestor.tune.credit import assign, changes
+from nestor.tune.moves import Move, Reach, Site, callee_moves, site_moves, sites_of
+
+_SURE_SAVING = 8.0
+"""Bytes; when a verification fails, moves that saved less are dropped first."""
+
+_SHARED_CALLEE = 4
+"""A callee of more sites than this will not disappear because one of them goes."""
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How far a search goes."""
+
+    compiles: float = 25.0
+    """Whole-program compiles to spend (modules compiled, over the program's modules)."""
+    tries: int = 3
+    """Builds that try moves before one that verifies."""
+    scale: float = 30.0
+    """Bytes of predicted gain (or half the cost units) that count like one earlier try."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One move that was tried alone in its reach, and what it cost."""
+
+    move: Move
+    bytes: float
+    """Change of the linked bytes; negative is a saving."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The best verified build after so many whole-program compiles."""
+
+    compiles: float
+    total: float
+    text: float
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that the next step depends on."""
+
+    step: int = 0
+    overrides: Overrides = field(default_factory=dict)
+    tried: Mapping[Key, int] = field(default_factory=dict)
+    """How often each move was tried."""
+    curve: tuple[Point, ...] = ()
+
+
+Observer = Callable[[Build, Sequence[Trial]], None]
+"""Is told what was learned, with the verified build in which the moves' sites are described."""
+
+
+def search(
+    builder: Builder,
+    state: State,
+    settings: SearchSettings,
+    seed: int,
+    *,
+    progress: Progress = silent,
+    observe: Observer = lambda build, trials: None,
+    keep: Callable[[State], None] = lambda state: None,
+) -> State:
+    """Take steps until the compiles are spent and return the best verified state.
+
+    :param observe: is given every trial.
+    :param keep: is given the state after every step, to be resumed from.
+    """
+    verified = builder.build(state.overrides)
+    spent = state.curve[-1].compiles
+    while spent + settings.tries + 1 <= settings.compiles:
+        progress("Searching", int(spent), int(settings.compiles))
+        builder.keep_only(verified.overrides)
+        builder.compiled = 0
+        step = _Step(builder, verified, state, settings, np.random.default_rng([seed, state.step]))
+        for number in range(settings.tries):
+            observe(verified, step.attempt(callees_first=(number + state.step) % 2 == 0))
+        verified = step.verify()
+        # At least one, so that a search with nothing left to try comes to an end.
+        spent += max(1.0, builder.compiles)
+        state = replace(
+            state,
+            step=state.step + 1,
+            overrides=verified.overrides,
+            tried=dict(step.tried),
+            curve=(*state.curve, Point(spent, verified.total, verified.text)),
+        )
+        keep(state)
+    progress("Searching", int(settings.compiles), int(settings.compiles))
+    return state
+
+
+class _Step:
+    """The tries between two verified builds."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        verified: Build,
+        state: State,
+        settings: SearchSettings,
+        rng: np.random.Generator,
+    ):
+        self._builder = builder
+        self._verified = verified
+        self._settings = settings
+        self._rng = rng
+        self._sites = sites_of(verified.trajectories)
+        self._uses = Counter(site.callee for site in self._sites)
+        self._reach = Reach(verified.trajectories)
+        self._owner = {site.key: site.callee for site in self._sites}
+        # What each function should weigh if the accepted moves, and no others, were made.
+        self._expected = dict(verified.functions)
+        self._accepted: list[tuple[float, Move]] = []
+        self._taken: set[int] = set()
+        self.tried = Counter(state.tried)
+
+    def attempt(self, *, callees_first: bool) -> list[Trial]:
+        """Try many moves at once on top of those accepted; return what each was found to do."""
+        moves = self._choose(callees_first)
+        if not moves:
+            return []
+        self.tried.update(move.key for move in moves)
+        accepted = [move for _, move in self._accepted]
+        try:
+            build = self._builder.build(self._with([*accepted, *moves]))
+        except BuildError:
+            return []  # tried, and never again as this set
+        reach = Reach(self._verified.trajectories, build.trajectories)
+        credit = assign(
+            [self._reach.of(m) | reach.of(m) for m in moves],
+            changes(self._expected, build.functions),
+        )
+        trials = []
+        for share in credit.shares:
+            if share.bytes < 0:
+                for function in share.functions:
+                    self._expected[function] = build.functions.get(function, 0.0)
+                self._taken |= share.functions
+                for index in share.moves:
+                    self._accepted.append((share.bytes, moves[index]))
+                    self._taken |= self._reach.of(moves[index])
+            if len(share.moves) == 1:
+                trials.append(Trial(moves[share.moves[0]], share.bytes))
+        for function in credit.unexplained:
+            self._expected[function] = build.functions.get(function, 0.0)
+        return trials
+
+    def verify(self) -> Build:
+        """Return the build of all accepted moves, or of the surest, or the one before."""
+        for least in (0.0, _SURE_SAVING):
+            moves = [move for change, move in self._accepted if change <= -least]
+            if not moves:
+                continue
+            try:
+                build = self._builder.build(self._with(moves))
+            except BuildError:
+                continue
+            if build.total < self._verified.total:
+                return build
+        return self._verified
+
+    def _choose(self, callees_first: bool) -> list[Move]:
+        """Draw moves of disjoint reaches, untried and promising ones first."""
+        groups = [callee_moves(self._sites), site_moves(self._sites)]
+        chosen: list[Move] = []
+        claimed = set(self._taken)
+        for group in groups if callees_first else reversed(groups):
+            ranked = sorted((self._rank(move), i) for i, move in enumerate(group))
+            for _, index in ranked:
+                move = group[index]
+                reach = self._reach.of(move)
+                site = move.sites[0]
+                if len(move.sites) == 1 and self._uses[site.callee] > _SHARED_CALLEE:
+                    reach -= {site.callee}
+                if reach & claimed:
+                    continue
+                claimed |= reach
+                chosen.append(move)
+        return chosen
+
+    def _rank(self, move: Move) -> float:
+        return (
+            self.tried[move.key]
+            + 0.7 * float(self._rng.random())
+            + min(1.5, sum(map(self._distance, move.sites)) / len(move.sites))
+        )
+
+    def _distance(self, site: Site) -> float:
+        """How far the site is from being answered otherwise."""
+        units = abs(site.margin) if site.margin else abs(site.cost - 5) / 2
+        return units / self._settings.scale
+
+    def _with(self, moves: Sequence[Move]) -> dict[Key, bool]:
+        """Return the verified overrides and ``moves``; a callee's clears its sites'."""
+        callees = {move.key.number for move in moves if move.key.kind == "callee"}
+        result = {
+            key: answer
+            for key, answer in self._verified.overrides.items()
+            if key.kind != "site" or self._owner.get(key.number) not in callees
+        }
+        return result | {move.key: move.answer for move in moves}

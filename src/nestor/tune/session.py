@@ -1,0 +1,252 @@
+"""Tune one program from start to end: choose a start, search, keep what is resumable, sum up."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from nestor.compiler.demangle import demangle
+from nestor.corpus.model import Program
+from nestor.corpus.relink import LinkMode
+from nestor.errors import NestorError
+from nestor.policy.overrides import Key, Overrides, parse, to_text
+from nestor.progress import Progress, silent
+from nestor.rollout.policy_file import PolicyFile, policy_file
+from nestor.rollout.pool import Pool
+from nestor.tune.build import Build, Builder
+from nestor.tune.search import Observer, Point, SearchSettings, State, search
+
+THRESHOLDS = ("threshold:0", "threshold:15", "threshold:25")
+"""The sweep that a search from the default must beat; the default itself is threshold:5."""
+
+
+@dataclass(frozen=True)
+class TuneSettings:
+    """What a tuning run depends on besides program, policy and seed."""
+
+    modes: tuple[LinkMode, ...] = ("gc",)
+    """The link modes whose mean size is to become small; none of them may grow."""
+    sweep: bool = True
+    """From the default, try cost thresholds first and start from the best."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What came of tuning a program."""
+
+    program: str
+    policy: PolicyFile
+    """Under which the overrides apply."""
+    overrides: Overrides
+    comments: Mapping[Key, str]
+    stock: Build
+    best: Build
+    curve: tuple[Point, ...]
+    """Verified sizes by whole-program compiles, stock first."""
+
+    def text(self) -> str:
+        """Return the overrides file."""
+        stock, best = self.stock.total, self.best.total
+        title = (
+            f"program {self.program}\npolicy {self.policy.name} {self.policy.digest}\n"
+            f"linked bytes {stock:,.0f} stock, {best:,.0f} tuned"
+            f" ({100 * (best / stock - 1):+.2f} %)"
+        )
+        return to_text(self.overrides, self.comments, title)
+
+
+def tune(
+    pool: Pool,
+    program: Program,
+    policy: PolicyFile,
+    settings: TuneSettings,
+    budget: SearchSettings,
+    seed: int,
+    folder: Path,
+    *,
+    summary: Path | None = None,
+    progress: Progress = silent,
+    observe: Observer = lambda build, trials: None,
+) -> Tuned:
+    """Search for ``program``'s smallest build under ``policy`` and overrides.
+
+    The result is never larger than stock in any of the link modes. The state of the search is
+    kept in ``folder`` after every step; the same call goes on from there.
+
+    :raises NestorError: if ``folder`` holds another search, or the program cannot be built.
+    """
+    stock = _once(pool, program, "default", settings, None)
+    identity = _identity(pool, program, policy, settings, budget, seed)
+    path = folder / "search.json"
+    kept = _load(path, identity)
+    if kept is None:
+        chosen, curve = _choose_start(pool, program, policy, settings, stock, summary, progress)
+        state = State(curve=curve)
+    else:
+        chosen, state = policy_file(str(kept["start"])), _state(kept)
+    builder = Builder(pool, program, chosen.argument, settings.modes, summary)
+
+    def keep(new: State) -> None:
+        _save(path, identity, chosen, new)
+
+    try:
+        keep(state)
+        state = search(builder, state, budget, seed, progress=progress, observe=observe, keep=keep)
+        best = builder.build(state.overrides)
+        best = builder.build(_effective(best, chosen))
+    finally:
+        builder.close()
+    if any(best.sizes[mode].loadable > stock.sizes[mode].loadable for mode in settings.modes):
+        chosen, best = policy_file("default"), stock
+    return Tuned(
+        program.name, chosen, best.overrides, _comments(pool, best), stock, best, state.curve
+    )
+
+
+def _once(
+    pool: Pool,
+    program: Program,
+    policy: Path | str,
+    settings: TuneSettings,
+    summary: Path | None,
+) -> Build:
+    builder = Builder(pool, program, policy, settings.modes, summary)
+    try:
+        return builder.build({})
+    finally:
+        builder.close()
+
+
+def _choose_start(
+    pool: Pool,
+    program: Program,
+    policy: PolicyFile,
+    settings: TuneSettings,
+    stock: Build,
+    summary: Path | None,
+    progress: Progress,
+) -> tuple[PolicyFile, tuple[Point, ...]]:
+    """Return the best of ``policy`` and, from the default, the threshold sweep."""
+    candidates = [policy]
+    if policy.path is None and settings.sweep:
+        candidates += [policy_file(name) for name in THRESHOLDS]
+    best, curve = policy, [Point(0.0, stock.total, stock.text)]
+    for number, candidate in enumerate(candidates):
+        progress("Building the starts", number, len(candidates))
+        build = stock
+        if candidate.path is not None:
+            build = _once(pool, program, candidate.argument, settings, summary)
+        smallest = curve[-1]
+        if build.total < smallest.total:
+            best, smallest = candidate, Point(0.0, build.total, build.text)
+        curve.append(Point(number + 1.0, smallest.total, smallest.text))
+    # A policy that makes the program larger is no start, unless the search may mend it.
+    return (best if curve[-1].total < stock.total else policy_file("default")), tuple(curve)
+
+
+def _effective(build: Build, policy: PolicyFile) -> Overrides:
+    """Return the overrides of ``build`` without those that change no answer."""
+    needed: set[Key] = set()
+    for trajectory in build.trajectories.values():
+        records = trajectory.records[trajectory.records["overridden"] > 0]
+        margins, default = records["policy_margin"] > 0, records["inlining_default"] > 0
+        own = default
+        if policy.policy is not None:
+            answers = policy.policy.metadata.answers
+            own = margins if answers == "decision" else margins != default
+        changed = records[own != (records["inlining_decision"] > 0)]
+        needed |= {Key("site", n) for n in changed["site"].view("<u8").tolist()}
+        needed |= {Key("callee", n) for n in changed["callee"].view("<u8").tolist()}
+        # A site's line may say what the policy says and stand against its callee's.
+        against = records["site"].view("<u8").tolist()
+        needed |= {Key("site", n) for n in against}
+    return {key: answer for key, answer in build.overrides.items() if key in needed}
+
+
+def _comments(pool: Pool, build: Build) -> dict[Key, str]:
+    """Return what each override is about, in the names of the source."""
+    comments: dict[Key, str] = {}
+    names: dict[int, str] = {}
+    for trajectory in build.trajectories.values():
+        names |= trajectory.names
+    readable = demangle(pool.plugin.toolchain, names.values())
+
+    def name(number: int) -> str:
+        mangled = names.get(number, "?")
+        return readable.get(mangled, mangled)
+
+    for trajectory in build.trajectories.values():
+        records = trajectory.records[trajectory.records["overridden"] > 0]
+        columns = (records[tensor].view("<u8").tolist() for tensor in ("site", "caller", "callee"))
+        for site, caller, callee in zip(*columns, strict=True):
+            comments[Key("callee", callee)] = name(callee)
+            comments[Key("site", site)] = f"{name(callee)} in {name(caller)}"
+    return {key: text for key, text in comments.items() if key in build.overrides}
+
+
+def _identity(
+    pool: Pool,
+    program: Program,
+    policy: PolicyFile,
+    settings: TuneSettings,
+    budget: SearchSettings,
+    seed: int,
+) -> dict[str, Any]:
+    """Return what a search depends on; the number of compiles may be raised later."""
+    return {
+        "corpus": pool.corpus.digest,
+        "program": program.name,
+        "compiler": pool.plugin.toolchain.build_id,
+        "plugin": pool.plugin.digest,
+        "policy": policy.digest,
+        "settings": json.loads(json.dumps(asdict(settings))),
+        "search": {k: v for k, v in asdict(budget).items() if k != "compiles"},
+        "seed": seed,
+    }
+
+
+def _save(path: Path, identity: Mapping[str, Any], chosen: PolicyFile, state: State) -> None:
+    content = {
+        "identity": identity,
+        "start": str(chosen.path or chosen.name),
+        "step": state.step,
+        "overrides": to_text(state.overrides),
+        "tried": {str(key): count for key, count in sorted(state.tried.items())},
+        "curve": [asdict(point) for point in state.curve],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(content))
+    partial.replace(path)
+
+
+def _load(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        known = content["identity"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise NestorError(
+            f"{path} is no kept search ({error}): remove it, or take another --out."
+        ) from None
+    if known != identity:
+        raise NestorError(
+            f"{path.parent} holds the search of another program, policy, compiler or seed: take"
+            " another --out, or remove it."
+        )
+    return content
+
+
+def _state(content: Mapping[str, Any]) -> State:
+    def key(text: str) -> Key:
+        ((found, _),) = parse(f"nestor-overrides 1\n{text} keep").items()
+        return found
+
+    return State(
+        step=int(content["step"]),
+        overrides=parse(content["overrides"]),
+        tried={key(text): int(count) for text, count in content["tried"].items()},
+        curve=tuple(Point(**point) for point in content["curve"]),
+    )
