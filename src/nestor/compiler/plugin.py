@@ -34,12 +34,14 @@ class Plugin:
         log: Path | None = None,
         names: bool = False,
         overrides: Path | None = None,
+        program: Path | None = None,
         seed: int | None = None,
         temperature: float | None = None,
     ) -> list[str]:
         """Return the options for ``clang -cc1`` and ``opt``.
 
         :param policy: a policy file or ``default``.
+        :param program: what the rest of the program does (``compiler/program_summary``).
         :param names: add the functions' names to the log.
         :param seed: sample decisions with this seed; greedy without.
         """
@@ -49,6 +51,8 @@ class Plugin:
             options += ["-nestor-log-names"] if names else []
         if overrides is not None:
             options.append(f"-nestor-overrides={overrides}")
+        if program is not None:
+            options.append(f"-nestor-program={program}")
         if seed is not None:
             options.append(f"-nestor-seed={seed}")
         if temperature is not None:

@@ -32,7 +32,7 @@ from nestor.policy.network import (
     Normalisation,
     QuantileNormalisation,
 )
-from nestor.policy.spec import Array, Metadata, Policy, PolicyError, shown
+from nestor.policy.spec import RANGE, Array, Metadata, Policy, PolicyError, shown
 from nestor.policy.trees import TreesPolicy
 
 MAX_FILE: Final = 64 << 20
@@ -225,6 +225,8 @@ def _check_entries(header: Mapping[str, Any], meta: Metadata) -> int:
             expected |= {f"layer.{k}.weight": "F32", f"layer.{k}.bias": "F32"}
     if layers > MAX_LAYERS:
         raise PolicyError(f"it has more than {MAX_LAYERS} layers")
+    if RANGE in header:
+        expected[RANGE] = "F64"
     missing = sorted(expected.keys() - header.keys())
     if missing:
         raise PolicyError(f"it lacks the tensor {missing[0]}")
@@ -244,12 +246,14 @@ def _check_entries(header: Mapping[str, Any], meta: Metadata) -> int:
 
 
 def _assemble(meta: Metadata, tensors: Mapping[str, Array], layers: int) -> Policy:
+    known = tensors.get(RANGE)
     if meta.kind == "trees":
-        return TreesPolicy(meta, **{name: np.asarray(tensors[f"tree.{name}"]) for name in _TREE})
+        arrays = {name: np.asarray(tensors[f"tree.{name}"]) for name in _TREE}
+        return TreesPolicy(meta, **arrays, range=known)
     normalisation: Normalisation
     if meta.transform == "log":
         normalisation = LogNormalisation(tensors["normalise.shift"], tensors["normalise.scale"])
     else:
         normalisation = QuantileNormalisation(tensors["normalise.boundaries"])
     parts = (Layer(tensors[f"layer.{k}.weight"], tensors[f"layer.{k}.bias"]) for k in range(layers))
-    return MlpPolicy(meta, normalisation, tuple(parts))
+    return MlpPolicy(meta, normalisation, tuple(parts), range=known)

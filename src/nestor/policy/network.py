@@ -156,6 +156,7 @@ class MlpPolicy(Policy):
     layers: tuple[Layer, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.metadata.kind != "mlp" or self.metadata.transform != self.normalisation.transform:
             raise PolicyError("its kind and transform must be those of its tensors")
         if self.normalisation.features != len(self.features):
@@ -191,8 +192,7 @@ class MlpPolicy(Policy):
         """How many weights and biases there are."""
         return sum(layer.weight.size + layer.bias.size for layer in self.layers)
 
-    def tensors(self) -> dict[str, Array]:
-        """Name → array, as they stand in the file."""
+    def _tensors(self) -> dict[str, Array]:
         result = self.normalisation.tensors()
         for k, layer in enumerate(self.layers):
             result[f"layer.{k}.weight"] = layer.weight
@@ -203,15 +203,15 @@ class MlpPolicy(Policy):
         """The network's inputs z f32 [n, widths[0]] for x [n, features]."""
         return self.normalisation.apply(self.inputs(x))
 
-    def margins(self, x: Array) -> F64:
-        """The reference: one multiplication and one addition at a time (see `Policy`)."""
-        z = self.normalise(x)
+    def _margins(self, inputs: F64) -> F64:
+        """The reference: one multiplication and one addition at a time."""
+        z = self.normalisation.apply(inputs)
         blocks = [self._exact(z[i : i + _BLOCK]) for i in range(0, len(z), _BLOCK)]
         return np.concatenate([np.empty(0), *blocks])
 
-    def fast_margins(self, x: Array) -> F64:
+    def _fast_margins(self, inputs: F64) -> F64:
         """The same through BLAS, whose sums have another order: equal but for rounding."""
-        values = self.normalise(x)
+        values = self.normalisation.apply(inputs)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for k, layer in enumerate(self.layers):
                 values = values @ layer.weight.T + layer.bias

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,6 +26,9 @@ TRANSFORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "trees": ("none",),
 }
 MAX_FEATURES: Final = 1024
+
+#: The optional tensor of every kind that says for which inputs the policy was made.
+RANGE: Final = "range"
 
 #: The feature that Nestor itself can provide: the default heuristic's answer, 0 or 1.
 DEFAULT_FEATURE: Final = "inlining_default"
@@ -123,9 +126,24 @@ class Policy(ABC):
     """
 
     metadata: Metadata
+    # Lowest and highest known value of every feature, f64 [features, 2]: where an input lies
+    # beyond them, the default decides. None: all values are known.
+    range: F64 | None = field(default=None, kw_only=True)
     # SHA-256 of the file that it was read from. Not an argument, so dataclasses.replace
     # never carries it over to a policy that differs from the file.
     file_digest: str | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.range is None:
+            return
+        if self.metadata.answers != "deviation":
+            raise PolicyError("its range needs answers that are deviations from a default")
+        array = tensor(RANGE, self.range, np.float64, 2)
+        if array.shape != (len(self.features), 2):
+            raise PolicyError("its range must hold a low and a high value of every feature")
+        if (array[:, 0] > array[:, 1]).any():
+            raise PolicyError("its range has a low value above the high one")
+        object.__setattr__(self, "range", array)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -137,22 +155,52 @@ class Policy(ABC):
     def parameters(self) -> int:
         """How many numbers were learned."""
 
-    @abstractmethod
     def tensors(self) -> dict[str, Array]:
         """Name → array, as they stand in the file."""
+        return self._tensors() if self.range is None else {**self._tensors(), RANGE: self.range}
 
-    @abstractmethod
     def margins(self, x: Array) -> F64:
         """
         The margins [n] of the inputs `x` [n, features], int64 or float64, all finite.
 
         The reference: bit-identical to the C++ evaluator (a network's f32 margin is widened).
-        Raises ValueError for inputs of a wrong shape or type.
+        An input out of range has the margin 0. Raises ValueError for inputs of a wrong shape or
+        type.
         """
+        return self._guarded(x, self._margins)
 
     def fast_margins(self, x: Array) -> F64:
         """Like `margins`, perhaps faster and then different in the last bits: for learners."""
-        return self.margins(x)
+        return self._guarded(x, self._fast_margins)
+
+    def knows(self, x: Array) -> Bools:
+        """Which inputs [n] are within the range in all features."""
+        inputs = self.inputs(x)
+        if self.range is None:
+            return np.ones(len(inputs), dtype=np.bool_)
+        low, high = self.range.T
+        result: Bools = ((low <= inputs) & (inputs <= high)).all(axis=1)
+        return result
+
+    def _guarded(self, x: Array, evaluate: Callable[[F64], F64]) -> F64:
+        inputs = self.inputs(x)
+        if self.range is None:
+            return evaluate(inputs)
+        known = self.knows(inputs)
+        result = np.zeros(len(inputs))
+        result[known] = evaluate(inputs[known])
+        return result
+
+    @abstractmethod
+    def _tensors(self) -> dict[str, Array]:
+        """The tensors of this kind."""
+
+    @abstractmethod
+    def _margins(self, inputs: F64) -> F64:
+        """The margins of inputs that are known."""
+
+    def _fast_margins(self, inputs: F64) -> F64:
+        return self._margins(inputs)
 
     def decide(self, x: Array, default: Bools | None = None) -> Bools:
         """
@@ -171,6 +219,7 @@ class Policy(ABC):
             result: F64 = 1.0 / (1.0 + np.exp(-margins / temperature))
         # A margin that is not a number is not > 0: sampling agrees with the greedy answer.
         result[np.isnan(margins)] = 0.0
+        result[~self.knows(x)] = 0.0
         return result
 
     def apply_answers(self, positive: Bools, default: Bools | None) -> Bools:

@@ -43,6 +43,7 @@ class TreesPolicy(Policy):
     value: F64
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.metadata.kind != "trees":
             raise PolicyError("its kind must be that of its tensors")
         for name in ("root", "feature", "left", "right"):
@@ -88,14 +89,12 @@ class TreesPolicy(Policy):
         """A threshold per split and a value per leaf."""
         return len(self.feature)
 
-    def tensors(self) -> dict[str, Array]:
-        """Name → array, as they stand in the file."""
+    def _tensors(self) -> dict[str, Array]:
         names = ("root", "feature", "threshold", "left", "right", "value")
         return {f"tree.{name}": getattr(self, name) for name in names}
 
-    def margins(self, x: Array) -> F64:
-        """The sum over trees in order, from 0, in f64 (see `Policy`)."""
-        inputs = self.inputs(x)
+    def _margins(self, inputs: F64) -> F64:
+        """The sum over trees in order, from 0, in f64."""
         total = np.zeros(len(inputs))
         rows = min(len(inputs), 1024) or 1
         trees = max(1, _BLOCK // rows)

@@ -30,6 +30,8 @@ class Request:
     """Sample decisions with this seed; greedy without."""
     temperature: float | None = None
     overrides: Path | None = None
+    program: Path | None = None
+    """The summary of the program that the module is compiled for, for policies that read it."""
     log: bool = False
     """Keep the trajectory."""
     names: bool = False
@@ -110,6 +112,7 @@ def plugin_flags(request: Request, plugin: Plugin, log: Path) -> list[str]:
         log=log if request.log else None,
         names=request.names,
         overrides=request.overrides,
+        program=request.program,
         seed=request.seed,
         temperature=request.temperature,
     )

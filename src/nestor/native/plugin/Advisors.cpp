@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
-#include "llvm/Analysis/MLInlineAdvisor.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
@@ -45,26 +45,45 @@ static void liftGrowthCap() {
   });
 }
 
+static Expected<SiteFeatures> createOwnFeatures(const AdvisorContext &C,
+                                                const Settings &S) {
+  std::optional<ProgramSummary> Program;
+  if (!S.Program.empty()) {
+    Expected<ProgramSummary> Loaded = ProgramSummary::load(S.Program);
+    if (!Loaded)
+      return createStringError("cannot use the program summary '" + S.Program +
+                               "': " + toString(Loaded.takeError()));
+    Program = std::move(*Loaded);
+  }
+  auto *Profile = C.MAM.getCachedResult<ProfileSummaryAnalysis>(C.M);
+  if (Profile && !Profile->hasProfileSummary())
+    Profile = nullptr;
+  return SiteFeatures(C.FAM, Profile, std::move(Program));
+}
+
 static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
                                                        const Settings &S) {
-  const std::vector<TensorSpec> &Offered =
-      MLInlineAdvisor::getInitialFeatureMap();
+  const std::vector<TensorSpec> Offered = SiteFeatures::offered();
   Expected<Decider> D = Decider::create(C.M, S, Offered);
   if (!D)
     return D.takeError();
+  Expected<SiteFeatures> Own = createOwnFeatures(C, S);
+  if (!Own)
+    return Own.takeError();
   if (!D->hasPolicy())
     liftGrowthCap();
   if (S.Log.empty()) {
-    if (auto Release = createReleaseAdvisor(C, *D))
+    if (auto Release = createReleaseAdvisor(C, *D, *Own))
       return Release;
-    return createDevelopmentAdvisor(C, std::move(*D), nullptr, false);
+    return createDevelopmentAdvisor(C, std::move(*D), std::move(*Own), nullptr,
+                                    false);
   }
   auto Log = TrajectoryLog::create(S.Log, Offered, C.M.getName());
   if (!Log)
     return createStringError("cannot write the log '" + S.Log +
                              "': " + toString(Log.takeError()));
-  return createDevelopmentAdvisor(C, std::move(*D), std::move(*Log),
-                                  S.LogNames);
+  return createDevelopmentAdvisor(C, std::move(*D), std::move(*Own),
+                                  std::move(*Log), S.LogNames);
 }
 
 std::unique_ptr<InlineAdvisor> createAdvisor(const AdvisorContext &C,

@@ -16,6 +16,7 @@
 
 #include "Decider.h"
 #include "Options.h"
+#include "SiteFeatures.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include <memory>
 
@@ -32,12 +33,13 @@ struct AdvisorContext {
 
 /// \p Log may be null. \p Names asks for function names in the log's summary.
 std::unique_ptr<llvm::InlineAdvisor>
-createDevelopmentAdvisor(const AdvisorContext &C, Decider D,
+createDevelopmentAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own,
                          std::unique_ptr<TrajectoryLog> Log, bool Names);
 
-/// Null if \p D reads a tensor that only LLVM's ML advisor can compute.
+/// Null if \p D reads a tensor that only LLVM's ML advisor can compute; \p D and
+/// \p Own are moved from otherwise.
 std::unique_ptr<llvm::InlineAdvisor>
-createReleaseAdvisor(const AdvisorContext &C, Decider &D);
+createReleaseAdvisor(const AdvisorContext &C, Decider &D, SiteFeatures &Own);
 
 /// The advisor as \p S asks for it. Anything that is wrong with the policy, the
 /// overrides or the log is reported as an error of the compilation, and the

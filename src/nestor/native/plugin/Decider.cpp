@@ -70,11 +70,15 @@ Expected<Decider> Decider::create(Module &M, const Settings &S,
       return because("cannot use the overrides", S.Overrides,
                      Fixed.takeError());
     D.Fixed = std::move(*Fixed);
+    if (D.Fixed.isStock(moduleID(M))) {
+      D.Policy.reset();
+      D.Tensors.clear();
+    }
   }
   D.NeedDefault = !D.Policy || !S.Log.empty() ||
                   D.Policy->Meaning == Answers::Deviation ||
                   llvm::is_contained(D.Inputs, DefaultAsFeature);
-  if (!S.Log.empty() || !D.Fixed.empty() || (S.Seed && D.Policy))
+  if (!S.Log.empty() || D.Fixed.hasSites() || (S.Seed && D.Policy))
     D.Keys.emplace(M);
   return D;
 }
@@ -87,10 +91,7 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
   if (Keys)
     D.Site = Keys->keyOf(CB);
   D.Answer = D.Default;
-  if (Policy) {
-    for (size_t I = 0; I < X.size(); ++I)
-      X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default)
-                                           : Read(Inputs[I]);
+  if (Policy && readInputs(D, Read)) {
     D.Margin = Policy->Evaluator->margin(X);
     const double Positive =
         positiveProbability(D.Margin, Seed ? Temperature : 1);
@@ -98,11 +99,24 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
     D.LogProbability = std::log(Act ? Positive : 1 - Positive);
     D.Answer = Policy->Meaning == Answers::Decision ? Act : Act != D.Default;
   }
-  if (std::optional<bool> Override = Fixed.lookup(D.Site)) {
+  // A name is hashed only for those who look it up.
+  const uint64_t Callee =
+      Fixed.hasCallees() ? functionID(*CB.getCalledFunction()) : 0;
+  if (std::optional<bool> Override = Fixed.lookup(D.Site, Callee)) {
     D.Answer = *Override;
     D.Overridden = 1;
   }
   return D;
+}
+
+/// Fills X; false, at the first value that the policy does not know.
+bool Decider::readInputs(const Decision &D, function_ref<double(size_t)> Read) {
+  for (size_t I = 0; I < X.size(); ++I) {
+    X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default) : Read(Inputs[I]);
+    if (!Policy->knows(I, X[I]))
+      return false;
+  }
+  return true;
 }
 
 } // namespace nestor

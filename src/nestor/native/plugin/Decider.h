@@ -57,6 +57,7 @@ public:
 
 private:
   Decider() = default;
+  bool readInputs(const Decision &D, llvm::function_ref<double(size_t)> Read);
 
   std::optional<LoadedPolicy> Policy; ///< None: the default decides.
   Overrides Fixed;

@@ -45,7 +45,7 @@ private:
 
 class DevelopmentAdvisor final : public MLInlineAdvisor {
 public:
-  DevelopmentAdvisor(const AdvisorContext &C, Decider D,
+  DevelopmentAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own,
                      std::unique_ptr<TrajectoryLog> Log, bool WantNames)
       : MLInlineAdvisor(
             C.M, C.MAM,
@@ -53,39 +53,75 @@ public:
               return std::make_unique<FeatureBuffers>(C.M.getContext(), Specs);
             },
             [this](CallBase &CB) { return stockAnswer(Stock, CB); }),
-        D(std::move(D)), Stock(C.M, C.FAM, C.Params, C.IC),
-        Log(std::move(Log)), WantNames(WantNames) {}
+        D(std::move(D)), Own(std::move(Own)),
+        Stock(C.M, C.FAM, C.Params, C.IC), Log(std::move(Log)), WantNames(WantNames) {}
   ~DevelopmentAdvisor() override;
 
+  void onPassEntry(LazyCallGraph::SCC *SCC) override {
+    Own.clear();
+    MLInlineAdvisor::onPassEntry(SCC);
+  }
+  void onPassExit(LazyCallGraph::SCC *SCC) override {
+    Own.clear();
+    MLInlineAdvisor::onPassExit(SCC);
+  }
+  void onInlined(const Function &Caller, const Function &Callee) {
+    Own.onInlined(Caller, Callee);
+  }
   void onRecorded(Function &Caller, const Decision &Made, Effect E);
 
 private:
   std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &CB) override;
+  std::unique_ptr<MLInlineAdvice> getMandatoryAdviceImpl(CallBase &CB) override;
   std::unique_ptr<MLInlineAdvice>
   getAdviceFromModel(CallBase &CB, OptimizationRemarkEmitter &ORE) override;
+  int64_t read(CallBase &CB, size_t Tensor);
   void describe(CallBase &CB, Decision &Made);
 
   Decider D;
+  SiteFeatures Own;
   DefaultInlineAdvisor Stock;
   std::unique_ptr<TrajectoryLog> Log;
   const bool WantNames;
+  const size_t Features = SiteFeatures::offered().size();
   uint64_t Decisions = 0, AskedAfterCap = 0;
   std::map<uint64_t, std::string> Names;
 };
 
-class DevelopmentAdvice final : public MLInlineAdvice {
+/// Follows a site, also one that must be inlined and is not asked about.
+class FollowedAdvice : public MLInlineAdvice {
 public:
-  DevelopmentAdvice(DevelopmentAdvisor &Owner, CallBase &CB,
-                    OptimizationRemarkEmitter &ORE, Decision Made)
-      : MLInlineAdvice(&Owner, CB, ORE, Made.Answer), Made(std::move(Made)) {}
+  FollowedAdvice(DevelopmentAdvisor &Owner, CallBase &CB,
+                 OptimizationRemarkEmitter &ORE, bool Inline)
+      : MLInlineAdvice(&Owner, CB, ORE, Inline) {}
 
-private:
+protected:
+  DevelopmentAdvisor &owner() const {
+    return *static_cast<DevelopmentAdvisor *>(Advisor);
+  }
   void recordInliningImpl() override {
     MLInlineAdvice::recordInliningImpl();
-    record(Effect::Inlined);
+    owner().onInlined(*Caller, *Callee);
   }
   void recordInliningWithCalleeDeletedImpl() override {
     MLInlineAdvice::recordInliningWithCalleeDeletedImpl();
+    owner().onInlined(*Caller, *Callee);
+  }
+};
+
+class DevelopmentAdvice final : public FollowedAdvice {
+public:
+  DevelopmentAdvice(DevelopmentAdvisor &Owner, CallBase &CB,
+                    OptimizationRemarkEmitter &ORE, Decision Made)
+      : FollowedAdvice(Owner, CB, ORE, Made.Answer), Made(std::move(Made)) {}
+
+private:
+  void recordInliningImpl() override {
+    FollowedAdvice::recordInliningImpl();
+    record(Effect::Inlined);
+  }
+  void recordInliningWithCalleeDeletedImpl() override {
+    FollowedAdvice::recordInliningWithCalleeDeletedImpl();
     record(Effect::CalleeDeleted);
   }
   void recordUnsuccessfulInliningImpl(const InlineResult &R) override {
@@ -96,9 +132,7 @@ private:
     MLInlineAdvice::recordUnattemptedInliningImpl();
     record(Effect::NotTried);
   }
-  void record(Effect E) {
-    static_cast<DevelopmentAdvisor *>(Advisor)->onRecorded(*Caller, Made, E);
-  }
+  void record(Effect E) { owner().onRecorded(*Caller, Made, E); }
 
   const Decision Made;
 };
@@ -134,24 +168,32 @@ std::unique_ptr<InlineAdvice> DevelopmentAdvisor::getAdviceImpl(CallBase &CB) {
 }
 
 std::unique_ptr<MLInlineAdvice>
+DevelopmentAdvisor::getMandatoryAdviceImpl(CallBase &CB) {
+  return std::make_unique<FollowedAdvice>(*this, CB, getCallerORE(CB), true);
+}
+
+std::unique_ptr<MLInlineAdvice>
 DevelopmentAdvisor::getAdviceFromModel(CallBase &CB,
                                        OptimizationRemarkEmitter &ORE) {
   ++Decisions;
   Decision Made = D.decide(
       CB, [&] { return GetDefaultAdvice(CB); },
-      [&](size_t Tensor) {
-        return double(*ModelRunner->getTensor<int64_t>(Tensor));
-      });
+      [&](size_t Tensor) { return double(read(CB, Tensor)); });
   if (Log)
     describe(CB, Made);
   return std::make_unique<DevelopmentAdvice>(*this, CB, ORE, std::move(Made));
 }
 
+int64_t DevelopmentAdvisor::read(CallBase &CB, size_t Tensor) {
+  return SiteFeatures::has(Tensor) ? Own.read(CB, Tensor)
+                                   : *ModelRunner->getTensor<int64_t>(Tensor);
+}
+
 /// Completes \p Made by what only the log wants to know. The callee may be gone
 /// when the outcome is recorded, so this happens now.
 void DevelopmentAdvisor::describe(CallBase &CB, Decision &Made) {
-  for (size_t I = 0; I < FeatureMap.size(); ++I)
-    Made.Features.push_back(*ModelRunner->getTensor<int64_t>(I));
+  for (size_t I = 0; I < Features; ++I)
+    Made.Features.push_back(read(CB, I));
   const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
   Made.Caller = functionID(Caller);
   Made.Callee = functionID(Callee);
@@ -170,10 +212,10 @@ void DevelopmentAdvisor::onRecorded(Function &Caller, const Decision &Made,
 }
 
 std::unique_ptr<InlineAdvisor>
-createDevelopmentAdvisor(const AdvisorContext &C, Decider D,
+createDevelopmentAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own,
                          std::unique_ptr<TrajectoryLog> Log, bool Names) {
-  return std::make_unique<DevelopmentAdvisor>(C, std::move(D), std::move(Log),
-                                              Names);
+  return std::make_unique<DevelopmentAdvisor>(C, std::move(D), std::move(Own),
+                                              std::move(Log), Names);
 }
 
 } // namespace nestor

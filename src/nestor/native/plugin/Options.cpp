@@ -19,7 +19,11 @@ struct Options {
                "the stock heuristic seen through the plugin")};
   cl::opt<std::string> Overrides{
       "nestor-overrides", cl::value_desc("file"),
-      cl::desc("Nestor: decisions by site key that stand above the policy's")};
+      cl::desc("Nestor: decisions by site, callee or module that stand above the policy's")};
+  cl::opt<std::string> Program{
+      "nestor-program", cl::value_desc("file"),
+      cl::desc("Nestor: what the rest of the program does with the functions, "
+               "for policies that read it")};
   cl::opt<std::string> Log{
       "nestor-log", cl::value_desc("file"),
       cl::desc("Nestor: write the trajectory as an LLVM training log")};
@@ -50,6 +54,7 @@ Settings currentSettings() {
   Settings S;
   S.Policy = O.Policy;
   S.Overrides = O.Overrides;
+  S.Program = O.Program;
   S.Log = O.Log;
   S.LogNames = O.LogNames;
   if (O.Seed.getNumOccurrences())

@@ -17,6 +17,7 @@ namespace nestor {
 struct Settings {
   std::string Policy; ///< A file, or "default" for the stock heuristic's answers.
   std::string Overrides;
+  std::string Program; ///< The program's summary: changes no answer by itself.
   std::string Log;
   bool LogNames = false;
   std::optional<uint64_t> Seed; ///< Set: sample instead of being greedy.

@@ -1,13 +1,12 @@
-//===- Overrides.cpp - Decisions fixed by site key ------------------------===//
+//===- Overrides.cpp - Decisions fixed by site, callee or module ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
 #include "Overrides.h"
+#include "UserFile.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace llvm;
 
@@ -15,57 +14,52 @@ namespace nestor {
 
 Expected<Overrides> Overrides::parse(StringRef Text) {
   Overrides Result;
-  unsigned Number = 0;
-  bool SeenHeader = false;
-  while (!Text.empty()) {
-    StringRef Line;
-    std::tie(Line, Text) = Text.split('\n');
-    ++Number;
-    auto Bad = [&](const Twine &Why) {
-      return createStringError("line " + Twine(Number) + ": " + Why);
-    };
-    SmallVector<StringRef, 4> Words;
-    Line.split('#').first.trim().split(Words, ' ', -1, /*KeepEmpty=*/false);
-    if (Words.empty())
-      continue;
-    if (!SeenHeader) {
-      if (Words.size() != 2 || Words[0] != "nestor-overrides" ||
-          Words[1] != "1")
-        return Bad("expected 'nestor-overrides 1'");
-      SeenHeader = true;
-      continue;
-    }
+  auto Entry = [&](ArrayRef<StringRef> Words) -> std::string {
     uint64_t Key;
-    if (Words.size() != 3 || Words[0] != "site" || Words[1].size() != 16 ||
-        Words[1].getAsInteger(16, Key) ||
-        (Words[2] != "inline" && Words[2] != "keep"))
-      return Bad("expected 'site <16 hexadecimal digits> inline|keep'");
-    if (!Result.Entries.try_emplace(Key, Entry{Words[2] == "inline", false})
-             .second)
-      return Bad("the site " + Words[1] + " is given twice");
-  }
-  if (!SeenHeader)
-    return createStringError("the first line is not 'nestor-overrides 1'");
+    const StringRef Kind = Words[0], Answer = Words.back();
+    const bool OfModule = Kind == "module";
+    if (Words.size() != 3 || !parseID(Words[1], Key) ||
+        (!OfModule && Kind != "site" && Kind != "callee") ||
+        (OfModule ? Answer != "stock" : Answer != "inline" && Answer != "keep"))
+      return "expected 'site|callee <16 hexadecimal digits> inline|keep' or "
+             "'module <16 hexadecimal digits> stock'";
+    bool New = OfModule ? Result.StockModules.insert(Key).second
+                        : (Kind == "site" ? Result.Sites : Result.Callees)
+                              .try_emplace(Key, Overrides::Entry{
+                                                    Answer == "inline", false})
+                              .second;
+    return New ? "" : ("the " + Kind + " " + Words[1] + " is given twice").str();
+  };
+  if (Error E = parseTextFile(Text, "nestor-overrides 1", Entry))
+    return E;
   return Result;
 }
 
 Expected<Overrides> Overrides::load(StringRef Path) {
-  auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/true);
+  auto Buffer = readPlainFile(Path);
   if (!Buffer)
-    return createStringError(Buffer.getError(), Buffer.getError().message());
+    return Buffer.takeError();
   return parse((*Buffer)->getBuffer());
 }
 
-std::optional<bool> Overrides::lookup(uint64_t Site) {
-  auto It = Entries.find(Site);
-  if (It == Entries.end())
+std::optional<bool> Overrides::use(Table &In, uint64_t Key) {
+  auto It = In.find(Key);
+  if (It == In.end())
     return std::nullopt;
   It->second.Used = true;
   return It->second.Inline;
 }
 
+std::optional<bool> Overrides::lookup(uint64_t Site, uint64_t Callee) {
+  // Both are looked up, so that a line is not stale because another stands above.
+  const std::optional<bool> OfCallee = use(Callees, Callee);
+  const std::optional<bool> OfSite = use(Sites, Site);
+  return OfSite ? OfSite : OfCallee;
+}
+
 size_t Overrides::countStale() const {
-  return llvm::count_if(Entries, [](const auto &E) { return !E.second.Used; });
+  auto Unused = [](const auto &E) { return !E.second.Used; };
+  return llvm::count_if(Sites, Unused) + llvm::count_if(Callees, Unused);
 }
 
 } // namespace nestor

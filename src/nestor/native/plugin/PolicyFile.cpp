@@ -6,11 +6,10 @@
 
 #include "PolicyFile.h"
 #include "SafeTensors.h"
+#include "UserFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 #include <limits>
 
@@ -220,6 +219,28 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
                                        std::move(Roots), Heights);
 }
 
+static Expected<std::vector<std::pair<double, double>>>
+readRange(TensorReader &Reader, Answers Meaning, uint64_t Features) {
+  std::vector<std::pair<double, double>> Range;
+  if (!Reader.has("range"))
+    return Range;
+  // A decision has no default to fall back on.
+  if (Meaning != Answers::Deviation)
+    return bad("tensor 'range' needs a policy that answers with deviations");
+  std::vector<uint64_t> Shape;
+  auto Values = Reader.take<double>("range", DType::F64, 2, Shape);
+  if (!Values)
+    return Values.takeError();
+  if (Shape[0] != Features || Shape[1] != 2)
+    return bad("tensor 'range' needs a low and a high value per feature");
+  for (uint64_t I = 0; I < Features; ++I) {
+    Range.emplace_back((*Values)[2 * I], (*Values)[2 * I + 1]);
+    if (Range.back().first > Range.back().second)
+      return bad("tensor 'range' has a low value above the high one");
+  }
+  return Range;
+}
+
 static Expected<std::vector<std::string>> readFeatures(const json::Array *List) {
   if (!List || List->empty() || List->size() > MaxFeatures)
     return bad("'features' is not a list of 1 to 1,024 names");
@@ -283,6 +304,10 @@ Expected<LoadedPolicy> parsePolicy(StringRef File) {
                     "'");
   if (!Evaluator)
     return Evaluator.takeError();
+  auto Range = readRange(Reader, Result.Meaning, Result.Features.size());
+  if (!Range)
+    return Range.takeError();
+  Result.Range = std::move(*Range);
   if (Error E = Reader.checkAllTaken())
     return E;
   Result.Evaluator = std::move(*Evaluator);
@@ -290,18 +315,9 @@ Expected<LoadedPolicy> parsePolicy(StringRef File) {
 }
 
 Expected<LoadedPolicy> loadPolicy(StringRef Path) {
-  uint64_t Size = 0;
-  // Neither a device nor a huge file is read into memory.
-  if (std::error_code EC = sys::fs::file_size(Path, Size))
-    return bad(EC.message());
-  if (!sys::fs::is_regular_file(Path))
-    return bad("not a regular file");
-  if (Size > MaxFileBytes)
-    return bad("the file is larger than 64 MiB");
-  auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/false,
-                                      /*RequiresNullTerminator=*/false);
+  auto Buffer = readPlainFile(Path);
   if (!Buffer)
-    return bad(Buffer.getError().message());
+    return Buffer.takeError();
   return parsePolicy((*Buffer)->getBuffer());
 }
 

@@ -25,7 +25,15 @@ struct LoadedPolicy {
   std::string Problem;
   Answers Meaning = Answers::Decision;
   std::vector<std::string> Features; ///< The order of Policy::margin's input.
+  /// Per feature, the lowest and the highest value that the policy knows; empty:
+  /// it knows all. Beyond them the default decides.
+  std::vector<std::pair<double, double>> Range;
   std::unique_ptr<Policy> Evaluator;
+
+  bool knows(size_t Feature, double X) const {
+    return Range.empty() ||
+           (Range[Feature].first <= X && X <= Range[Feature].second);
+  }
 };
 
 /// Parses the bytes of a policy file. Fails with one sentence on any file that

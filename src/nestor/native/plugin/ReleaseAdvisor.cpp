@@ -45,10 +45,10 @@ struct FunctionFacts {
 
 class ReleaseAdvisor final : public InlineAdvisor {
 public:
-  ReleaseAdvisor(const AdvisorContext &C, Decider D);
+  ReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own);
 
-  void onPassEntry(LazyCallGraph::SCC *) override { Facts.clear(); }
-  void onPassExit(LazyCallGraph::SCC *) override { Facts.clear(); }
+  void onPassEntry(LazyCallGraph::SCC *) override { forget(); }
+  void onPassExit(LazyCallGraph::SCC *) override { forget(); }
   void onInlined(const Function &Caller, const Function &Callee,
                  FunctionFacts CallerBefore, FunctionFacts CalleeBefore,
                  bool CalleeDeleted);
@@ -62,10 +62,15 @@ private:
     return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
   }
   std::unique_ptr<InlineAdvice> inlineIt(CallBase &CB);
+  void forget() {
+    Facts.clear();
+    Own.clear();
+  }
   double readCallSite(CallBase &CB, size_t Tensor,
                       function_ref<int()> Cost);
 
   Decider D;
+  SiteFeatures Own;
   DefaultInlineAdvisor Stock;
   DenseMap<const Function *, FunctionFacts> Facts;
   int64_t InitialInstructions = 0, Instructions = 0;
@@ -126,7 +131,8 @@ static FunctionFacts countFacts(const Function &F) {
 /// Whether this advisor can compute \p Tensor. The counts of uses are left to
 /// LLVM's advisor, which keeps them from the last change of the function's body.
 static bool canRead(size_t Tensor) {
-  if (Tensor < size_t(InlineCostFeatureIndex::NumberOfFeatures))
+  if (Tensor < size_t(InlineCostFeatureIndex::NumberOfFeatures) ||
+      SiteFeatures::has(Tensor))
     return true;
   switch (FeatureIndex(Tensor)) {
   case FeatureIndex::callee_basic_block_count:
@@ -143,8 +149,9 @@ static bool canRead(size_t Tensor) {
   }
 }
 
-ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D)
-    : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)),
+ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
+                               SiteFeatures Own)
+    : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)), Own(std::move(Own)),
       Stock(C.M, C.FAM, C.Params, C.IC) {
   if (!this->D.hasPolicy())
     return; // The stock heuristic knows no cap.
@@ -164,6 +171,7 @@ FunctionFacts ReleaseAdvisor::factsOf(const Function &F) {
 void ReleaseAdvisor::onInlined(const Function &Caller, const Function &Callee,
                                FunctionFacts CallerBefore,
                                FunctionFacts CalleeBefore, bool CalleeDeleted) {
+  Own.onInlined(Caller, Callee);
   FunctionFacts After = countFacts(Caller);
   Facts[&Caller] = After;
   Instructions += After.Instructions - CallerBefore.Instructions;
@@ -177,6 +185,8 @@ void ReleaseAdvisor::onInlined(const Function &Caller, const Function &Callee,
 
 double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor,
                                     function_ref<int()> Cost) {
+  if (SiteFeatures::has(Tensor))
+    return Own.read(CB, Tensor);
   const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
   switch (FeatureIndex(Tensor)) {
   case FeatureIndex::callee_basic_block_count:
@@ -268,13 +278,14 @@ ReleaseAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
 }
 
 std::unique_ptr<InlineAdvisor> createReleaseAdvisor(const AdvisorContext &C,
-                                                    Decider &D) {
+                                                    Decider &D,
+                                                    SiteFeatures &Own) {
   // Which sites are asked about decides who gets a disputed key, and this advisor
   // asks about fewer.
   if (!llvm::all_of(D.tensors(), canRead) || D.usesSiteKeys() ||
       isGrowthCapGiven())
     return nullptr;
-  return std::make_unique<ReleaseAdvisor>(C, std::move(D));
+  return std::make_unique<ReleaseAdvisor>(C, std::move(D), std::move(Own));
 }
 
 } // namespace nestor

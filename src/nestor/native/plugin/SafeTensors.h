@@ -25,7 +25,6 @@
 
 namespace nestor {
 
-constexpr size_t MaxFileBytes = size_t(64) << 20;
 constexpr size_t MaxHeaderBytes = size_t(1) << 20;
 constexpr unsigned MaxJSONDepth = 16;
 

@@ -30,8 +30,11 @@ uint64_t functionID(const Function &F) {
   uint64_t Name = xxh3_64bits(F.getName());
   if (!F.hasLocalLinkage())
     return Name;
-  StringRef File = sys::path::filename(F.getParent()->getSourceFileName());
-  return combine(Name, xxh3_64bits(File));
+  return combine(Name, moduleID(*F.getParent()));
+}
+
+uint64_t moduleID(const Module &M) {
+  return xxh3_64bits(sys::path::filename(M.getSourceFileName()));
 }
 
 SiteKeys::SiteKeys(Module &M) : Kind(M.getMDKindID("nestor.site")) {

@@ -1,0 +1,78 @@
+//===- SiteFeatures.h - Features that LLVM's own advisor lacks ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// LLVM's features say what inlining a site would cost, and little of what it
+// might save: whether the callee goes away, what the code of both looks like, what
+// the rest of the program does with the callee. These features say it. Both
+// advisors offer them behind LLVM's own; a value is that of the IR as it is when
+// the site is asked about, and is computed only when somebody reads it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_SITEFEATURES_H
+#define NESTOR_SITEFEATURES_H
+
+#include "ProgramSummary.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Analysis/TensorSpec.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/PassManager.h"
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace llvm {
+class ProfileSummaryInfo;
+} // namespace llvm
+
+namespace nestor {
+
+class SiteFeatures {
+public:
+  /// \p Profile is null without one.
+  SiteFeatures(llvm::FunctionAnalysisManager &FAM,
+               llvm::ProfileSummaryInfo *Profile,
+               std::optional<ProgramSummary> Program);
+  SiteFeatures(SiteFeatures &&);
+  ~SiteFeatures();
+
+  /// All that a policy may read: LLVM's in-tree features, then these.
+  static std::vector<llvm::TensorSpec> offered();
+  /// Whether \p Tensor, an index into offered(), is one of these.
+  static bool has(size_t Tensor);
+
+  /// The value of \p Tensor, one of these, for the direct call \p CB.
+  int64_t read(const llvm::CallBase &CB, size_t Tensor);
+
+  /// To be called when any function may have changed.
+  void clear();
+  /// To be called after \p Callee was inlined into \p Caller.
+  void onInlined(const llvm::Function &Caller, const llvm::Function &Callee);
+
+private:
+  struct Body;
+  struct Uses;
+  struct Frequencies;
+  struct Site;
+  struct Feature;
+  static const Feature Table[];
+
+  const Body &bodyOf(const llvm::Function &F);
+  Uses usesOf(const llvm::Function &F);
+  int64_t hotness(const llvm::CallBase &CB);
+  const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
+
+  llvm::FunctionAnalysisManager &FAM;
+  llvm::ProfileSummaryInfo *Profile;
+  std::optional<ProgramSummary> Program;
+  llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
+  llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
+  llvm::DenseMap<const llvm::Function *, std::unique_ptr<Frequencies>> Blocks;
+};
+
+} // namespace nestor
+
+#endif

@@ -1,0 +1,59 @@
+//===- UserFile.cpp - Files that the user names, which may be hostile -----===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "UserFile.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+Error parseTextFile(StringRef Text, StringRef Header,
+                    function_ref<std::string(ArrayRef<StringRef>)> Entry) {
+  bool SeenHeader = false;
+  for (unsigned Number = 1; !Text.empty(); ++Number) {
+    StringRef Line;
+    std::tie(Line, Text) = Text.split('\n');
+    SmallVector<StringRef, 8> Words;
+    Line.split('#').first.trim().split(Words, ' ', -1, /*KeepEmpty=*/false);
+    if (Words.empty())
+      continue;
+    std::string Wrong;
+    if (SeenHeader)
+      Wrong = Entry(Words);
+    else if (llvm::join(Words, " ") != Header)
+      Wrong = ("expected '" + Header + "'").str();
+    SeenHeader = true;
+    if (!Wrong.empty())
+      return createStringError("line " + Twine(Number) + ": " + Wrong);
+  }
+  if (!SeenHeader)
+    return createStringError("the first line is not '" + Header + "'");
+  return Error::success();
+}
+
+bool parseID(StringRef Word, uint64_t &ID) {
+  return Word.size() == 16 && !Word.getAsInteger(16, ID);
+}
+
+Expected<std::unique_ptr<MemoryBuffer>> readPlainFile(StringRef Path) {
+  uint64_t Size = 0;
+  if (std::error_code EC = sys::fs::file_size(Path, Size))
+    return createStringError(EC, EC.message());
+  if (!sys::fs::is_regular_file(Path))
+    return createStringError("not a regular file");
+  if (Size > MaxFileBytes)
+    return createStringError("the file is larger than 64 MiB");
+  auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/false,
+                                      /*RequiresNullTerminator=*/false);
+  if (!Buffer)
+    return createStringError(Buffer.getError(), Buffer.getError().message());
+  return std::move(*Buffer);
+}
+
+} // namespace nestor
