@@ -16,6 +16,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
 from nestor.tune.build import Build
 from nestor.tune.moves import features
@@ -40,7 +41,8 @@ class Trials:
     x: F64
     """``[rows, features]``, as the compiler gave them."""
     gain: F64
-    """Linked bytes saved by leaving the default, ``[rows]``."""
+    """Linked bytes saved by leaving the default, ``[rows, modes]``."""
+    modes: tuple[LinkMode, ...]
     sites: F64
     """How many sites shared the bytes, ``[rows]``."""
     default: F64
@@ -74,6 +76,7 @@ class Recorder:
     def __init__(self, program: str):
         self._program = program
         self._features: tuple[str, ...] = ()
+        self._modes: tuple[LinkMode, ...] = ()
         self._parts: list[tuple[F64, F64, F64, F64]] = []
 
     def observe(self, build: Build, trials: Sequence[Trial]) -> None:
@@ -82,15 +85,16 @@ class Recorder:
         if not useful:
             return
         self._features = next(iter(build.trajectories.values())).features
+        self._modes = tuple(build.sizes)
         rows = [(site, t) for t in useful for site in t.move.sites]
-        shares = [-t.bytes / len(t.move.sites) for _, t in rows]
-        leaves = [t.move.answer != site.default for site, t in rows]
-        gain = [share if left else -share for share, left in zip(shares, leaves, strict=True)]
+        saved = np.array([[-t.bytes[mode] for mode in self._modes] for _, t in rows], float)
+        sites = np.array([float(len(t.move.sites)) for _, t in rows])
+        leaves = np.array([t.move.answer != site.default for site, t in rows])
         self._parts.append(
             (
                 features(build.trajectories, [site for site, _ in rows], self._features),
-                np.array(gain),
-                np.array([float(len(t.move.sites)) for _, t in rows]),
+                np.where(leaves, 1.0, -1.0)[:, None] * saved / sites[:, None],
+                sites,
                 np.array([float(site.default) for site, _ in rows]),
             )
         )
@@ -101,7 +105,9 @@ class Recorder:
             return None
         x, gain, sites, default = (np.concatenate(part) for part in zip(*self._parts, strict=True))
         program = np.zeros(len(gain), dtype=np.int64)
-        return Trials(self._features, (self._program,), x, gain, sites, default, program)
+        return Trials(
+            self._features, (self._program,), x, gain, self._modes, sites, default, program
+        )
 
 
 def join(parts: Iterable[Trials]) -> Trials:
@@ -112,14 +118,15 @@ def join(parts: Iterable[Trials]) -> Trials:
     parts = list(parts)
     if not parts:
         raise TrialsError("There are no trials to learn from: no search tried anything.")
-    if len({part.features for part in parts}) > 1:
-        raise TrialsError("The trials were recorded with different features: search again.")
+    if len({(part.features, part.modes) for part in parts}) > 1:
+        raise TrialsError("The trials differ in their features or link modes: search again.")
     offsets = np.cumsum([0, *(len(part.programs) for part in parts)])
     return Trials(
         features=parts[0].features,
         programs=tuple(name for part in parts for name in part.programs),
         x=np.concatenate([part.x for part in parts]),
         gain=np.concatenate([part.gain for part in parts]),
+        modes=parts[0].modes,
         sites=np.concatenate([part.sites for part in parts]),
         default=np.concatenate([part.default for part in parts]),
         program=np.concatenate(
@@ -137,7 +144,12 @@ def write(trials: Trials, path: Path, run: str) -> None:
         "default": trials.default,
         "program": trials.program,
     }
-    text = {"features": trials.features, "programs": trials.programs, "run": run}
+    text = {
+        "features": trials.features,
+        "programs": trials.programs,
+        "modes": trials.modes,
+        "run": run,
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_bytes(save(tensors, metadata={"trials": json.dumps(text)}))
@@ -164,6 +176,7 @@ def read(path: Path, run: str | None = None) -> Trials | None:
             programs=tuple(map(str, text["programs"])),
             x=tensors["x"].astype(np.float64),
             gain=tensors["gain"],
+            modes=tuple(text["modes"]),
             sites=tensors["sites"],
             default=tensors["default"],
             program=tensors["program"],

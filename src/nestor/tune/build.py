@@ -35,9 +35,9 @@ class Build:
     overrides: Overrides
     sizes: Mapping[LinkMode, Measure]
     """The linked program, by link mode."""
-    functions: Mapping[int, float]
+    functions: Mapping[LinkMode, Mapping[int, int]]
     """Bytes that each function takes in the linked program (code, unwind entry, exception table),
-    by function id; the mean over the link modes."""
+    by link mode and function id."""
     trajectories: Mapping[str, Trajectory]
     """By module."""
 
@@ -114,13 +114,6 @@ class Builder:
         whole = {name: m for name, m in made.items() if m is not None}
         objects = {name: m.object for name, m in whole.items()}
         links = self.pool.map(lambda mode: self._link(objects, mode), self.modes)
-        functions: defaultdict[int, float] = defaultdict(float)
-        for linked in links:
-            for module, m in whole.items():
-                for function in m.rollout.measure.functions if m.rollout.measure else ():
-                    if (module, function.name) in linked.kept:
-                        number = m.names[function.name]
-                        functions[number] += function.size / len(self.modes)
         return Build(
             overrides=dict(overrides),
             sizes={
@@ -128,7 +121,9 @@ class Builder:
                 for mode, linked in zip(self.modes, links, strict=True)
                 if linked.measure is not None
             },
-            functions=dict(functions),
+            functions={
+                mode: _bytes(linked, whole) for mode, linked in zip(self.modes, links, strict=True)
+            },
             trajectories={
                 name: m.rollout.trajectory
                 for name, m in whole.items()
@@ -166,6 +161,7 @@ class Builder:
                     self.pool.corpus.module(name),
                     self.policy,
                     overrides=text if overrides else None,
+                    program=self.summary,
                     log=True,
                     names=True,
                     keep=folder / f"{self._objects}.o",
@@ -203,6 +199,16 @@ class Builder:
         if linked.measure is None:
             raise BuildError(f"{self.program.name}: {linked.failure}.")
         return linked
+
+
+def _bytes(linked: Link, made: Mapping[str, _Made]) -> dict[int, int]:
+    """Return what each function takes of one link, by function id."""
+    found: defaultdict[int, int] = defaultdict(int)
+    for module, m in made.items():
+        for function in m.rollout.measure.functions if m.rollout.measure else ():
+            if (module, function.name) in linked.kept:
+                found[m.names[function.name]] += function.size
+    return dict(found)
 
 
 def _among(overrides: Overrides, sites: frozenset[int], callees: frozenset[int]) -> Overrides:

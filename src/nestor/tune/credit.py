@@ -8,8 +8,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-_NOISE = 1e-9
-
 
 @dataclass(frozen=True)
 class Share:
@@ -33,10 +31,10 @@ class Credit:
     """Functions that changed outside the reach of every move."""
 
 
-def changes(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int, float]:
-    """Return the change of every function that changed."""
-    found = {f: after.get(f, 0.0) - before.get(f, 0.0) for f in before.keys() | after.keys()}
-    return {function: change for function, change in found.items() if abs(change) > _NOISE}
+def changes(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
+    """Return the change in bytes of every function that changed."""
+    found = {f: after.get(f, 0) - before.get(f, 0) for f in before.keys() | after.keys()}
+    return {function: change for function, change in found.items() if change}
 
 
 def assign(reaches: Sequence[frozenset[int]], changed: Mapping[int, float]) -> Credit:

@@ -8,11 +8,12 @@ that a step depends on: a search that is resumed goes the same way.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from nestor.corpus.relink import LinkMode
 from nestor.policy.overrides import Key, Overrides
 from nestor.progress import Progress, silent
 from nestor.tune.build import Build, Builder, BuildError
@@ -43,8 +44,8 @@ class Trial:
     """One move that was tried alone in its reach, and what it cost."""
 
     move: Move
-    bytes: float
-    """Change of the linked bytes; negative is a saving."""
+    bytes: Mapping[LinkMode, int]
+    """Change of the linked bytes by link mode; negative is a saving."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class _Step:
         self._reach = Reach(verified.trajectories)
         self._owner = {site.key: site.callee for site in self._sites}
         # What each function should weigh if the accepted moves, and no others, were made.
-        self._expected = dict(verified.functions)
+        self._expected = {mode: dict(verified.functions[mode]) for mode in builder.modes}
         self._accepted: list[tuple[float, Move]] = []
         self._taken: set[int] = set()
         self.tried = Counter(state.tried)
@@ -147,24 +148,33 @@ class _Step:
         except BuildError:
             return []  # tried, and never again as this set
         reach = Reach(self._verified.trajectories, build.trajectories)
-        credit = assign(
-            [self._reach.of(m) | reach.of(m) for m in moves],
-            changes(self._expected, build.functions),
-        )
+        changed = {
+            mode: changes(self._expected[mode], build.functions[mode])
+            for mode in self._builder.modes
+        }
+        credit = assign([self._reach.of(m) | reach.of(m) for m in moves], _mean(changed))
         trials = []
         for share in credit.shares:
             if share.bytes < 0:
-                for function in share.functions:
-                    self._expected[function] = build.functions.get(function, 0.0)
+                self._expect(build, share.functions)
                 self._taken |= share.functions
                 for index in share.moves:
                     self._accepted.append((share.bytes, moves[index]))
                     self._taken |= self._reach.of(moves[index])
             if len(share.moves) == 1:
-                trials.append(Trial(moves[share.moves[0]], share.bytes))
-        for function in credit.unexplained:
-            self._expected[function] = build.functions.get(function, 0.0)
+                by_mode = {
+                    mode: sum(change.get(function, 0) for function in share.functions)
+                    for mode, change in changed.items()
+                }
+                trials.append(Trial(moves[share.moves[0]], by_mode))
+        self._expect(build, credit.unexplained)
         return trials
+
+    def _expect(self, build: Build, functions: Iterable[int]) -> None:
+        """Take over what ``functions`` weigh in ``build``."""
+        for mode, expected in self._expected.items():
+            for function in functions:
+                expected[function] = build.functions[mode].get(function, 0)
 
     def verify(self) -> Build:
         """Return the build of all accepted moves, or of the surest, or the one before."""
@@ -220,3 +230,11 @@ class _Step:
             if key.kind != "site" or self._owner.get(key.number) not in callees
         }
         return result | {move.key: move.answer for move in moves}
+
+
+def _mean(changed: Mapping[LinkMode, Mapping[int, int]]) -> dict[int, float]:
+    """Return the mean over the link modes of every function's change."""
+    total: Counter[int] = Counter()
+    for change in changed.values():
+        total.update(change)
+    return {function: change / len(changed) for function, change in total.items()}
