@@ -40,6 +40,10 @@ public:
   FileBuilder &f64(llvm::StringRef Name, const std::vector<double> &E) {
     return tensor(Name, "F64", {int64_t(E.size())}, E);
   }
+  FileBuilder &range(const std::vector<double> &LowAndHigh) {
+    return tensor("range", "F64", {int64_t(LowAndHigh.size() / 2), 2},
+                  LowAndHigh);
+  }
   FileBuilder &i32(llvm::StringRef Name, const std::vector<int32_t> &E) {
     return tensor(Name, "I32", {int64_t(E.size())}, E);
   }
@@ -135,6 +139,13 @@ inline FileBuilder treesPolicy() {
   B.i32("tree.right", {4, 3, 0, 0, 0, 7, 0, 0});
   B.f64("tree.value", {0, 0, 0.125, 0.25, -0.75, 0, 4, 8});
   return B;
+}
+
+/// The same, as deviations where a is in [-1, 2] and b is 5.
+inline FileBuilder rangedPolicy() {
+  FileBuilder B = treesPolicy();
+  B.Meta["answers"] = "deviation";
+  return B.range({-1, 2, 5, 5});
 }
 
 /// The text of \p Result's error; empty if there is none.

@@ -18,20 +18,43 @@ TEST_CASE("overrides are looked up by key, and the unused ones are counted") {
                                            "site 0000000000000000 keep");
   REQUIRE(bool(O));
   CHECK(O->size() == 3);
-  CHECK_FALSE(O->empty());
+  CHECK(O->hasSites());
+  CHECK_FALSE(O->hasCallees());
   CHECK(O->countStale() == 3);
-  CHECK(O->lookup(0x0123456789abcdef) == true);
-  CHECK(O->lookup(0x0123456789abcdef) == true);
+  CHECK(O->lookup(0x0123456789abcdef, 0) == true);
+  CHECK(O->lookup(0x0123456789abcdef, 0) == true);
   CHECK(O->countStale() == 2);
-  CHECK(O->lookup(0xfedcba9876543210) == false);
-  CHECK(O->lookup(1) == std::nullopt);
+  CHECK(O->lookup(0xfedcba9876543210, 0) == false);
+  CHECK(O->lookup(1, 0x0123456789abcdef) == std::nullopt);
   CHECK(O->countStale() == 1);
+}
+
+TEST_CASE("a site stands above its callee, and a module is a thing of its own") {
+  Expected<Overrides> O = Overrides::parse("nestor-overrides 1\n"
+                                           "callee 00000000000000cc keep\n"
+                                           "module 00000000000000aa stock\n"
+                                           "callee 00000000000000dd inline\n"
+                                           "site 00000000000000aa inline\n");
+  REQUIRE(bool(O));
+  CHECK(O->size() == 4);
+  CHECK(O->hasSites());
+  CHECK(O->hasCallees());
+  CHECK(O->isStock(0xaa));
+  CHECK_FALSE(O->isStock(0xcc));
+  CHECK(O->countStale() == 3); // A module is never stale.
+  CHECK(O->lookup(0xaa, 0xcc) == true);
+  CHECK(O->countStale() == 1); // The callee came up too.
+  CHECK(O->lookup(0xbb, 0xcc) == false);
+  CHECK(O->lookup(0xbb, 0xaa) == std::nullopt);
+  CHECK(O->lookup(0xcc, 0xdd) == true);
+  CHECK(O->countStale() == 0);
 }
 
 TEST_CASE("a file without entries is sound") {
   Expected<Overrides> O = Overrides::parse("nestor-overrides 1\n");
   REQUIRE(bool(O));
-  CHECK(O->empty());
+  CHECK_FALSE(O->hasSites());
+  CHECK(O->size() == 0);
   CHECK(O->countStale() == 0);
 }
 
@@ -53,6 +76,18 @@ TEST_CASE("anything else is refused, with the number of the line") {
       {"nestor-overrides 1\nsite 0123456789abcdef inline twice\n", "line 2"},
       {"nestor-overrides 1\nsite 0123456789abcdef keep\n"
        "site 0123456789ABCDEF inline\n",
+       "twice"},
+      {"nestor-overrides 1\nmodule 0123456789abcdef keep\n", "line 2"},
+      {"nestor-overrides 1\nmodule 0123456789abcdef\n", "line 2"},
+      {"nestor-overrides 1\nsite 0123456789abcdef stock\n", "line 2"},
+      {"nestor-overrides 1\ncallee 0123456789abcdef stock\n", "line 2"},
+      {"nestor-overrides 1\ncallee main keep\n", "line 2"},
+      {"nestor-overrides 1\nfunction 0123456789abcdef keep\n", "line 2"},
+      {"nestor-overrides 1\ncallee 0123456789abcdef keep\n"
+       "callee 0123456789abcdef inline\n",
+       "twice"},
+      {"nestor-overrides 1\nmodule 0123456789abcdef stock\n"
+       "module 0123456789abcdef stock\n",
        "twice"},
       {StringRef("\0\0\0", 3), "line 1"},
   };

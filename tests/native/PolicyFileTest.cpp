@@ -43,7 +43,8 @@ static bool survives(StringRef File) {
 }
 
 TEST_CASE("sound files load") {
-  for (const FileBuilder &B : {logPolicy(), quantilePolicy(), treesPolicy()})
+  for (const FileBuilder &B :
+       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy()})
     CHECK(parseError(B) == "");
   FileBuilder B = logPolicy();
   B.Meta["answers"] = "deviation";
@@ -56,8 +57,38 @@ TEST_CASE("sound files load") {
   CHECK(P->Features == std::vector<std::string>{"a", "b"});
 }
 
+TEST_CASE("a range says which values a policy knows") {
+  Expected<LoadedPolicy> Unbounded = parsePolicy(treesPolicy().build());
+  REQUIRE(bool(Unbounded));
+  CHECK(Unbounded->knows(1, 1e300));
+  Expected<LoadedPolicy> P = parsePolicy(rangedPolicy().build());
+  REQUIRE(bool(P));
+  for (double X : {-1.0, 0.0, 2.0})
+    CHECK(P->knows(0, X));
+  for (double X : {-1.5, 2.5, 1e300})
+    CHECK_FALSE(P->knows(0, X));
+  CHECK(P->knows(1, 5));
+  CHECK_FALSE(P->knows(1, 4));
+  CHECK_FALSE(P->knows(1, 6));
+}
+
+TEST_CASE("ranges that are wrong") {
+  FileBuilder B = treesPolicy();
+  refused(FileBuilder(B).range({0, 1, 0, 1}), "deviations");
+  B.Meta["answers"] = "deviation";
+  refused(FileBuilder(B).range({0, 1}), "per feature");
+  refused(FileBuilder(B).range({0, 1, 0, 1, 0, 1}), "per feature");
+  refused(FileBuilder(B).range({0, 1, 2, 1}), "above");
+  const double Inf = std::numeric_limits<double>::infinity();
+  refused(FileBuilder(B).range({0, Inf, 0, 1}), "NaN or infinity");
+  refused(FileBuilder(B).range({0, std::nan(""), 0, 1}), "NaN or infinity");
+  refused(FileBuilder(B).f64("range", {0, 1, 0, 1}), "rank");
+  refused(FileBuilder(B).f32("range", {2, 2}, {0, 1, 0, 1}), "type");
+}
+
 TEST_CASE("no prefix loads") {
-  for (const FileBuilder &B : {logPolicy(), quantilePolicy(), treesPolicy()}) {
+  for (const FileBuilder &B :
+       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy()}) {
     const std::string File = B.build();
     for (size_t Size = 0; Size < File.size(); ++Size)
       CHECK_FALSE(survives(StringRef(File).take_front(Size)));
@@ -67,7 +98,8 @@ TEST_CASE("no prefix loads") {
 TEST_CASE("nothing that random damage makes of a file does harm") {
   std::mt19937_64 Random(20260101); // NOLINT: the same damage every time.
   unsigned Accepted = 0, Refused = 0;
-  for (const FileBuilder &B : {logPolicy(), quantilePolicy(), treesPolicy()}) {
+  for (const FileBuilder &B :
+       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy()}) {
     const std::string File = B.build();
     const size_t DataBegin = File.size() - B.data().size();
     for (unsigned Round = 0; Round < 3000; ++Round) {

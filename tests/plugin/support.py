@@ -11,7 +11,8 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.trajectory_log import Trajectory, read
 from nestor.policy import builtin, bundle
 from nestor.policy.network import LogNormalisation, MlpPolicy, build, initial_layers
-from nestor.policy.spec import Policy
+from nestor.policy.spec import F64, Metadata, Policy
+from nestor.policy.trees import TreesPolicy
 
 NOT_TRIED, INLINED, CALLEE_DELETED, FAILED = range(4)
 
@@ -112,6 +113,7 @@ class Workbench:
         flags: Sequence[str] = ("-Oz",),
         log: bool = False,
         overrides: Mapping[int, int] | str | None = None,
+        program: str | None = None,
         mllvm: Sequence[str] = (),
         name: str = "unit.c",
     ) -> Result:
@@ -128,6 +130,10 @@ class Workbench:
             nestor.append(f"-nestor-log={trace}")
         if overrides is not None:
             nestor.append(f"-nestor-overrides={self.overrides(overrides)}")
+        if program is not None:
+            summary = self.folder / f"{self.count}.program"
+            summary.write_text(program)
+            nestor.append(f"-nestor-program={summary}")
         clang = (
             self.plugin.toolchain.clangxx if name.endswith("cpp") else self.plugin.toolchain.clang
         )
@@ -177,6 +183,34 @@ def random_network(
     rng = np.random.default_rng(seed)
     normalisation = LogNormalisation(np.full(count, 1.5), np.full(count, 0.5))
     return build(features, answers, normalisation, initial_layers((count, *hidden, 1), rng))
+
+
+def random_forest(
+    features: Sequence[str],
+    seen: F64,
+    seed: int = 0,
+    answers: str = "decision",
+    known: F64 | None = None,
+) -> TreesPolicy:
+    """Trees of depth 4 whose thresholds are values that were ``seen`` [n, features]."""
+    trees, splits = 40, 15
+    rng = np.random.default_rng(seed)
+    size = 2 * splits + 1
+    inner = np.tile(np.arange(size) < splits, trees)
+    first = np.repeat(np.arange(trees) * size, size)
+    child = first + 2 * np.tile(np.arange(size), trees) + 1
+    feature = rng.integers(len(features), size=trees * size)
+    threshold = seen[rng.integers(len(seen), size=trees * size), feature]
+    return TreesPolicy(
+        Metadata("trees", tuple(features), answers, "none"),
+        root=(np.arange(trees) * size).astype(np.int32),
+        feature=np.where(inner, feature, -1).astype(np.int32),
+        threshold=np.where(inner, threshold, 0.0),
+        left=np.where(inner, child, 0).astype(np.int32),
+        right=np.where(inner, child + 1, 0).astype(np.int32),
+        value=np.where(inner, 0.0, rng.normal(size=trees * size)),
+        range=known,
+    )
 
 
 ALWAYS, NEVER = builtin.constant(inline=True), builtin.constant(inline=False)

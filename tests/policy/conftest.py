@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,15 @@ def trees_policy() -> TreesPolicy:
     )
 
 
-@pytest.fixture(scope="session", params=["log_policy", "quantile_policy", "trees_policy"])
+@pytest.fixture(scope="session")
+def ranged_policy(log_policy: MlpPolicy) -> MlpPolicy:
+    return replace(log_policy, range=np.array([[-10.0, 300.0], [0.0, 200.0], [-50.0, 400.0]]))
+
+
+POLICIES = ["log_policy", "quantile_policy", "trees_policy", "ranged_policy"]
+
+
+@pytest.fixture(scope="session", params=POLICIES)
 def policy(request: pytest.FixtureRequest) -> Policy:
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Policy)

@@ -245,6 +245,30 @@ def test_tensors_are_checked(
     refused(pack(fields, tensors), reason)
 
 
+@pytest.mark.parametrize(
+    ("array", "reason"),
+    [
+        (np.zeros((2, 2)), "every feature"),
+        (np.zeros((3, 3)), "every feature"),
+        (np.zeros(6), "2 non-empty dimensions"),
+        (np.zeros((3, 2), np.float32), "type F64"),
+        (np.array([[0.0, 1.0], [2.0, 1.0], [0.0, 0.0]]), "low value above"),
+        (np.array([[0.0, 1.0], [0.0, np.inf], [0.0, 0.0]]), "not finite"),
+        (np.array([[0.0, 1.0], [np.nan, 1.0], [0.0, 0.0]]), "not finite"),
+    ],
+)
+def test_ranges_are_checked(log_policy: MlpPolicy, array: Any, reason: str) -> None:
+    fields, tensors = parts(log_policy)
+    refused(pack(fields, tensors | {"range": array}), reason)
+
+
+def test_a_decision_has_no_range(quantile_policy: MlpPolicy) -> None:
+    fields, tensors = parts(quantile_policy)
+    refused(pack(fields, tensors | {"range": np.zeros((3, 2))}), "deviations")
+    with pytest.raises(PolicyError, match="deviations"):
+        replace(quantile_policy, range=np.zeros((3, 2)))
+
+
 def test_descending_boundaries(quantile_policy: MlpPolicy) -> None:
     fields, tensors = parts(quantile_policy)
     tensors["normalise.boundaries"] = tensors["normalise.boundaries"][:, ::-1]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from nestor.errors import NestorError
+from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import FeatureSpec, Policy, PolicyError, columns
 from nestor.policy.trees import TreesPolicy
 
@@ -56,6 +57,30 @@ def test_probabilities(trees_policy: TreesPolicy) -> None:
     for temperature in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="temperature"):
             trees_policy.probabilities(x, temperature)
+
+
+def test_beyond_its_range_the_default_decides(
+    log_policy: MlpPolicy, ranged_policy: MlpPolicy
+) -> None:
+    x = np.array([[0, 0, 0], [-10, 200, 1], [300, 1, 1], [301, 0, 0], [-11, 0, 1], [0, -1, 1]])
+    known = [True, True, True, False, False, False]
+    assert ranged_policy.knows(x).tolist() == known
+    assert log_policy.knows(x).all()
+    for ours, free in (
+        (ranged_policy.margins(x), log_policy.margins(x)),
+        (ranged_policy.fast_margins(x), log_policy.fast_margins(x)),
+        (ranged_policy.probabilities(x), log_policy.probabilities(x)),
+    ):
+        assert free.all()
+        np.testing.assert_array_equal(ours, np.where(known, free, 0))
+    default = np.array([True, False] * 3)
+    answers = ranged_policy.decide(x, default)
+    assert answers[3:].tolist() == default[3:].tolist()
+    assert answers[:3].tolist() == log_policy.decide(x, default)[:3].tolist()
+    assert ranged_policy.margins(x[3:]).tolist() == [0.0] * 3
+    # What is learned from it has the same range.
+    moved = ranged_policy.with_parameters(ranged_policy.flatten_parameters() * 2)
+    assert moved.knows(x).tolist() == known
 
 
 def test_inputs_are_checked(policy: Policy) -> None:

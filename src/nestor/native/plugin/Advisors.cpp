@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
-#include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
@@ -55,10 +54,7 @@ static Expected<SiteFeatures> createOwnFeatures(const AdvisorContext &C,
                                "': " + toString(Loaded.takeError()));
     Program = std::move(*Loaded);
   }
-  auto *Profile = C.MAM.getCachedResult<ProfileSummaryAnalysis>(C.M);
-  if (Profile && !Profile->hasProfileSummary())
-    Profile = nullptr;
-  return SiteFeatures(C.FAM, Profile, std::move(Program));
+  return SiteFeatures(C.MAM, C.FAM, std::move(Program));
 }
 
 static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
@@ -70,20 +66,20 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   Expected<SiteFeatures> Own = createOwnFeatures(C, S);
   if (!Own)
     return Own.takeError();
+  std::unique_ptr<TrajectoryLog> Log;
+  if (!S.Log.empty()) {
+    auto Opened = TrajectoryLog::create(S.Log, Offered, C.M.getName());
+    if (!Opened)
+      return createStringError("cannot write the log '" + S.Log +
+                               "': " + toString(Opened.takeError()));
+    Log = std::move(*Opened);
+  } else if (auto Release = createReleaseAdvisor(C, *D, *Own)) {
+    return Release;
+  }
   if (!D->hasPolicy())
     liftGrowthCap();
-  if (S.Log.empty()) {
-    if (auto Release = createReleaseAdvisor(C, *D, *Own))
-      return Release;
-    return createDevelopmentAdvisor(C, std::move(*D), std::move(*Own), nullptr,
-                                    false);
-  }
-  auto Log = TrajectoryLog::create(S.Log, Offered, C.M.getName());
-  if (!Log)
-    return createStringError("cannot write the log '" + S.Log +
-                             "': " + toString(Log.takeError()));
   return createDevelopmentAdvisor(C, std::move(*D), std::move(*Own),
-                                  std::move(*Log), S.LogNames);
+                                  std::move(Log), S.LogNames);
 }
 
 std::unique_ptr<InlineAdvisor> createAdvisor(const AdvisorContext &C,

@@ -214,10 +214,10 @@ std::vector<TensorSpec> SiteFeatures::offered() {
 
 bool SiteFeatures::has(size_t Tensor) { return Tensor >= inTree(); }
 
-SiteFeatures::SiteFeatures(FunctionAnalysisManager &FAM,
-                           ProfileSummaryInfo *Profile,
+SiteFeatures::SiteFeatures(ModuleAnalysisManager &MAM,
+                           FunctionAnalysisManager &FAM,
                            std::optional<ProgramSummary> Program)
-    : FAM(FAM), Profile(Profile), Program(std::move(Program)) {}
+    : MAM(MAM), FAM(FAM), Program(std::move(Program)) {}
 SiteFeatures::SiteFeatures(SiteFeatures &&) = default;
 SiteFeatures::~SiteFeatures() = default;
 
@@ -261,15 +261,16 @@ SiteFeatures::Uses SiteFeatures::usesOf(const Function &F) {
 
 /// 0 cold, 1 neither, 2 hot.
 int64_t SiteFeatures::hotness(const CallBase &CB) {
-  if (!Profile)
+  Function &Caller = const_cast<Function &>(*CB.getCaller());
+  auto &Profile = MAM.getResult<ProfileSummaryAnalysis>(*Caller.getParent());
+  if (!Profile.hasProfileSummary())
     return Missing;
-  const Function *Caller = CB.getCaller();
-  std::unique_ptr<Frequencies> &Known = Blocks[Caller];
+  std::unique_ptr<Frequencies> &Known = Blocks[&Caller];
   if (!Known)
-    Known = std::make_unique<Frequencies>(const_cast<Function &>(*Caller));
-  if (Profile->isHotCallSite(CB, &Known->Blocks))
+    Known = std::make_unique<Frequencies>(Caller);
+  if (Profile.isHotCallSite(CB, &Known->Blocks))
     return 2;
-  return !Profile->isColdCallSite(CB, &Known->Blocks);
+  return !Profile.isColdCallSite(CB, &Known->Blocks);
 }
 
 const ProgramSummary::Function *

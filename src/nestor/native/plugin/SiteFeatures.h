@@ -24,17 +24,12 @@
 #include <optional>
 #include <vector>
 
-namespace llvm {
-class ProfileSummaryInfo;
-} // namespace llvm
-
 namespace nestor {
 
 class SiteFeatures {
 public:
-  /// \p Profile is null without one.
-  SiteFeatures(llvm::FunctionAnalysisManager &FAM,
-               llvm::ProfileSummaryInfo *Profile,
+  SiteFeatures(llvm::ModuleAnalysisManager &MAM,
+               llvm::FunctionAnalysisManager &FAM,
                std::optional<ProgramSummary> Program);
   SiteFeatures(SiteFeatures &&);
   ~SiteFeatures();
@@ -65,8 +60,8 @@ private:
   int64_t hotness(const llvm::CallBase &CB);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
 
+  llvm::ModuleAnalysisManager &MAM;
   llvm::FunctionAnalysisManager &FAM;
-  llvm::ProfileSummaryInfo *Profile;
   std::optional<ProgramSummary> Program;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
