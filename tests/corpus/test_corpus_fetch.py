@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus import debian, store
+from nestor.corpus import debian, exchange, smoke, store
 from nestor.corpus.debian import Archive, DebianError, extract, source_entries
 from nestor.corpus.fetch import fetch
 from nestor.corpus.model import CorpusError
@@ -123,6 +123,64 @@ def test_a_second_fetch_does_nothing_and_a_failed_project_is_tried_again(
     # Another recipe for the project: it is built again and replaces the old one.
     assert fetch([_recipe("good", version="2")], root, toolchain).fresh == ("good",)
     assert store.load(root).modules == first.modules
+
+
+@pytest.mark.usefixtures("_fake")
+def test_what_is_only_said_about_a_project_builds_nothing(
+    tmp_path: Path, toolchain: Toolchain
+) -> None:
+    root = tmp_path / "corpus"
+    recipe = _recipe("good")
+    fetch([recipe], root, toolchain)
+    said = replace(
+        recipe, split="train", style="terse", licence="0BSD", programs={"prog": ("-x", "<main.c")}
+    )
+    result = fetch([said], root, toolchain)
+    assert result.present == ("good",)
+    assert result.corpus == store.load(root)
+    (project,) = result.corpus.projects
+    assert (project.split, project.style, project.licence) == ("train", "terse", "0BSD")
+    assert result.corpus.program("good/prog").smoke == ("-x", "<main.c")
+
+
+@pytest.mark.usefixtures("_fake")
+def test_files_that_a_smoke_test_reads(tmp_path: Path, toolchain: Toolchain) -> None:
+    root = tmp_path / "corpus"
+    recipe = replace(
+        _recipe("good"), inputs={"in.c": "main.c"}, programs={"prog": ("-q", "in.c", "<in.c")}
+    )
+    fetch([_recipe("good")], root, toolchain)
+    corpus = fetch([recipe], root, toolchain).corpus
+    store.verify(corpus)
+    copied = exchange.import_(root, tmp_path / "copy")
+    for here in (corpus, copied):
+        folder = tmp_path / "run" / here.root.name
+        run_ = smoke.prepare(here, here.program("good/prog"), folder)
+        assert run_ == smoke.SmokeRun(("-q", "in.c"), folder / "in.c")
+        assert (folder / "in.c").read_text().startswith("int f(void)")
+    silent_program = replace(corpus.program("good/prog"), smoke=())
+    assert smoke.prepare(corpus, silent_program, tmp_path / "none") is None
+    (corpus.input(corpus.projects[0].inputs[0][1])).write_text("something else")
+    with pytest.raises(CorpusError, match="inputs"):
+        store.verify(corpus)
+    gone = replace(recipe, inputs={"in.c": "no-such-file"})
+    assert [m.project for m in fetch([gone], root, toolchain).missing] == ["good"]
+
+
+@pytest.mark.usefixtures("_fake")
+def test_equal_modules_belong_to_the_held_out_project_after_a_change_of_split(
+    tmp_path: Path, toolchain: Toolchain
+) -> None:
+    root = tmp_path / "corpus"
+    first = replace(_recipe("good"), split="train")
+    twin = replace(first, project="twin")
+    before = fetch([first, twin], root, toolchain, 1).corpus
+    assert {m.project for m in before.modules} == {"good"}
+    moved = replace(twin, split="test")
+    assert fetch([first, moved], root, toolchain, 1).fresh == ("twin",)
+    after = store.load(root)
+    assert {m.project for m in after.modules} == {"twin"}
+    assert fetch([first, moved], root, toolchain, 1).fresh == ()
 
 
 @pytest.mark.usefixtures("_fake")

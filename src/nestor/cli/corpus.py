@@ -1,9 +1,9 @@
-"""``nestor corpus``: fetch, capture, look at, import and export modules and programs."""
+"""``nestor corpus``: fetch, capture, look at, check, import and export modules and programs."""
 
 import json
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import tyro
@@ -13,12 +13,19 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import progress
+from nestor.cli.setup import ready_plugin
 from nestor.compiler import toolchain
 from nestor.corpus import build, exchange, merge, store
 from nestor.corpus.fetch import Fetched, fetch
 from nestor.corpus.journal import FOLDER, Journal
 from nestor.corpus.model import Corpus
 from nestor.corpus.tiers import TIERS, Tier
+from nestor.evaluate.overlap import Overlap as OverlapResult
+from nestor.evaluate.overlap import overlap
+from nestor.evaluate.sweep import Sweep as SweepResult
+from nestor.evaluate.sweep import sweep
+from nestor.rollout.cache import baselines
+from nestor.rollout.pool import Pool, PoolSettings
 
 
 @dataclass(frozen=True)
@@ -194,12 +201,126 @@ class Export:
         return 0
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """Compile every module of a corpus once with the stock compiler, and show what it costs.
+
+    Nothing is kept, and nothing is taken from the cache.
+
+    Examples:
+        nestor corpus sweep corpus/bench
+        nestor corpus sweep corpus/bench --jobs 1 --json
+    """
+
+    directory: tyro.conf.Positional[Path]
+    """The corpus."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print as JSON."""
+
+    def run(self) -> int:
+        """Compile and print; 1 if a module failed."""
+        corpus = store.load(self.directory)
+        with progress() as report:
+            plugin = ready_plugin(self.llvm, report)
+            with Pool(corpus, plugin, self.pool) as pool:
+                result = sweep(pool, corpus.modules, report)
+        if self.json:
+            _print_json(result.to_json())
+        else:
+            _show_sweep(result)
+        return 1 if result.failures else 0
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Check that held-out projects share no code with training, by the hash of each function.
+
+    Functions of 64 bytes and more are compared as the stock compiler makes them, relocations
+    masked; templates of the standard library do not count. A project of the split validation or
+    test may have 1 % of its code in common with training.
+
+    Examples:
+        nestor corpus overlap corpus/bench
+    """
+
+    directory: tyro.conf.Positional[Path]
+    """The corpus."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print as JSON."""
+
+    def run(self) -> int:
+        """Compare and print; 1 if a held-out project shares too much."""
+        corpus = store.load(self.directory)
+        with progress() as report:
+            plugin = ready_plugin(self.llvm, report)
+            with Pool(corpus, plugin, self.pool) as pool:
+                objects = baselines(pool, corpus.modules, None, report)
+            result = overlap(corpus, objects, report)
+        if self.json:
+            _print_json(result.to_json())
+        else:
+            _show_overlap(result)
+        return 0 if result.ok else 1
+
+
+def _show_sweep(result: SweepResult) -> None:
+    """Print a sweep."""
+    console = Console()
+    for name, reason in result.failures:
+        console.print(f"[red]failed[/red] {escape(name)}: {escape(reason)}", highlight=False)
+    slowest = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.slowest)
+    console.print(
+        f"{result.modules} modules, {len(result.failures)} failures, {result.jobs} jobs: "
+        f"{result.cpu_seconds:.1f} CPU seconds, {result.wall_seconds:.1f} seconds, "
+        f"{result.modules_per_second:.1f} modules a second, peak {result.peak_mib:.0f} MiB\n"
+        f"slowest: {escape(slowest)}",
+        highlight=False,
+    )
+
+
+def _show_overlap(result: OverlapResult) -> None:
+    """Print the held-out projects, then the pairs that share code."""
+    console = Console()
+    table = Table("project", "split", box=SIMPLE)
+    for column in ("functions", "bytes", "in training", "share"):
+        table.add_column(column, justify="right")
+    for project in result.projects:
+        table.add_row(
+            project.project,
+            project.split,
+            str(project.functions),
+            f"{project.bytes:,}",
+            f"{project.shared_bytes:,}",
+            f"{project.shared_pct:.2f} %",
+        )
+    console.print(table)
+    for pair in result.pairs:
+        console.print(
+            f"{pair.project} ({pair.split}) and {pair.other} ({pair.other_split}): "
+            f"{pair.bytes:,} bytes in {pair.functions} functions, as {escape(pair.examples[0])}",
+            highlight=False,
+        )
+    for name in result.unread:
+        console.print(f"[red]no object[/red] {escape(name)}", highlight=False)
+    verdict = "no held-out project shares" if result.ok else "[red]a held-out project shares[/red]"
+    console.print(f"{verdict} more than 1 % of its code with training", highlight=False)
+
+
 def _show(corpus: Corpus, present: tuple[str, ...] = ()) -> None:
     """Print what is missing, then one row a project."""
     console = Console()
     for lost in corpus.missing:
         console.print(f"[red]missing[/red] {lost.project}: {escape(lost.reason)}", highlight=False)
     table = Table("project", "version", "split", box=SIMPLE)
+    table.add_column("style", overflow="fold")
     table.add_column("modules", justify="right")
     table.add_column("programs", overflow="fold")
     table.add_column("licence", overflow="fold")
@@ -210,6 +331,7 @@ def _show(corpus: Corpus, present: tuple[str, ...] = ()) -> None:
             project.name,
             project.version,
             project.split,
+            project.style,
             str(modules[project.name]),
             ", ".join(programs),
             project.licence,
@@ -238,6 +360,7 @@ def _as_json(corpus: Corpus) -> dict[str, object]:
                 "name": p.name,
                 "version": p.version,
                 "split": p.split,
+                "style": p.style,
                 "licence": p.licence,
                 "modules": modules[p.name],
                 "programs": [program.name for program in corpus.programs_of_project(p.name)],

@@ -25,6 +25,8 @@ COMMANDS: Final = {
     "corpus fetch": Command("nestor.cli.corpus:Fetch", "Fetch and capture Debian sources"),
     "corpus capture": Command("nestor.cli.corpus:Capture", "Capture your own build"),
     "corpus info": Command("nestor.cli.corpus:Info", "Show what a corpus holds"),
+    "corpus sweep": Command("nestor.cli.corpus:Sweep", "Time one stock compilation of a corpus"),
+    "corpus overlap": Command("nestor.cli.corpus:Overlap", "Check that held-out code is new"),
     "corpus import": Command("nestor.cli.corpus:Import", "Take over a corpus in LLVM's layout"),
     "corpus export": Command("nestor.cli.corpus:Export", "Write a corpus in LLVM's layout"),
     "train inlining-size": Command("nestor.cli.train:InliningSize", "Train a policy"),

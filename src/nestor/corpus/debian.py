@@ -71,7 +71,9 @@ class Archive:
 
         Revisions come and go in the archive; the upstream files, whose hashes decide, stay.
         """
-        fetch = ["source", "--download-only", "--only-source"]
+        # The upstream tarball alone: Debian's own part changes with every revision, so a mirror
+        # that lags may not have it, and nobody here reads it.
+        fetch = ["source", "--download-only", "--only-source", "--tar-only"]
         try:
             self._apt([*fetch, f"{package}={version}"], folder)
         except DebianError:

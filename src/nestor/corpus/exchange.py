@@ -21,12 +21,14 @@ def import_(source: Path, out: Path, progress: Progress = silent) -> Corpus:
     corpus = store.load(source)
     store.verify(corpus, progress)
     _copy(corpus, out, progress)
-    foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
-    for digest in sorted(foreign):
-        target = out / "foreign" / f"{digest}.o"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(corpus.foreign(digest), target)
     copied = replace(corpus, root=out)
+    foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
+    inputs = {digest for project in corpus.projects for _, digest in project.inputs}
+    files_beside = [(corpus.foreign(digest), copied.foreign(digest)) for digest in foreign]
+    files_beside += [(corpus.input(digest), copied.input(digest)) for digest in inputs]
+    for original, target in sorted(files_beside):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(original, target)
     store.save(copied)
     return copied
 

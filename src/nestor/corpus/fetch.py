@@ -7,16 +7,16 @@ result and in the manifest, and the others go on.
 import hashlib
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus import build, debian, merge, store
+from nestor.corpus import build, debian, files, merge, store
 from nestor.corpus.journal import FOLDER, Journal
 from nestor.corpus.merge import Wanted
-from nestor.corpus.model import Corpus, CorpusError, Missing, Project
+from nestor.corpus.model import Corpus, CorpusError, Missing, Program, Project
 from nestor.corpus.recipe import Recipe
 from nestor.errors import NestorError
 from nestor.progress import Progress, silent
@@ -52,7 +52,13 @@ def fetch(
     """
     old = _existing(root)
     digests = {p.name: p.recipe for p in old.projects} if old else {}
-    wanted = [r for r in recipes if digests.get(r.project) != recipe_digest(r, toolchain)]
+    old = _relabelled(old, recipes) if old else None
+    mixed = _mixed(old) if old else set()
+    wanted = [
+        r
+        for r in recipes
+        if r.project in mixed or digests.get(r.project) != recipe_digest(r, toolchain)
+    ]
     present = tuple(r.project for r in recipes if r not in wanted)
     if not wanted and old is not None:
         return Fetched(old, (), present, ())
@@ -72,7 +78,7 @@ def fetch(
             for done, task in enumerate(as_completed(tasks), 1):
                 recipe = tasks[task]
                 try:
-                    _merge(root, recipe, task.result(), toolchain)
+                    _merge(root, recipe, *task.result(), toolchain)
                     fresh.append(recipe.project)
                 except (NestorError, OSError, tarfile.TarError) as error:
                     lost = Missing(recipe.project, str(error).replace(f"{work}/", ""))
@@ -85,9 +91,57 @@ def fetch(
 
 
 def recipe_digest(recipe: Recipe, toolchain: Toolchain) -> str:
-    """Return a sha256 that changes with the recipe or the compiler."""
-    text = f"{_CAPTURE} {asdict(recipe)!r} {toolchain.version}"
+    """Return a sha256 that changes with what is built or the compiler.
+
+    What is only said about a project (split, style, licence, smoke tests) plays no part.
+    """
+    built = (
+        recipe.project, recipe.version, sorted(recipe.sources.items()), recipe.steps,
+        sorted(recipe.programs), sorted(recipe.inputs.items()),
+    )  # fmt: skip
+    text = f"{_CAPTURE} {built!r} {toolchain.version}"
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _relabelled(corpus: Corpus, recipes: Sequence[Recipe]) -> Corpus:
+    """Give the projects of ``corpus`` the split, style and smoke tests of today's recipes."""
+    known = {recipe.project: recipe for recipe in recipes}
+    projects = tuple(
+        replace(p, split=r.split, style=r.style, licence=r.licence) if r else p
+        for p, r in ((p, known.get(p.name)) for p in corpus.projects)
+    )
+    programs = tuple(
+        replace(p, smoke=_smoke(p, r)) if r else p
+        for p, r in ((p, known.get(p.project)) for p in corpus.programs)
+    )
+    new = replace(corpus, projects=projects, programs=programs)
+    if new != corpus:
+        store.save(new)
+    return new
+
+
+def _smoke(program: Program, recipe: Recipe) -> tuple[str, ...]:
+    name = program.name.partition("/")[2]
+    for built, arguments in recipe.programs.items():
+        if name in (built, built.rpartition("/")[2]):
+            return arguments
+    return program.smoke
+
+
+def _mixed(corpus: Corpus) -> set[str]:
+    """Return the projects whose programs use a module of a less held-out project.
+
+    Equal modules of two projects are kept once, by the more held-out one. After a project has
+    changed its split that may be the wrong one; building the project again puts it right.
+    """
+    order = {"test": 0, "validation": 1, "train": 2}
+    rank = {name: order[split] for name, split in corpus.splits.items()}
+    return {
+        program.project
+        for program in corpus.programs
+        for name in program.modules
+        if rank[corpus.module(name).project] > rank[program.project]
+    }
 
 
 def _existing(root: Path) -> Corpus | None:
@@ -98,8 +152,10 @@ def _existing(root: Path) -> Corpus | None:
     return None
 
 
-def _build(archive: debian.Archive, recipe: Recipe, work: Path, toolchain: Toolchain) -> Journal:
-    """Download and build one project in ``work``; return the journal of its captures."""
+def _build(
+    archive: debian.Archive, recipe: Recipe, work: Path, toolchain: Toolchain
+) -> tuple[Journal, dict[str, bytes]]:
+    """Download and build one project in ``work``; return its captures and its inputs."""
     tarballs = archive.download(recipe.package, recipe.version, recipe.sources, work / "download")
     source = debian.extract(tarballs[0], work / "source")
     shop = build.Workshop(toolchain, work / "bin", work / "captured", recipe.project, source)
@@ -108,10 +164,18 @@ def _build(archive: debian.Archive, recipe: Recipe, work: Path, toolchain: Toolc
     for step in recipe.steps:
         command = [_filled(word, marks) for word in step.command]
         build.run(command, source / step.folder, shop.environment(capture=step.capture))
-    return Journal(shop.corpus / FOLDER)
+    inputs = {name: (source / path).read_bytes() for name, path in recipe.inputs.items()}
+    return Journal(shop.corpus / FOLDER), inputs
 
 
-def _merge(root: Path, recipe: Recipe, journal: Journal, toolchain: Toolchain) -> None:
+def _merge(
+    root: Path,
+    recipe: Recipe,
+    journal: Journal,
+    inputs: Mapping[str, bytes],
+    toolchain: Toolchain,
+) -> None:
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in inputs.items()}
     project = Project(
         name=recipe.project,
         version=recipe.version,
@@ -119,7 +183,11 @@ def _merge(root: Path, recipe: Recipe, journal: Journal, toolchain: Toolchain) -
         sources=tuple(recipe.sources.items()),
         split=recipe.split,
         recipe=recipe_digest(recipe, toolchain),
+        style=recipe.style,
+        inputs=tuple(sorted(digests.items())),
     )
+    for name, content in inputs.items():
+        files.write_atomically(Corpus(root).input(digests[name]), content)
     wanted = [Wanted(project, recipe.programs)]
     corpus = merge.finalise(root, journal, wanted, toolchain=toolchain.version)
     if not any(p.name == recipe.project for p in corpus.projects):

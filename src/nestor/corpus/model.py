@@ -56,7 +56,8 @@ class Program:
     """One binary of a project and the link line that makes it.
 
     ``language`` (``"c"`` or ``"c++"``) decides between clang and clang++. ``smoke`` are
-    arguments with which the program ends at once and successfully; empty if none are known.
+    arguments of a short, successful run (see :func:`nestor.corpus.smoke.prepare`); empty if none
+    are known.
     """
 
     name: str
@@ -73,7 +74,11 @@ class Program:
 
 @dataclass(frozen=True)
 class Project:
-    """Where modules come from. ``sources`` maps file names to their sha256."""
+    """Where modules come from. ``sources`` maps file names to their sha256.
+
+    ``style`` says in a few words how the code is written. ``inputs`` are the files that programs
+    read in a smoke test: name and sha256, each once.
+    """
 
     name: str
     version: str = ""
@@ -84,6 +89,8 @@ class Project:
     """Digest of the recipe that built it; a project with another recipe is fetched again."""
     dropped_options: int = 0
     """Recorded options that were left out because nobody vouches for them."""
+    style: str = ""
+    inputs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,6 +156,15 @@ class Corpus:
         """Return the programs whose project is in ``split``."""
         return tuple(p for p in self.programs if self.splits.get(p.project, "train") == split)
 
+    def project(self, name: str) -> Project:
+        """Return the project ``name``; raises :class:`CorpusError` if there is none."""
+        for project in self.projects:
+            if project.name == name:
+                return project
+        raise CorpusError(
+            f"The corpus {self.root} has no project {name}; 'nestor corpus info' lists them."
+        )
+
     def programs_of_project(self, project: str) -> tuple[Program, ...]:
         """Return the programs of one project."""
         return tuple(p for p in self.programs if p.project == project)
@@ -164,6 +180,10 @@ class Corpus:
     def foreign(self, digest: str) -> Path:
         """Return the file of a foreign object."""
         return self.root / "foreign" / f"{digest}.o"
+
+    def input(self, digest: str) -> Path:
+        """Return a file that programs read in a smoke test."""
+        return self.root / "inputs" / digest
 
     @cached_property
     def digest(self) -> str:

@@ -1,7 +1,8 @@
 """What a recipe is: pinned sources of a project and the commands that build it, as data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from nestor.corpus.model import Split
 
@@ -24,7 +25,10 @@ class Recipe:
     """A project: what to fetch, how to build it, which programs to keep.
 
     ``sources`` maps the upstream tarball to its sha256, checked after apt's own signatures.
-    ``programs`` maps built files to arguments for a smoke test (none: not to be run).
+    ``programs`` maps built files to arguments of a short run that does some real work and
+    succeeds (none: not to be run); see :func:`nestor.corpus.smoke.prepare`. ``inputs`` maps the
+    names of files that such a run finds beside it to where they lie in the sources, once built.
+    ``style`` says in a few words how the code is written.
     """
 
     project: str
@@ -35,6 +39,27 @@ class Recipe:
     steps: tuple[Step, ...]
     programs: Mapping[str, tuple[str, ...]]
     split: Split = "train"
+    style: str = ""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+
+def recipe(
+    project: str,
+    version: str,
+    tarball: tuple[str, str],
+    licence: str,
+    split: Split,
+    style: str,
+    steps: tuple[Step, ...],
+    programs: Mapping[str, tuple[str, ...]],
+    package: str = "",
+    inputs: Mapping[str, str] | None = None,
+) -> Recipe:
+    """Return the recipe of a project with one tarball, in a package of its own name by default."""
+    return Recipe(
+        project, package or project, version, dict([tarball]), licence, steps, programs, split,
+        style, inputs or {},
+    )  # fmt: skip
 
 
 def run(*words: str) -> Step:
@@ -45,6 +70,15 @@ def run(*words: str) -> Step:
 def configure(*words: str) -> Step:
     """Return a step that looks at the machine and is not captured."""
     return Step(words, capture=False)
+
+
+def example(file: str, *options: str, libraries: tuple[str, ...] = ()) -> tuple[Step, Step]:
+    """Return the steps that build one C++ file to a program of its name, in the top folder."""
+    name = PurePosixPath(file).stem
+    return (
+        run("@CXX@", *options, "-c", file, "-o", f"{name}.o"),
+        run("@CXX@", f"{name}.o", *libraries, "-o", name),
+    )
 
 
 def cmake(*settings: str, source: str = ".") -> Step:

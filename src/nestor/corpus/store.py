@@ -65,6 +65,8 @@ def verify(corpus: Corpus, progress: Progress = silent) -> None:
     foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
     files = [(corpus.bitcode(m), m.digest) for m in corpus.modules]
     files += [(corpus.foreign(digest), digest) for digest in sorted(foreign)]
+    inputs = {digest for project in corpus.projects for _, digest in project.inputs}
+    files += [(corpus.input(digest), digest) for digest in sorted(inputs)]
     for done, (path, digest) in enumerate(files):
         progress("verify", done, len(files))
         if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
@@ -96,6 +98,8 @@ def _manifest(corpus: Corpus) -> dict[str, Any]:
                 "recipe": p.recipe,
                 "dropped_options": p.dropped_options,
                 "sources": dict(p.sources),
+                "style": p.style,
+                "inputs": dict(p.inputs),
             }
             for p in corpus.projects
         ],
@@ -164,6 +168,10 @@ def _project(entry: dict[str, Any]) -> Project:
         split,
         _text(entry["recipe"]),
         _count(entry["dropped_options"]),
+        _text(entry.get("style", "")),
+        tuple(
+            (_file_name(file), _sha256(digest)) for file, digest in entry.get("inputs", {}).items()
+        ),
     )
 
 
@@ -199,6 +207,13 @@ def _text(value: object) -> str:
     if not isinstance(value, str) or len(value) > 100_000 or "\0" in value:
         raise ValueError(f"expected a text, found {value!r:.80}")
     return value
+
+
+def _file_name(value: object) -> str:
+    name = _text(value)
+    if not name.isprintable() or name in ("", ".", "..") or "/" in name or len(name) > 200:
+        raise ValueError(f"expected the name of a file, found {name!r:.80}")
+    return name
 
 
 def _language(value: object) -> str:

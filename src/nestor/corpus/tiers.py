@@ -18,6 +18,7 @@ TINY: tuple[Recipe, ...] = (
                 "ab5a03176ee106d3f0fa90e381da478ddae405918153cca248e682cd0c4a2269",
         },
         licence="bzip2-1.0.6",
+        style="C: compressor, macros",
         steps=(run("make", "-j@JOBS@", "CC=@CC@", "libbz2.a", "bzip2", "bzip2recover"),),
         programs={"bzip2": ("--help",), "bzip2recover": ()},
     ),
@@ -30,6 +31,7 @@ TINY: tuple[Recipe, ...] = (
                 "71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1",
         },
         licence="Zlib",
+        style="C: compressor, old style",
         steps=(
             configure("./configure", "--static"),
             run("make", "-j@JOBS@", "libz.a", "example", "minigzip"),
@@ -45,6 +47,7 @@ TINY: tuple[Recipe, ...] = (
                 "5c5ad5d7caeb791420408042a7d88c2c6180781bf218feca259fd9d840a888e1",
         },
         licence="MIT",
+        style="modern: document tree, custom allocation, templates of strings",
         split="test",
         steps=(
             run("@CXX@", "-c", "-Isrc", "src/pugixml.cpp", "-o", "pugixml.o"),
@@ -67,6 +70,7 @@ TINY: tuple[Recipe, ...] = (
                 "96510f47a5db537f70dff3e83dd71fd2180cbba4aa76c589a549467e7f34bc9b",
         },
         licence="Zlib",
+        style="document tree, own memory pools, no exceptions",
         steps=(cmake("-DBUILD_TESTING=ON", "-Dtinyxml2_BUILD_TESTING=ON"), ninja("xmltest")),
         programs={"build/xmltest": ()},
     ),
@@ -79,6 +83,7 @@ TINY: tuple[Recipe, ...] = (
                 "0b0e3aa07c8c063ddf40b082bdf7e37a1562bda40a0ff5272957f3e987e0e54b",
         },
         licence="BSD-2-Clause AND GPL-2.0-or-later",
+        style="C: compressor, forced inlining",
         steps=(run("make", "-j@JOBS@", "-C", "programs", "lz4"),),
         programs={"programs/lz4": ("--version",)},
         split="test",
@@ -92,6 +97,7 @@ TINY: tuple[Recipe, ...] = (
                 "f409856e5920c18d0c2fb85276e24ee607d2a09b5e7d5f0a371368903c275da2",
         },
         licence="MIT",
+        style="document tree, STL, exceptions",
         steps=(
             cmake(
                 "-DJSONCPP_WITH_POST_BUILD_UNITTEST=OFF", "-DBUILD_OBJECT_LIBS=OFF",

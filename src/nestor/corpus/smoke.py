@@ -1,0 +1,32 @@
+"""Running a program of a corpus briefly: its arguments, and the files that they name."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from nestor.corpus.model import Corpus, Program
+
+
+@dataclass(frozen=True)
+class SmokeRun:
+    """A run that succeeds: the ``arguments`` after the program, and its standard input if any."""
+
+    arguments: tuple[str, ...]
+    stdin: Path | None
+
+
+def prepare(corpus: Corpus, program: Program, folder: Path) -> SmokeRun | None:
+    """Put what ``program`` reads into ``folder``; return how to run it there.
+
+    The run must start in ``folder`` and may write there, so use a new folder for each. An
+    argument ``<NAME`` is not passed on: that file is the standard input. None if the corpus
+    knows no run. The program is foreign code: running it is the caller's decision.
+    """
+    if not program.smoke:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, digest in corpus.project(program.project).inputs:
+        shutil.copyfile(corpus.input(digest), folder / name)
+    named = [word[1:] for word in program.smoke if word.startswith("<")]
+    arguments = tuple(word for word in program.smoke if not word.startswith("<"))
+    return SmokeRun(arguments, folder / Path(named[0]).name if named else None)

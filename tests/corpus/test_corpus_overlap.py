@@ -1,0 +1,83 @@
+"""Shared code across splits, and the timing of a corpus."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.merge import Wanted, finalise
+from nestor.corpus.model import Corpus, Project, Split
+from nestor.evaluate.overlap import LARGEST_SHARE_PCT, functions, overlap
+from nestor.evaluate.sweep import sweep
+from nestor.rollout.pool import Pool, PoolSettings
+
+if TYPE_CHECKING:
+    from tests.corpus.conftest import Site
+
+COMMON = """
+#include <stdio.h>
+int {name}(int x, const char *s) {{
+  for (int i = 0; i < x; i++) {{ printf("%d %s\\n", i * x ^ 77, s); x -= puts(s) == {number}; }}
+  return x * 3 + puts("end") * {number};
+}}
+"""
+
+
+@pytest.fixture
+def corpus(site: "Site", tmp_path: Path, toolchain: Toolchain) -> Corpus:
+    """Three projects: ``copy`` has a function of ``trained`` under another name."""
+    splits: dict[str, Split] = {"trained": "train", "copy": "test", "fresh": "validation"}
+    texts = {"trained": ("f", 7), "copy": ("renamed", 7), "fresh": ("f", 1234)}
+    root = tmp_path / "all"
+    for name, (function, number) in texts.items():
+        other = site.another(tmp_path / name, name)
+        other.write("a.c", COMMON.format(name=function, number=number))
+        assert other.cc("-c", "a.c").returncode == 0
+        project = Project(name, split=splits[name])
+        merged = finalise(root, other.journal, [Wanted(project)], toolchain=toolchain.version)
+    return merged
+
+
+def test_a_copy_under_another_name_is_found(site: "Site", corpus: Corpus, tmp_path: Path) -> None:
+    objects = {
+        m.name: site.compile_module(corpus, m.name, tmp_path / f"{m.project}.o")
+        for m in corpus.modules
+    }
+    result = overlap(corpus, objects)
+    shares = {p.project: p.shared_pct for p in result.projects}
+    assert shares == {"copy": 100.0, "fresh": 0.0}
+    assert not result.ok
+    (pair,) = result.pairs
+    assert (pair.project, pair.other, pair.functions) == ("copy", "trained", 1)
+    assert pair.examples == ("renamed",)
+    assert result.to_json()["projects"][0]["shared_pct"] > LARGEST_SHARE_PCT
+    without = overlap(corpus, {n: o for n, o in objects.items() if "copy" not in n})
+    assert without.ok
+    assert without.unread == ("copy/a.o",)
+
+
+def test_functions_of_the_standard_library_do_not_count(site: "Site", tmp_path: Path) -> None:
+    site.write(
+        "v.cpp",
+        "#include <vector>\nint mine(std::vector<int> &v, int n) {\n"
+        "  for (int i = 0; i < n; i++) v.push_back(i ^ n); return v.at(3) / v.at(n); }\n",
+    )
+    assert site.cxx("-c", "-std=c++17", "v.cpp").returncode == 0
+    corpus = site.finalise()
+    found = list(functions(site.compile_module(corpus, "demo/v.o", tmp_path / "v.o")))
+    assert [name for _, _, name in found] == ["_Z4mineRSt6vectorIiSaIiEEi"]
+
+
+def test_sweep(corpus: Corpus, plugin: Plugin) -> None:
+    with Pool(corpus, plugin, PoolSettings(jobs=1)) as pool:
+        result = sweep(pool, corpus.modules)
+        assert (result.modules, result.failures) == (3, ())
+        assert result.cpu_seconds > 0
+        assert result.peak_mib > 10
+        assert {name for name, _ in result.slowest} == {m.name for m in corpus.modules}
+        corpus.bitcode(corpus.modules[0]).write_bytes(b"BC broken")
+        assert [name for name, _ in sweep(pool, corpus.modules).failures] == [
+            corpus.modules[0].name
+        ]
