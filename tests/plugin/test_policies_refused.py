@@ -112,10 +112,37 @@ def test_unknown_features_are_named(bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "site 0123456789abcdef inline\n", "nestor-overrides 1\nsite 12 inline\n"]
+    "text",
+    [
+        "",
+        "site 0123456789abcdef inline\n",
+        "nestor-overrides 1\nsite 12 inline\n",
+        "nestor-overrides 1\ncallee 0123456789abcdef stock\n",
+    ],
 )
 def test_wrong_overrides(bench: Workbench, text: str) -> None:
     _refused(bench.compile(SOURCE, "default", overrides=text), "overrides")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "first line"),
+        ("\0" * 9, "line 1"),
+        ("nestor-program 1\n", "link"),
+        ("nestor-program 1\nlink gc\nfunction 0123456789abcdef 1 2\n", "line 3"),
+    ],
+)
+def test_wrong_programs(bench: Workbench, text: str, reason: str) -> None:
+    for log in (False, True):
+        result = bench.compile(SOURCE, "default", program=text, log=log)
+        _refused(result, "program summary", reason)
+
+
+def test_program_and_overrides_that_are_no_files(bench: Workbench) -> None:
+    for option in ("program", "overrides"):
+        for path in ("/nonexistent/file", str(bench.folder), "/dev/zero"):
+            _refused(bench.compile(SOURCE, "default", f"-nestor-{option}={path}"), path)
 
 
 @pytest.mark.parametrize("temperature", ["0", "-1", "nan", "inf"])
