@@ -1,0 +1,96 @@
+"""Overrides by callee and by module; those by site are in test_plugin."""
+
+import pytest
+
+from nestor.compiler.program_summary import function_id, module_id
+from nestor.compiler.trajectory_log import Trajectory
+from nestor.policy.spec import Policy
+from tests.plugin.support import ALWAYS, NEVER, SOURCE, Workbench, random_network
+
+HEAD = "nestor-overrides 1\n"
+LEAN = ["cost_estimate", "callee_basic_block_count", "nr_ctant_params"]
+
+
+def local(name: str) -> str:
+    return f"{function_id(name, 'unit.c'):016x}"
+
+
+def of(trajectory: Trajectory, callee: str) -> list[int]:
+    rows = trajectory.records["callee"].view("u8") == function_id(callee, "unit.c")
+    return [int(answer) for answer in trajectory.records["inlining_decision"][rows]]
+
+
+def test_ids_are_those_of_the_log(bench: Workbench) -> None:
+    trajectory = bench.compile(SOURCE, NEVER, "-nestor-log-names", log=True).trajectory
+    exported = {"first", "second", "third", "fourth", "ballast"}
+    for key, name in trajectory.names.items():
+        assert key == function_id(name, None if name in exported else "folder/unit.c")
+
+
+@pytest.mark.parametrize("policy", [NEVER, ALWAYS, "default"], ids=["never", "always", "default"])
+@pytest.mark.parametrize("answer", ["inline", "keep"])
+def test_a_callee_line_answers_for_all_its_sites(
+    bench: Workbench, policy: Policy | str, answer: str
+) -> None:
+    text = f"{HEAD}callee {local('middle')} {answer}\n"
+    full = bench.compile(SOURCE, policy, overrides=text, log=True)
+    trajectory = full.trajectory
+    assert set(of(trajectory, "middle")) == {int(answer == "inline")}
+    overridden = trajectory.records[trajectory.records["overridden"] == 1]
+    assert len(overridden) == len(of(trajectory, "middle"))
+    if policy != "default":
+        assert set(of(trajectory, "small")) == {int(policy is ALWAYS)}
+    assert trajectory.stale_overrides == 0
+    assert bench.compile(SOURCE, policy, overrides=text).bytes == full.bytes
+
+
+def test_a_site_stands_above_its_callee(bench: Workbench) -> None:
+    text = f"{HEAD}callee {local('middle')} keep\n"
+    records = bench.compile(SOURCE, NEVER, log=True).trajectory.records
+    site = next(
+        int(row["site"]) & 2**64 - 1
+        for row in records
+        if int(row["callee"]) & 2**64 - 1 == function_id("middle", "unit.c")
+    )
+    text += f"site {site:016x} inline\n"
+    full = bench.compile(SOURCE, NEVER, overrides=text, log=True)
+    assert sorted(of(full.trajectory, "middle"))[-2:] == [0, 1]
+    assert full.trajectory.stale_overrides == 0
+    assert bench.compile(SOURCE, NEVER, overrides=text).bytes == full.bytes
+
+
+def test_stale_callees_are_counted_and_modules_are_not(bench: Workbench) -> None:
+    text = f"{HEAD}callee {local('gone')} keep\nmodule {module_id('other.c'):016x} stock\n"
+    full = bench.compile(SOURCE, ALWAYS, overrides=text, log=True)
+    assert full.trajectory.stale_overrides == 1
+    assert full.bytes == bench.compile(SOURCE, ALWAYS).bytes
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+def test_in_a_stock_module_the_policy_is_not_asked(bench: Workbench, seeded: bool) -> None:
+    text = f"{HEAD}module {module_id('folder/unit.c'):016x} stock\n"
+    stock = bench.compile(SOURCE).bytes
+    options = ["-nestor-seed=5"] if seeded else []
+    for policy in (ALWAYS, NEVER, random_network(LEAN, 5, answers="deviation")):
+        full = bench.compile(SOURCE, policy, *options, overrides=text, log=True)
+        records = full.trajectory.records
+        assert (records["inlining_decision"] == records["inlining_default"]).all()
+        assert not records["policy_margin"].any()
+        lean = bench.compile(SOURCE, policy, *options, overrides=text)
+        assert full.bytes == lean.bytes == stock
+
+
+def test_other_lines_stand_above_a_stock_module(bench: Workbench) -> None:
+    text = f"{HEAD}module {module_id('unit.c'):016x} stock\ncallee {local('small')} keep\n"
+    full = bench.compile(SOURCE, ALWAYS, overrides=text, log=True)
+    assert set(of(full.trajectory, "small")) == {0}
+    lean = bench.compile(SOURCE, ALWAYS, overrides=text).bytes
+    alone = bench.compile(SOURCE, "default", overrides=f"{HEAD}callee {local('small')} keep\n")
+    assert lean == full.bytes == alone.bytes
+
+
+def test_a_policy_that_cannot_be_used_is_refused_in_a_stock_module_too(bench: Workbench) -> None:
+    text = f"{HEAD}module {module_id('unit.c'):016x} stock\n"
+    result = bench.compile(SOURCE, random_network(["star_sign"]), overrides=text)
+    assert result.returncode == 1
+    assert "star_sign" in result.stderr
