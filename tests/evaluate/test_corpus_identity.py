@@ -99,6 +99,18 @@ def test_a_policy_is_the_same_in_c_and_in_python(
     assert result.decisions > 50
 
 
+def test_what_the_channel_does_not_offer_is_compared_without_it(
+    sound: Corpus, plugin: Plugin, tmp_path: Path
+) -> None:
+    features = ("cost_estimate", "callee_disappears", "caller_code_size")
+    normalisation = network.LogNormalisation(np.full(3, 1.5), np.full(3, 0.5))
+    layers = network.initial_layers((3, 8, 1), np.random.default_rng(5))
+    bundle.save(network.build(features, "deviation", normalisation, layers), tmp_path / "p")
+    result = check(sound, plugin, policy_file(str(tmp_path / "p")))
+    assert result.holds
+    assert result.comparisons == 3
+
+
 def test_a_policy_that_python_reads_differently_is_found(sound: Corpus, plugin: Plugin) -> None:
     # The file says never, Python is told always.
     never, always = policy_file("never"), policy_file("always")

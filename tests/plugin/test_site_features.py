@@ -8,6 +8,7 @@ import pytest
 from nestor.compiler.objects import measure
 from nestor.compiler.process import Limits
 from nestor.compiler.program_summary import function_id, summarise
+from nestor.compiler.site_features import SITE_FEATURES
 from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus.model import Corpus
 from nestor.policy.network import LogNormalisation, build, initial_layers
@@ -15,8 +16,6 @@ from nestor.policy.spec import Policy
 from nestor.rollout.rollout import Request, rollout
 from tests.plugin.support import ALWAYS, CXX_SOURCE, NEVER, SOURCE, Workbench, random_forest
 
-# In LLVM's order its features come first; this is the first of ours.
-FIRST = "callee_is_local"
 PROFILE = ("call_hotness",)
 
 MANDATORY = """
@@ -37,7 +36,7 @@ SOURCES = {
 
 def own(trajectory: Trajectory) -> tuple[str, ...]:
     features = trajectory.features
-    return features[features.index(FIRST) :]
+    return features[features.index(SITE_FEATURES[0]) :]
 
 
 def rows(bench: Workbench, source: str, **options: str) -> dict[str, list[dict[str, int]]]:
@@ -56,7 +55,7 @@ def rows(bench: Workbench, source: str, **options: str) -> dict[str, list[dict[s
 def test_names_are_new_and_all_are_logged(bench: Workbench) -> None:
     trajectory = bench.compile(SOURCE, "default", log=True).trajectory
     assert len(set(trajectory.features)) == len(trajectory.features)
-    assert len(own(trajectory)) == 45
+    assert own(trajectory) == SITE_FEATURES
 
 
 FACTS = """
@@ -216,8 +215,7 @@ def test_without_a_program_or_profile_values_are_missing(bench: Workbench) -> No
     missing = [n for n in own(trajectory) if n.startswith("program_") or n in PROFILE]
     assert len(missing) == 9
     assert (trajectory.matrix(missing) == -1).all()
-    others = [n for n in trajectory.features if n not in missing]
-    assert (trajectory.matrix(others[others.index(FIRST) :]) >= 0).all()
+    assert (trajectory.matrix([n for n in SITE_FEATURES if n not in missing]) >= 0).all()
 
 
 def program(**functions: str) -> str:

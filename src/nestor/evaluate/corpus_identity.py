@@ -24,6 +24,7 @@ from nestor.compiler.identity import variants
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits, run
+from nestor.compiler.site_features import SITE_FEATURES
 from nestor.compiler.toolchain import capabilities
 from nestor.compiler.trajectory_log import read
 from nestor.corpus.model import Corpus, CorpusError, Module, Split
@@ -222,6 +223,7 @@ def _check(
 def _ways(plugin: Plugin, policy: PolicyFile, folder: Path) -> tuple[_Way, ...]:
     """Return all ways to compile; the first is what the others are compared with."""
     log = folder / "log"
+    has_channel = capabilities(plugin.toolchain).inliner_channel
     if policy.policy is None:
         plugged = tuple(
             _Way(v.name, v.flags, log if v.name == "logged" else None)
@@ -236,7 +238,9 @@ def _ways(plugin: Plugin, policy: PolicyFile, folder: Path) -> tuple[_Way, ...]:
             _Way("logged", plugin.flags(policy.argument, log=log), log),
         )
         channel = _Way("channel, Python", decide=lambda: _evaluate(given))
-    return (*ways, channel) if capabilities(plugin.toolchain).inliner_channel else ways
+        # LLVM sends its own features only.
+        has_channel = has_channel and not set(SITE_FEATURES) & set(given.features)
+    return (*ways, channel) if has_channel else ways
 
 
 def _compile(
