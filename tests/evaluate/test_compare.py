@@ -20,7 +20,7 @@ from nestor.rollout.pool import Pool, PoolSettings
 
 def test_default_changes_nothing(small_corpus: Corpus, plugin: Plugin) -> None:
     with Pool(small_corpus, plugin) as pool:
-        result = evaluate(pool, small_corpus.programs, policy_file("default"))
+        (result,) = evaluate(pool, small_corpus.programs, [policy_file("default")])
     assert not result.failures
     assert [p.linked_change_pct for p in result.programs] == [0, 0]
     assert all(p.stock == p.policy for p in result.programs)
@@ -31,8 +31,8 @@ def test_default_changes_nothing(small_corpus: Corpus, plugin: Plugin) -> None:
 
 def test_another_policy_changes_something(small_corpus: Corpus, plugin: Plugin) -> None:
     with Pool(small_corpus, plugin) as pool:
-        always = evaluate(pool, small_corpus.programs, policy_file("always"))
-        never = evaluate(pool, small_corpus.programs, policy_file("never"))
+        policies = [policy_file("always"), policy_file("never")]
+        always, never = evaluate(pool, small_corpus.programs, policies)
     assert not always.failures + never.failures
     sizes = {p.policy.linked for r in (always, never) for p in r.programs if p.policy}
     assert len(sizes) > 1
@@ -40,7 +40,7 @@ def test_another_policy_changes_something(small_corpus: Corpus, plugin: Plugin) 
 
 def test_json_has_the_documented_shape(small_corpus: Corpus, plugin: Plugin) -> None:
     with Pool(small_corpus, plugin) as pool:
-        result = evaluate(pool, small_corpus.programs, policy_file("threshold:15"))
+        (result,) = evaluate(pool, small_corpus.programs, [policy_file("threshold:15")])
     data = json.loads(json.dumps(result.to_json()))
     assert set(data) >= {
         "programs", "total", "compile_cpu_ratio", "decisions", "failures", "hashes",
@@ -50,7 +50,7 @@ def test_json_has_the_documented_shape(small_corpus: Corpus, plugin: Plugin) -> 
     assert set(program["stock"]) >= {"object", "linked"}
     low, high = data["total"]["ci95"]
     assert low <= data["total"]["linked_change_pct"] <= high
-    assert set(data["hashes"]) == {"corpus", "compiler", "plugin", "policy"}
+    assert set(data["hashes"]) == {"corpus", "compiler", "plugin", "policy", "overrides"}
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
@@ -58,10 +58,10 @@ def test_same_bytes_with_any_number_of_jobs(
     small_corpus: Corpus, plugin: Plugin, jobs: int
 ) -> None:
     with Pool(small_corpus, plugin, PoolSettings(jobs=jobs)) as pool:
-        result = evaluate(pool, small_corpus.programs, policy_file("mlgo2020"))
+        (result,) = evaluate(pool, small_corpus.programs, [policy_file("mlgo2020")])
     sizes = [(p.name, p.stock, p.policy) for p in result.programs]
     with Pool(small_corpus, plugin, PoolSettings(jobs=2)) as pool:
-        again = evaluate(pool, small_corpus.programs, policy_file("mlgo2020"))
+        (again,) = evaluate(pool, small_corpus.programs, [policy_file("mlgo2020")])
     assert sizes == [(p.name, p.stock, p.policy) for p in again.programs]
 
 
@@ -109,7 +109,7 @@ def test_held_out_programs_of_the_tiny_corpus(tiny_corpus: Corpus, plugin: Plugi
     programs = select_programs(tiny_corpus, None)
     assert {p.project for p in programs} == {"lz4", "pugixml"}
     with Pool(tiny_corpus, plugin) as pool:
-        result = evaluate(pool, programs, policy_file("mlgo2020"))
+        (result,) = evaluate(pool, programs, [policy_file("mlgo2020")])
     assert not result.failures
     assert all(p.linked_change_pct not in (None, 0) for p in result.programs)
 

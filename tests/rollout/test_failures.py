@@ -133,7 +133,7 @@ def test_failures_stand_in_the_table(small_corpus: Corpus, plugin: Plugin) -> No
     corrupt(small_corpus, bad)
     with Pool(small_corpus, plugin) as pool:
         programs = select_programs(small_corpus, "all")
-        result = evaluate(pool, programs, policy_file("default"))
+        (result,) = evaluate(pool, programs, [policy_file("default")])
     assert len(result.programs) == 2
     assert len(result.compared) == 1
     assert {f.what for f in result.failures} >= {bad.name}

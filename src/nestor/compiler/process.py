@@ -1,7 +1,7 @@
 """Run one compiler process within limits, and say what it used and how it ended.
 
-A compile is pure work: nothing is read from standard input, no output is inherited, and a
-process that outlives its limits is killed with everything it started.
+A compile is pure work: nothing is read from standard input unless a file is named, no output is
+inherited, and a process that outlives its limits is killed with everything it started.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+_NOTHING = Path(os.devnull)
 _STDERR_KEPT = 16_384
 _CANCEL_POLL_SECONDS = 0.2
 
@@ -80,20 +81,28 @@ def run(
     *,
     cwd: Path | None = None,
     cancelled: threading.Event | None = None,
+    stdin: Path | None = None,
+    stdout: Path | None = None,
 ) -> Outcome:
     """Run ``command`` (never through a shell) and wait for it.
+
+    Standard input and output are the files named, or nothing.
 
     Thread-safe. The environment is reduced to what a compiler needs, so that the same
     command gives the same bytes for everybody.
     """
     limits = limits or Limits()
     start = time.monotonic()
-    with messages() as errors:
+    with (
+        messages() as errors,
+        (stdin or _NOTHING).open("rb") as given,
+        (stdout or _NOTHING).open("wb") as output,
+    ):
         try:
             process = subprocess.Popen(
                 [str(word) for word in command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                stdin=given,
+                stdout=output,
                 stderr=errors,
                 cwd=cwd,
                 env=environment(),

@@ -29,7 +29,7 @@ from nestor.compiler.toolchain import capabilities
 from nestor.compiler.trajectory_log import read
 from nestor.corpus.model import Corpus, CorpusError, Module, Split
 from nestor.errors import NestorError
-from nestor.evaluate.compare import Failure
+from nestor.evaluate.result import Failure
 from nestor.policy.spec import FeatureSpec, Policy, columns
 from nestor.problems.inlining_size import INLINING_SIZE
 from nestor.progress import Progress, silent

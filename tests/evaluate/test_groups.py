@@ -1,0 +1,74 @@
+"""Groups: by language and style, failures kept, small programs left out of the means."""
+
+from pathlib import Path
+
+import pytest
+
+from nestor.corpus.model import Corpus, Program, Project
+from nestor.evaluate.groups import groups, style_group
+from nestor.evaluate.result import Evaluation, ProgramResult, Sizes
+
+CORPUS = Corpus(
+    Path("nowhere"),
+    projects=(
+        Project("trained", split="train", style="streams"),
+        Project("seen", split="test", style="streams"),
+        Project("unseen", split="test", style="templates"),
+        Project("captured", split="test"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("project", "language", "group"),
+    [
+        ("unseen", "c", "C"),
+        ("seen", "c++", "C++, style seen in training"),
+        ("unseen", "c++", "C++, style unseen"),
+        ("captured", "c++", "C++, style unknown"),
+    ],
+)
+def test_style_group(project: str, language: str, group: str) -> None:
+    assert style_group(CORPUS, Program(f"{project}/p", project, language, ())) == group
+
+
+def result(name: str, group: str, stock: int | None, policy: int | None) -> ProgramResult:
+    before, after = (None if n is None else Sizes(n, n, n // 2, {}) for n in (stock, policy))
+    return ProgramResult(name, name, "c++", group, before, after)
+
+
+def evaluation(*programs: ProgramResult) -> Evaluation:
+    return Evaluation("p", "gc", programs, (), None, 0, (), None, {})
+
+
+def test_means_over_large_programs_by_group() -> None:
+    (everything, new, old) = groups(
+        [
+            evaluation(
+                result("a", "old", 1000, 500),
+                result("b", "old", 1000, 2000),
+                result("small", "old", 999, 4000),
+                result("c", "new", 2000, 1000),
+            )
+        ],
+        least_bytes=1000,
+    )
+    assert [g.name for g in (everything, new, old)] == ["all", "new", "old"]
+    assert (everything.programs, new.programs, old.programs) == (3, 1, 2)
+    assert old.linked_geomean_pct == pytest.approx(0)
+    assert new.linked_geomean_pct == new.text_geomean_pct == pytest.approx(-50)
+    assert everything.linked_geomean_pct == pytest.approx(100 * (0.5 ** (1 / 3) - 1))
+    assert everything.to_json()["worst"] == {"name": "b", "linked_change_pct": 100}
+
+
+def test_failures_are_named_whatever_the_size() -> None:
+    failed = evaluation(
+        result("a", "old", 1000, 900),
+        result("no stock", "old", None, 10),
+        result("no policy", "new", 1000, None),
+        result("small", "tiny", 10, None),
+    )
+    everything, new, old = groups([failed], least_bytes=1000)
+    assert everything.failed == ("no stock", "no policy")
+    assert (new.programs, new.linked_geomean_pct, new.failed) == (0, None, ("no policy",))
+    assert (old.programs, old.failed) == (1, ("no stock",))
