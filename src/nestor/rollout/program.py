@@ -1,0 +1,48 @@
+"""The objects of one program, all or none."""
+
+from pathlib import Path
+
+from nestor.corpus.model import Program
+from nestor.errors import NestorError
+from nestor.progress import Progress, silent
+from nestor.rollout.policy_file import PolicyFile
+from nestor.rollout.pool import Pool
+from nestor.rollout.rollout import Request
+
+
+class CompileError(NestorError):
+    """A module of a program that must be compiled cannot be."""
+
+
+def compile_program(
+    pool: Pool,
+    program: Program,
+    policy: PolicyFile | None,
+    folder: Path,
+    *,
+    overrides: Path | None = None,
+    summary: Path | None = None,
+    progress: Progress = silent,
+) -> dict[str, Path]:
+    """Compile the modules of ``program`` into ``folder``; return the objects by module.
+
+    :param policy: None is the stock compiler.
+    :raises CompileError: with the first module that failed, and the reason.
+    """
+    requests = [
+        Request(
+            pool.corpus.module(name),
+            None if policy is None else policy.argument,
+            overrides=overrides,
+            program=summary,
+            keep=folder / f"{number}.o",
+        )
+        for number, name in enumerate(program.modules)
+    ]
+    stage = f"Compiling {policy.name if policy else 'stock'}"
+    objects = {}
+    for done in pool.run(requests, progress, stage):
+        if done.failure is not None or done.request.keep is None:
+            raise CompileError(f"{done.request.module.name}: {done.failure}.")
+        objects[done.request.module.name] = done.request.keep
+    return objects
