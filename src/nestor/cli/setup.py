@@ -1,8 +1,10 @@
-"""What most commands begin with: a toolchain, its plugin and a pool of compilers."""
+"""What most commands begin with: a toolchain with its plugin, and a program of a corpus."""
 
 from nestor.compiler.identity import require
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
+from nestor.corpus.model import Corpus, Program
+from nestor.errors import NestorError
 from nestor.progress import Progress
 
 
@@ -12,3 +14,15 @@ def ready_plugin(llvm: str | None, progress: Progress) -> Plugin:
     :raises ToolchainError: if there is no usable LLVM, or it does not pass.
     """
     return require(ensure_plugin(find(llvm), progress))
+
+
+def program_named(corpus: Corpus, name: str) -> Program:
+    """Return the program that a user means by its name or the last part of it.
+
+    :raises NestorError: if that is not exactly one.
+    """
+    named = [p for p in corpus.programs if name in (p.name, p.name.rsplit("/", 1)[-1])]
+    if len(named) != 1:
+        names = ", ".join(p.name for p in (named or corpus.programs))
+        raise NestorError(f"'{name}' is not one program of the corpus; there are: {names}.")
+    return named[0]

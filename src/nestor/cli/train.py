@@ -17,8 +17,10 @@ from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
 from nestor.learn import experience
 from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
+from nestor.learn.distil import DISTIL_FEATURES, Distil, DistilSettings
 from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
 from nestor.learn.experience import Known, Tally
+from nestor.learn.searches import Searches, largest_programs, validator
 from nestor.learn.training import Cost, Meter, Result, Run, train
 from nestor.policy import bundle
 from nestor.policy.network import MlpPolicy
@@ -26,6 +28,7 @@ from nestor.policy.spec import Policy
 from nestor.problems.inlining_size import INLINING_SIZE
 from nestor.progress import Progress
 from nestor.rollout.pool import Pool, PoolSettings
+from nestor.tune.search import SearchSettings
 
 RELEASE_FEATURES = (
     "cost_estimate",
@@ -43,8 +46,9 @@ class InliningSize:
     r"""Train an inlining policy that makes linked programs smaller.
 
     Learners:
-        bc  behavioural cloning of the default heuristic, the warm start
-        es  evolution strategies from --init, scored by linked bytes
+        distil  search every program, learn what leaving the default saves, search again
+        bc      behavioural cloning of the default heuristic, the warm start of es
+        es      evolution strategies from --init, scored by linked bytes
 
     Only projects in the corpus's split "train" are looked at. The folder --out gets
     policy.safetensors, curves for TensorBoard, run.json, result.json and a checkpoint: a run that
@@ -52,6 +56,7 @@ class InliningSize:
     bytes.
 
     Examples:
+        nestor train inlining-size --corpus corpus/bench --out runs/distil
         nestor train inlining-size --corpus corpus/tiny --out runs/bc --learner bc
         nestor train inlining-size --corpus corpus/tiny --out runs/es --learner es \
             --init runs/bc/policy.safetensors --es.steps 40
@@ -61,14 +66,16 @@ class InliningSize:
     """The corpus to learn from."""
     out: Path
     """The run's folder."""
-    learner: Literal["bc", "es"] = "bc"
+    learner: Literal["distil", "bc", "es"] = "distil"
     """The algorithm."""
     init: Path | None = None
     """The policy to start from (needed by es)."""
     seed: int = 0
     """Seed of everything random."""
-    features: tuple[str, ...] = RELEASE_FEATURES
-    """Features that the policy reads (bc only; es keeps those of --init)."""
+    features: tuple[str, ...] = ()
+    """Features that the policy reads (default: cheap ones; es keeps those of --init)."""
+    distil: DistilSettings = field(default_factory=DistilSettings)
+    """Distillation."""
     bc: CloningSettings = field(default_factory=CloningSettings)
     """Behavioural cloning."""
     es: EvolutionSettings = field(default_factory=EvolutionSettings)
@@ -89,10 +96,8 @@ class InliningSize:
             with Pool(corpus, plugin, self.pool) as pool:
                 identity = self._identity(corpus, pool)
                 run = Run(self.out, identity)
-                if self.learner == "bc":
-                    result, extra = self._clone(pool, run, tally, report)
-                else:
-                    result, extra = self._evolve(pool, run, tally, report)
+                learn = {"distil": self._distil, "bc": self._clone, "es": self._evolve}
+                result, extra = learn[self.learner](pool, run, tally, report)
         policy = _with_provenance(result.policy, identity)
         path = self.out / "policy.safetensors"
         bundle.save(policy, path)
@@ -100,7 +105,7 @@ class InliningSize:
         return 0
 
     def _identity(self, corpus: Corpus, pool: Pool) -> dict[str, Any]:
-        settings = asdict(self.bc if self.learner == "bc" else self.es)
+        settings: dict[str, Any] = asdict(getattr(self, self.learner))
         start = _load_start(self.init) if self.learner == "es" else None
         return {
             "nestor": __version__,
@@ -108,12 +113,34 @@ class InliningSize:
             "learner": self.learner,
             "settings": json.loads(json.dumps(settings)),
             "seed": self.seed,
-            "features": list(start.features if start else self.features),
+            "features": list(start.features if start else self._features()),
             "init": bundle.digest(start) if start else None,
             "corpus": corpus.digest,
             "compiler": pool.plugin.toolchain.build_id,
             "plugin": pool.plugin.digest,
         }
+
+    def _features(self) -> tuple[str, ...]:
+        return self.features or (DISTIL_FEATURES if self.learner == "distil" else RELEASE_FEATURES)
+
+    def _distil(
+        self, pool: Pool, run: Run, tally: Tally, report: Progress
+    ) -> tuple[Result, dict[str, Any]]:
+        programs = largest_programs(experience.training_programs(pool.corpus))
+        held_back = largest_programs(pool.corpus.programs_of("validation"))
+        searches = Searches(
+            pool,
+            programs,
+            SearchSettings(compiles=self.distil.compiles),
+            self.seed,
+            self.out / "trials",
+            run.digest,
+            tally,
+            report,
+        )
+        validate = validator(pool, held_back, tally, report)
+        learner = Distil(self.distil, self.seed, self._features(), searches, validate)
+        return train(learner, run, report, "Distilling"), {"training_programs": len(programs)}
 
     def _clone(
         self, pool: Pool, run: Run, tally: Tally, report: Progress
@@ -121,10 +148,11 @@ class InliningSize:
         modules = pool.corpus.modules_of("train")
         rolled = experience.default_rollouts(pool, modules, tally, report).values()
         logs = [r.trajectory for r in rolled if r.trajectory is not None]
-        x = np.concatenate([log.matrix(self.features) for log in logs])
+        features = self._features()
+        x = np.concatenate([log.matrix(features) for log in logs])
         default = [INLINING_SIZE.default_tensor]
         answers = np.concatenate([log.matrix(default)[:, 0] for log in logs])
-        learner = BehaviouralCloning.fit(self.bc, self.seed, self.features, x, answers)
+        learner = BehaviouralCloning.fit(self.bc, self.seed, features, x, answers)
         result = train(learner, run, report, "Cloning the default heuristic")
         agreement = float((result.policy.decide(x) == (answers > 0)).mean())
         return result, {"decisions": len(x), "agreement": agreement}

@@ -88,7 +88,9 @@ def _unflatten(like: State, arrays: dict[str, np.ndarray[Any, Any]], prefix: str
             continue
         array = arrays[f"{prefix}{field.name}"]
         if isinstance(before, np.ndarray):
-            if array.shape != before.shape or array.dtype != before.dtype:
+            # An array that begins with no elements may have grown.
+            fixed = before.size > 0 and array.shape != before.shape
+            if fixed or array.dtype != before.dtype:
                 raise ValueError(f"'{field.name}' has another shape or type")
             values[field.name] = array
         else:

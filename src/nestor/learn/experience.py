@@ -37,9 +37,12 @@ class Tally:
         """Count ``rollouts``."""
         self.rollouts += len(rollouts)
         for failed in (r for r in rollouts if not r.ok):
-            self.failures += 1
-            what = f"{failed.request.module.name}: {failed.failure}"
-            self.reasons[what] = self.reasons.get(what, 0) + 1
+            self.fail(f"{failed.request.module.name}: {failed.failure}")
+
+    def fail(self, what: str) -> None:
+        """Count one failure."""
+        self.failures += 1
+        self.reasons[what] = self.reasons.get(what, 0) + 1
 
 
 def training_programs(corpus: Corpus) -> tuple[Program, ...]:

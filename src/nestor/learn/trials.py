@@ -99,10 +99,14 @@ class Recorder:
             )
         )
 
-    def trials(self) -> Trials | None:
-        """Return everything so far; None if nothing was tried."""
+    def trials(self) -> Trials:
+        """Return everything so far; no rows if nothing was tried."""
         if not self._parts:
-            return None
+            none = np.empty(0)
+            return Trials(
+                (), (self._program,), np.empty((0, 0)), np.empty((0, 0)), (), none, none,
+                np.empty(0, np.int64),
+            )  # fmt: skip
         x, gain, sites, default = (np.concatenate(part) for part in zip(*self._parts, strict=True))
         program = np.zeros(len(gain), dtype=np.int64)
         return Trials(
@@ -111,11 +115,11 @@ class Recorder:
 
 
 def join(parts: Iterable[Trials]) -> Trials:
-    """Return all rows of ``parts`` in order.
+    """Return all rows of ``parts`` in order; parts without rows are left out.
 
     :raises TrialsError: if there are none, or their features differ.
     """
-    parts = list(parts)
+    parts = [part for part in parts if len(part)]
     if not parts:
         raise TrialsError("There are no trials to learn from: no search tried anything.")
     if len({(part.features, part.modes) for part in parts}) > 1:

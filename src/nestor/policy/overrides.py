@@ -7,7 +7,7 @@ The format is described in docs/formats.md; the plugin reads the same file
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, get_args
 
 from nestor.errors import NestorError
 
@@ -90,7 +90,7 @@ def _line(number: int, words: list[str]) -> tuple[Key, bool]:
         kind, digits, answer = words
         if kind not in KINDS or len(digits) != 16:
             raise ValueError
-        key = Key(cast(Kind, kind), int(digits, 16))
+        key = Key(kind, int(digits, 16))
         if kind == "module":
             if answer != "stock":
                 raise ValueError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -25,6 +25,9 @@ _BLOCK: Final = 1 << 18
 _OBJECTIVES: Final = frozenset(
     {"binary", "fair", "huber", "mape", "quantile", "regression", "regression_l1"}
 )
+
+
+_ARRAYS: Final = ("root", "feature", "threshold", "left", "right", "value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +93,7 @@ class TreesPolicy(Policy):
         return len(self.feature)
 
     def _tensors(self) -> dict[str, Array]:
-        names = ("root", "feature", "threshold", "left", "right", "value")
-        return {f"tree.{name}": getattr(self, name) for name in names}
+        return {f"tree.{name}": getattr(self, name) for name in _ARRAYS}
 
     def _margins(self, inputs: F64) -> F64:
         """The sum over trees in order, from 0, in f64."""
@@ -163,6 +165,41 @@ def from_lightgbm(
         right=np.array(columns[3], dtype=np.int32),
         value=np.array(columns[4], dtype=np.float64),
     )
+
+
+def weighted_sum(parts: Sequence[tuple[TreesPolicy, float]], offset: float = 0.0) -> TreesPolicy:
+    """
+    The policy whose margin is the sum of each part's margin times its weight, plus `offset`.
+
+    The first part's metadata is kept; all must read the same features. Raises PolicyError if
+    they do not.
+    """
+    first = parts[0][0]
+    if any(part.features != first.features for part, _ in parts):
+        raise PolicyError("policies that read different features have no sum")
+    constant = replace(
+        first,
+        root=np.zeros(1, dtype=np.int32),
+        feature=np.full(1, -1, dtype=np.int32),
+        threshold=np.zeros(1),
+        left=np.zeros(1, dtype=np.int32),
+        right=np.zeros(1, dtype=np.int32),
+        value=np.array([offset]),
+        range=None,
+    )
+    arrays: dict[str, list[Array]] = {name: [] for name in _ARRAYS}
+    nodes = 0
+    for part, weight in [*parts, (constant, 1.0)]:
+        split = part.feature >= 0
+        arrays["root"].append(part.root + nodes)
+        arrays["feature"].append(part.feature)
+        arrays["threshold"].append(part.threshold)
+        arrays["left"].append(np.where(split, part.left + nodes, 0))
+        arrays["right"].append(np.where(split, part.right + nodes, 0))
+        arrays["value"].append(part.value * weight)
+        nodes += len(part.feature)
+    whole = {name: np.concatenate(each) for name, each in arrays.items()}
+    return TreesPolicy(first.metadata, **whole)
 
 
 def _check_model(model: Mapping[str, Any], features: Sequence[str]) -> None:

@@ -90,7 +90,8 @@ class Builder:
         self.summary = summary
         self.compiled = 0
         """Modules compiled so far; may be set back by who resumes a search."""
-        self._objects = 0
+        self.rollouts = 0
+        """Compiles ever made."""
         self.cpu_seconds = 0.0
         self._temporary = tempfile.TemporaryDirectory(prefix="nestor-tune-")
         self._made: dict[str, list[_Made]] = {name: [] for name in program.modules}
@@ -155,7 +156,7 @@ class Builder:
         self.compiled += len(modules)
         requests = []
         for name in modules:
-            self._objects += 1
+            self.rollouts += 1
             requests.append(
                 Request(
                     self.pool.corpus.module(name),
@@ -164,7 +165,7 @@ class Builder:
                     program=self.summary,
                     log=True,
                     names=True,
-                    keep=folder / f"{self._objects}.o",
+                    keep=folder / f"{self.rollouts}.o",
                 )
             )
         result = {}

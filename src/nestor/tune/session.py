@@ -1,10 +1,10 @@
 """Tune one program from start to end: choose a start, search, keep what is resumable, sum up."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from nestor.compiler.demangle import demangle
 from nestor.corpus.model import Program
@@ -42,18 +42,22 @@ class Tuned:
     comments: Mapping[Key, str]
     stock: Build
     best: Build
+    """Both linked in every mode, also in those that were not searched for."""
+    modes: tuple[LinkMode, ...]
+    """Those that were."""
     curve: tuple[Point, ...]
     """Verified sizes by whole-program compiles, stock first."""
 
     def text(self) -> str:
         """Return the overrides file."""
-        stock, best = self.stock.total, self.best.total
-        title = (
-            f"program {self.program}\npolicy {self.policy.name} {self.policy.digest}\n"
-            f"linked bytes {stock:,.0f} stock, {best:,.0f} tuned"
-            f" ({100 * (best / stock - 1):+.2f} %)"
-        )
-        return to_text(self.overrides, self.comments, title)
+        title = [f"program {self.program}", f"policy {self.policy.name} {self.policy.digest}"]
+        for mode, before in self.stock.sizes.items():
+            after = self.best.sizes[mode].loadable
+            title.append(
+                f"linked bytes {mode}: {before.loadable:,} stock, {after:,} tuned"
+                f" ({100 * (after / before.loadable - 1):+.2f} %)"
+            )
+        return to_text(self.overrides, self.comments, "\n".join(title))
 
 
 def tune(
@@ -76,12 +80,11 @@ def tune(
 
     :raises NestorError: if ``folder`` holds another search, or the program cannot be built.
     """
-    stock = _once(pool, program, "default", settings, None)
     identity = _identity(pool, program, policy, settings, budget, seed)
     path = folder / "search.json"
     kept = _load(path, identity)
     if kept is None:
-        chosen, curve = _choose_start(pool, program, policy, settings, stock, summary, progress)
+        chosen, curve = _choose_start(pool, program, policy, settings, summary, progress)
         state = State(curve=curve)
     else:
         chosen, state = policy_file(str(kept["start"])), _state(kept)
@@ -93,27 +96,30 @@ def tune(
     try:
         keep(state)
         state = search(builder, state, budget, seed, progress=progress, observe=observe, keep=keep)
-        best = builder.build(state.overrides)
-        best = builder.build(_effective(best, chosen))
+        overrides = _effective(builder.build(state.overrides), chosen)
     finally:
         builder.close()
+    stock = _once(pool, program, policy_file("default"), get_args(LinkMode), None)
+    best = _once(pool, program, chosen, get_args(LinkMode), summary, overrides)
     if any(best.sizes[mode].loadable > stock.sizes[mode].loadable for mode in settings.modes):
         chosen, best = policy_file("default"), stock
+    comments = _comments(pool, best)
     return Tuned(
-        program.name, chosen, best.overrides, _comments(pool, best), stock, best, state.curve
+        program.name, chosen, best.overrides, comments, stock, best, settings.modes, state.curve
     )
 
 
 def _once(
     pool: Pool,
     program: Program,
-    policy: Path | str,
-    settings: TuneSettings,
+    policy: PolicyFile,
+    modes: Sequence[LinkMode],
     summary: Path | None,
+    overrides: Overrides | None = None,
 ) -> Build:
-    builder = Builder(pool, program, policy, settings.modes, summary)
+    builder = Builder(pool, program, policy.argument, modes, summary)
     try:
-        return builder.build({})
+        return builder.build(overrides or {})
     finally:
         builder.close()
 
@@ -123,26 +129,26 @@ def _choose_start(
     program: Program,
     policy: PolicyFile,
     settings: TuneSettings,
-    stock: Build,
     summary: Path | None,
     progress: Progress,
 ) -> tuple[PolicyFile, tuple[Point, ...]]:
-    """Return the best of ``policy`` and, from the default, the threshold sweep."""
+    """Return the best of stock, ``policy`` and, from the default, the threshold sweep."""
     candidates = [policy]
     if policy.path is None and settings.sweep:
         candidates += [policy_file(name) for name in THRESHOLDS]
-    best, curve = policy, [Point(0.0, stock.total, stock.text)]
+    best = policy_file("default")
+    stock = _once(pool, program, best, settings.modes, None)
+    curve = [Point(0.0, stock.total, stock.text)]
     for number, candidate in enumerate(candidates):
         progress("Building the starts", number, len(candidates))
-        build = stock
-        if candidate.path is not None:
-            build = _once(pool, program, candidate.argument, settings, summary)
         smallest = curve[-1]
-        if build.total < smallest.total:
-            best, smallest = candidate, Point(0.0, build.total, build.text)
-        curve.append(Point(number + 1.0, smallest.total, smallest.text))
-    # A policy that makes the program larger is no start, unless the search may mend it.
-    return (best if curve[-1].total < stock.total else policy_file("default")), tuple(curve)
+        if candidate.path is not None:
+            build = _once(pool, program, candidate, settings.modes, summary)
+            if build.total < smallest.total:
+                best, smallest = candidate, Point(0.0, build.total, build.text)
+        curve.append(replace(smallest, compiles=number + 1.0))
+    progress("Building the starts", len(candidates), len(candidates))
+    return best, tuple(curve)
 
 
 def _effective(build: Build, policy: PolicyFile) -> Overrides:
