@@ -1,8 +1,15 @@
 """The projects of the bench tier whose programs are in C."""
 
-from nestor.corpus.recipe import Recipe, cmake, configure, ninja, recipe, run
+from nestor.corpus.recipe import TONE, Recipe, cmake, configure, ninja, recipe, run
 
 _AUTOCONF = ("./configure", "--disable-shared", "--disable-nls", "--disable-dependency-tracking")
+
+_NGINX = r"""
+open my $f, ">", "smoke.conf" or die;
+print $f "pid nginx.pid; error_log stderr; events {}\n";
+print $f "http { access_log off; include mime.types; }\n";
+close $f or die;
+"""
 
 C: tuple[Recipe, ...] = (
     recipe(
@@ -11,7 +18,8 @@ C: tuple[Recipe, ...] = (
          "164c7849653b80ae67bec4b7473b884bf5cc8d2dca05653475ec2ed27b9ebf61"),
         "MIT", "test", "C: interpreter, tagged values",
         (run("make", "-C", "src", "-j@JOBS@", "CC=@CC@ -std=gnu99", "posix"),),
-        {"src/lua": ("-v",), "src/luac": ("-v",)},
+        {"src/lua": ("-e", "local t={} for i=1,9e4 do t[i%99]=(i..''):rep(2) end print(#t)"),
+         "src/luac": ("-v",)},
         package="lua5.4",
     ),
     recipe(
@@ -20,10 +28,13 @@ C: tuple[Recipe, ...] = (
          "4886593fc688b0cdccd31e5ecbe5afe7ad1bee23aa69e667b871afd5dfc640c3"),
         "ISC", "train", "C: interpreter and compiler, setjmp",
         # The Makefile compiles one file that includes all others; the parts are what we want.
-        (run("sh", "-c", "for f in js*.c regexp.c utf.c; do @CC@ -O2 -c $f || exit; done"),
+        (configure("sh", "-c", "echo 'var s = [], i; for (i = 0; i < 9000; i++) s.push(i * i % 7);"
+                   " print(s.sort().join().length)' > sum.js"),
+         run("sh", "-c", "for f in js*.c regexp.c utf.c; do @CC@ -O2 -c $f || exit; done"),
          run("@CC@", "-O2", "-c", "main.c"),
          run("sh", "-c", "@CC@ main.o js*.o regexp.o utf.o -lm -o mujs")),
-        {"mujs": ()},
+        {"mujs": ("sum.js",)},
+        inputs={"sum.js": "sum.js"},
     ),
     recipe(
         "sed", "4.9-1+deb12u1",
@@ -31,7 +42,8 @@ C: tuple[Recipe, ...] = (
          "6e226b732e1cd739464ad6862bd1a1aba42d7982922da7a53519631d24975181"),
         "GPL-3.0-or-later", "train", "C: GNU tool with gnulib, regular expressions",
         (configure(*_AUTOCONF), run("make", "-j@JOBS@", "sed/sed")),
-        {"sed/sed": ("--version",)},
+        {"sed/sed": ("-E", r"s/([a-z_]+)\((.*)\)/\2:\1/g;/^#/d;$!N;P;D", "execute.c")},
+        inputs={"execute.c": "sed/execute.c"},
     ),
     recipe(
         "zstd", "1.5.4+dfsg2-5",
@@ -40,7 +52,8 @@ C: tuple[Recipe, ...] = (
         "BSD-3-Clause OR GPL-2.0-only", "train", "C: compressor, forced inlining, macro-templates",
         (run("make", "-C", "programs", "-j@JOBS@", "obj/it/zstd", "BUILD_DIR=obj/it",
              "HAVE_ZLIB=0", "HAVE_LZMA=0", "HAVE_LZ4=0"),),
-        {"programs/obj/it/zstd": ("--version",)},
+        {"programs/obj/it/zstd": ("-q", "-12", "zstd.h", "-o", "out.zst")},
+        inputs={"zstd.h": "lib/zstd.h"},
         package="libzstd",
     ),
     recipe(
@@ -50,7 +63,8 @@ C: tuple[Recipe, ...] = (
         "MIT", "train", "C: large parser, callbacks",
         (cmake("-DLIBXML2_WITH_PYTHON=OFF", "-DLIBXML2_WITH_LZMA=OFF", "-DLIBXML2_WITH_ZLIB=OFF",
                "-DLIBXML2_WITH_TESTS=OFF", "-DLIBXML2_WITH_ICU=OFF"), ninja("xmllint")),
-        {"build/xmllint": ("--version",)},
+        {"build/xmllint": ("--format", "--html", "index.html")},
+        inputs={"index.html": "doc/APIfunctions.html"},
     ),
     recipe(
         "libjpeg-turbo", "1:2.1.5-2",
@@ -59,8 +73,11 @@ C: tuple[Recipe, ...] = (
         "IJG AND BSD-3-Clause AND Zlib", "train", "C: codec, tables of functions",
         (cmake("-DWITH_SIMD=OFF", "-DENABLE_SHARED=OFF"),
          ninja("cjpeg-static", "djpeg-static", "jpegtran-static")),
-        {"build/cjpeg-static": ("-version",), "build/djpeg-static": ("-version",),
-         "build/jpegtran-static": ("-version",)},
+        {"build/cjpeg-static": ("-outfile", "out.jpg", "testorig.ppm"),
+         "build/djpeg-static": ("-outfile", "out.ppm", "testorig.jpg"),
+         "build/jpegtran-static": ("-rotate", "90", "-outfile", "out.jpg", "testorig.jpg")},
+        inputs={"testorig.ppm": "testimages/testorig.ppm",
+                "testorig.jpg": "testimages/testorig.jpg"},
     ),
     recipe(
         "mbedtls", "2.28.3-1",
@@ -69,8 +86,8 @@ C: tuple[Recipe, ...] = (
         "Apache-2.0 OR GPL-2.0-or-later", "test", "C: cryptography and protocol",
         (cmake("-DENABLE_TESTING=OFF", "-DMBEDTLS_FATAL_WARNINGS=OFF"),
          ninja("selftest", "ssl_client1", "benchmark")),
-        {"build/programs/test/selftest": (), "build/programs/ssl/ssl_client1": (),
-         "build/programs/test/benchmark": ()},
+        {"build/programs/test/selftest": ("sha256", "aes", "mpi", "rsa"),
+         "build/programs/ssl/ssl_client1": (), "build/programs/test/benchmark": ()},
     ),
     recipe(
         "xz", "5.4.1-1+deb12u2",
@@ -79,7 +96,8 @@ C: tuple[Recipe, ...] = (
         "LicenseRef-xz-public-domain AND LGPL-2.1-or-later AND GPL-2.0-or-later", "train",
         "C: compressor, coder state machines",
         (configure(*_AUTOCONF, "--disable-doc", "--disable-scripts"), run("make", "-j@JOBS@")),
-        {"src/xz/xz": ("--version",), "src/xzdec/xzdec": ("--version",)},
+        {"src/xz/xz": ("-k", "-c", "xz.c"), "src/xzdec/xzdec": ("--version",)},
+        inputs={"xz.c": "src/xz/coder.c"},
         package="xz-utils",
     ),
     recipe(
@@ -89,8 +107,10 @@ C: tuple[Recipe, ...] = (
         "BSD-3-Clause AND GPL-2.0-or-later", "train", "C: codec, fixed-point loops",
         (cmake("-DWITH_OGG=OFF", "-DBUILD_CXXLIBS=OFF", "-DBUILD_TESTING=OFF",
                "-DBUILD_EXAMPLES=OFF", "-DINSTALL_MANPAGES=OFF", "-DBUILD_DOCS=OFF"),
-         ninja("flacapp", "metaflac")),
-        {"build/src/flac/flac": ("--version",), "build/src/metaflac/metaflac": ("--version",)},
+         ninja("flacapp", "metaflac"), TONE),
+        {"build/src/flac/flac": ("-s", "-8", "tone.wav", "-o", "out.flac"),
+         "build/src/metaflac/metaflac": ("--version",)},
+        inputs={"tone.wav": "tone.wav"},
     ),
     recipe(
         "expat", "2.5.0-1+deb12u5",
@@ -99,7 +119,8 @@ C: tuple[Recipe, ...] = (
         "MIT", "test", "C: parser, macro-templates",
         (cmake("-DEXPAT_BUILD_TESTS=OFF", "-DEXPAT_BUILD_EXAMPLES=ON", "-DEXPAT_BUILD_DOCS=OFF",
                "-DEXPAT_SHARED_LIBS=OFF", source="expat"), ninja("xmlwf", "elements")),
-        {"build/xmlwf/xmlwf": ("-v",), "build/examples/elements": ()},
+        {"build/xmlwf/xmlwf": ("nes96.xml",), "build/examples/elements": ("<nes96.xml",)},
+        inputs={"nes96.xml": "testdata/largefiles/nes96.xml"},
     ),
     recipe(
         "jansson", "2.14-2",
@@ -107,7 +128,7 @@ C: tuple[Recipe, ...] = (
          "c739578bf6b764aa0752db9a2fdadcfe921c78f1228c7ec0bb47fa804c55d17b"),
         "MIT", "validation", "C: values with reference counts",
         (cmake("-DJANSSON_BUILD_DOCS=OFF"), ninja("json_process", "test_array")),
-        {"build/bin/json_process": (), "build/bin/test_array": ()},
+        {"build/bin/json_process": (), "build/bin/test_array": ("-",)},
     ),
     recipe(
         "lzo", "2.10-2",
@@ -115,7 +136,8 @@ C: tuple[Recipe, ...] = (
          "c0f892943208266f9b6543b3ae308fab6284c5c90e627931446fb49b4221a072"),
         "GPL-2.0-or-later", "train", "C: compressor, one algorithm per file",
         (cmake("-DENABLE_STATIC=ON", "-DENABLE_SHARED=OFF"), ninja("lzotest")),
-        {"build/lzotest": ()},
+        {"build/lzotest": ("-mlzo1x-999", "-n2", "lzotest.c")},
+        inputs={"lzotest.c": "lzotest/lzotest.c"},
         package="lzo2",
     ),
     recipe(
@@ -124,7 +146,8 @@ C: tuple[Recipe, ...] = (
          "08a63bba3d9e7618d1570b4ecd6a7daa83c8e18a41c82455b6308bc11fe34958"),
         "LicenseRef-W3C-tidy", "train", "C: parser of markup, tables",
         (cmake("-DBUILD_SHARED_LIB=OFF"), ninja("tidy")),
-        {"build/tidy": ("-version",)},
+        {"build/tidy": ("-q", "-xml", "-o", "out.xml", "in.xml")},
+        inputs={"in.xml": "man/tidy1.xsl.in"},
         package="tidy-html5",
     ),
     recipe(
@@ -196,5 +219,16 @@ C: tuple[Recipe, ...] = (
         (cmake(), ninja("md2html")),
         {"build/md2html/md2html": ("spec.txt",)},
         inputs={"spec.txt": "test/spec.txt"},
+    ),
+    recipe(
+        "nginx", "1.22.1-9+deb12u10",
+        ("nginx_1.22.1.orig.tar.gz",
+         "9ebb333a9e82b952acd3e2b4aeb1d4ff6406f72491bab6cd9fe69f0dea737f31"),
+        "BSD-2-Clause", "test", "C: event-driven server, own pools and strings",
+        (configure("./configure", "--with-cc=@CC@", "--with-cc-opt=-O0",
+                   "--without-http_rewrite_module", "--without-http_gzip_module"),
+         run("make", "-j@JOBS@"), configure("perl", "-e", _NGINX)),
+        {"objs/nginx": ("-e", "stderr", "-t", "-p", "./", "-c", "nginx.conf")},
+        inputs={"nginx.conf": "smoke.conf", "mime.types": "conf/mime.types"},
     ),
 )  # fmt: skip

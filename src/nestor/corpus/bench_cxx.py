@@ -1,6 +1,6 @@
 """The projects of the bench tier whose programs are in C++."""
 
-from nestor.corpus.recipe import Recipe, cmake, configure, ninja, recipe, run
+from nestor.corpus.recipe import TONE, Recipe, cmake, configure, example, ninja, recipe, run
 
 _AUTOCONF = ("./configure", "--disable-shared", "--disable-nls", "--disable-dependency-tracking")
 
@@ -24,12 +24,11 @@ const int num_unicode_tolower = 1;
 END
 """
 
-# Four seconds of a rising tone, mono, 16 bits: what the sources have no file of.
-_TONE = r"""
-perl -e 'my $n = 4 * 44100; binmode STDOUT;
-  print pack("a4Va4a4VvvVVvva4V", "RIFF", 36 + 2 * $n, "WAVE", "fmt ", 16, 1, 1, 44100, 88200,
-             2, 16, "data", 2 * $n);
-  print pack("s<", 9000 * sin(0.02 * $_ * (1 + $_ / $n))) for 1 .. $n' > tone.wav
+_BUILD = r"""
+open my $f, ">", "build.ninja" or die;
+print $f "rule cc\n  command = cc -c \$in -o \$out\n";
+print $f "build o$_: cc i$_ | h${\($_ % 97)}\n" for 1 .. 5000;
+close $f or die;
 """
 
 CXX: tuple[Recipe, ...] = (
@@ -47,8 +46,10 @@ CXX: tuple[Recipe, ...] = (
         ("ninja-build_1.11.1.orig.tar.gz",
          "31747ae633213f1eda3842686f83c2aa1412e0f5691d1c14dbbcc67fe7400cea"),
         "Apache-2.0", "test", "modern: build tool, STL, generated lexer",
-        (cmake("-DBUILD_TESTING=OFF"), ninja("ninja")),
-        {"build/ninja": ("--version",)},
+        (cmake("-DBUILD_TESTING=OFF"), ninja("ninja"),
+         configure("perl", "-e", _BUILD)),
+        {"build/ninja": ("-t", "targets", "all")},
+        inputs={"build.ninja": "build.ninja"},
         package="ninja-build",
     ),
     recipe(
@@ -62,7 +63,7 @@ CXX: tuple[Recipe, ...] = (
          cmake("-DRE2_BUILD_TESTING=OFF"), ninja("re2"),
          run("@CXX@", "-O2", "-I.", "testinstall.cc", "build/libre2.a", "-pthread",
              "-o", "testinstall")),
-        {"testinstall": ()},
+        {"testinstall": ("-",)},
     ),
     recipe(
         "yaml-cpp", "0.7.0+dfsg-8",
@@ -70,7 +71,8 @@ CXX: tuple[Recipe, ...] = (
          "dc63708605404e0b963e0ca3a9619d1c8270eda2839603e6fa0384e5e51e5312"),
         "MIT", "test", "modern: parser, shared pointers, exceptions",
         (cmake("-DYAML_CPP_BUILD_TESTS=OFF", "-DYAML_CPP_BUILD_TOOLS=ON"), ninja("parse")),
-        {"build/util/parse": ()},
+        {"build/util/parse": ("style.yml",)},
+        inputs={"style.yml": ".clang-format"},
     ),
     recipe(
         "box2d", "2.4.1-3",
@@ -79,7 +81,7 @@ CXX: tuple[Recipe, ...] = (
         "MIT", "train", "physics: plain structures, pools; test macros",
         (cmake("-DBOX2D_BUILD_TESTBED=OFF",
                "-DCMAKE_CXX_FLAGS=-DDOCTEST_CONFIG_NO_POSIX_SIGNALS"), ninja("unit_test")),
-        {"build/bin/unit_test": ()},
+        {"build/bin/unit_test": ("-m",)},
     ),
     recipe(
         "hunspell", "1.7.1-1",
@@ -87,7 +89,11 @@ CXX: tuple[Recipe, ...] = (
          "b2d9c5369c2cc7f321cb5983fda2dbf007dce3d9e17519746840a6f0c4bf7444"),
         "MPL-1.1 OR LGPL-2.1-or-later", "test", "old: dictionaries, strings and hash chains",
         (configure(*_AUTOCONF), run("make", "-j@JOBS@")),
-        {"src/tools/hunspell": ("--version",), "src/tools/analyze": ()},
+        {"src/tools/hunspell": ("-d", "german", "-a", "words"),
+         "src/tools/analyze": ("german.aff", "german.dic", "words")},
+        inputs={"german.aff": "tests/germancompounding.aff",
+                "german.dic": "tests/germancompounding.dic",
+                "words": "tests/germancompounding.wrong"},
     ),
     recipe(
         "taglib", "1.13-2+deb12u1",
@@ -96,7 +102,10 @@ CXX: tuple[Recipe, ...] = (
         "LGPL-2.1-only OR MPL-1.1", "test", "class-heavy: metadata, implicitly shared data",
         (cmake("-DBUILD_EXAMPLES=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON"),
          ninja("tagreader", "tagwriter")),
-        {"build/examples/tagreader": (), "build/examples/tagwriter": ()},
+        {"build/examples/tagreader": ("xing.mp3", "test.ogg", "click.mpc", "test.xm"),
+         "build/examples/tagwriter": ("-a", "nobody", "-t", "nothing", "xing.mp3")},
+        inputs={name: f"tests/data/{name}"
+                for name in ("xing.mp3", "test.ogg", "click.mpc", "test.xm")},
     ),
     recipe(
         "gperf", "3.1-1",
@@ -105,7 +114,8 @@ CXX: tuple[Recipe, ...] = (
         "GPL-3.0-or-later", "test", "old: small class hierarchy, own containers",
         (configure("./configure", "CXXFLAGS=-O0 -std=gnu++14"), run("make", "-C", "lib"),
          run("make", "-C", "src")),
-        {"src/gperf": ("--version",)},
+        {"src/gperf": ("-D", "languages.gperf")},
+        inputs={"languages.gperf": "tests/languages.gperf"},
     ),
     recipe(
         "lzip", "1.23-5",
@@ -113,7 +123,8 @@ CXX: tuple[Recipe, ...] = (
          "d269d8e204579cb7047d6187bce741acb484a27e24cf24f20cf017c48574147c"),
         "GPL-2.0-or-later", "test", "compressor: small classes, inline bit coding",
         (configure("./configure", "CXX=@CXX@"), run("make", "-j@JOBS@")),
-        {"lzip": ("--version",)},
+        {"lzip": ("-c", "encoder.cc")},
+        inputs={"encoder.cc": "encoder.cc"},
     ),
     recipe(
         "log4cplus", "2.0.8-1",
@@ -122,7 +133,7 @@ CXX: tuple[Recipe, ...] = (
         "Apache-2.0 AND BSD-2-Clause", "train", "class-heavy: logging, threads, exceptions",
         (cmake("-DLOG4CPLUS_BUILD_TESTING=ON", "-DWITH_UNIT_TESTS=OFF",
                "-DLOG4CPLUS_BUILD_LOGGINGSERVER=OFF"), ninja("appender_test")),
-        {"build/bin/appender_test": ()},
+        {"build/bin/appender_test": ("-",)},
     ),
     recipe(
         "flatbuffers", "2.0.8+dfsg1-2",
@@ -138,7 +149,7 @@ CXX: tuple[Recipe, ...] = (
         ("soundtouch_2.3.2+ds1.orig.tar.xz",
          "9f07b1583d798c3b1caa4a45941468992441688ce5c9164bed7121f12d3032a5"),
         "LGPL-2.1-or-later", "train", "class-heavy: audio, floating-point loops",
-        (cmake(), ninja("soundstretch"), configure("sh", "-c", _TONE)),
+        (cmake(), ninja("soundstretch"), TONE),
         {"build/soundstretch": ("tone.wav", "out.wav", "-tempo=+20", "-pitch=-3")},
         inputs={"tone.wav": "tone.wav"},
     ),
@@ -146,7 +157,7 @@ CXX: tuple[Recipe, ...] = (
         "voro++", "0.5+revert-to-0.4.6+dfsg1-1",
         ("voro++_0.5+revert-to-0.4.6+dfsg1.orig.tar.gz",
          "71bee30fac48599c08429dbf741297987118a6bf3cceabb4ed614cc3192345fc"),
-        "BSD-3-Clause-LBNL", "train", "numeric: geometry, templates over containers",
+        "BSD-3-Clause-LBNL", "validation", "numeric: geometry, templates over containers",
         (run("make", "-C", "src", "CXX=@CXX@", "voro++"),),
         {"src/voro++": ("-3", "3", "-3", "3", "0", "6", "cube")},
         inputs={"cube": "examples/interface/pack_six_cube"},
@@ -231,5 +242,29 @@ CXX: tuple[Recipe, ...] = (
         (run("make", "CXX=@CXX@", "CXXFLAGS=-O0", "CPPFLAGS=-Dunix -DNOJIT", "zpaq"),),
         {"zpaq": ("add", "x.zpaq", "readme.txt", "-m3")},
         inputs={"readme.txt": "readme.txt"},
+    ),
+    recipe(
+        "libde265", "1.0.11-1+deb12u2",
+        ("libde265_1.0.11.orig.tar.gz",
+         "2f8f12cabbdb15e53532b7c1eb964d4e15d444db1be802505e6ac97a25035bab"),
+        "LGPL-3.0-or-later", "train", "codec: video, templates over pixel types, threads",
+        (cmake("-DENABLE_SDL=OFF", "-DDISABLE_SSE=ON"), ninja("dec265")),
+        {"build/dec265/dec265": ()},
+    ),
+    recipe(
+        "rapidjson", "1.1.0+dfsg2-7.1",
+        ("rapidjson_1.1.0+dfsg2.orig.tar.gz",
+         "92aa6402743012e5f2c3db17def1ff5273df4f3ca7a8f8ed9f1041d392c14ce7"),
+        "MIT", "validation", "modern: header-only, templates over allocators and encodings",
+        # An assignment that cannot compile, and that no compiler looked at before clang 19.
+        (configure("sed", "-i", "/GenericStringRef& operator=(const GenericStringRef& rhs)/d",
+                   "include/rapidjson/document.h"),
+         *example("example/schemavalidator/schemavalidator.cpp", "-Iinclude"),
+         *example("example/prettyauto/prettyauto.cpp", "-Iinclude"),
+         *example("example/filterkeydom/filterkeydom.cpp", "-Iinclude"),
+         *example("example/jsonx/jsonx.cpp", "-Iinclude")),
+        {"schemavalidator": ("sample.json", "<sample.json"), "prettyauto": ("<sample.json",),
+         "filterkeydom": ("name", "<sample.json"), "jsonx": ("<sample.json",)},
+        inputs={"sample.json": "bin/data/sample.json"},
     ),
 )  # fmt: skip

@@ -96,3 +96,17 @@ def cmake(*settings: str, source: str = ".") -> Step:
 def ninja(*targets: str) -> Step:
     """Return the step that builds ``targets`` in the folder ``build``."""
     return run("ninja", "-C", "build", "-j@JOBS@", *targets)
+
+
+TONE = configure(
+    "perl", "-e",
+    r"""
+    my $n = 4 * 44100;
+    open my $f, ">:raw", "tone.wav" or die;
+    print $f pack("a4Va4a4VvvVVvva4V", "RIFF", 36 + 2 * $n, "WAVE", "fmt ", 16, 1, 1, 44100,
+                  88200, 2, 16, "data", 2 * $n);
+    print $f pack("s<", 9000 * sin(0.02 * $_ * (1 + $_ / $n))) for 1 .. $n;
+    close $f or die;
+    """,
+)  # fmt: skip
+"""Writes four seconds of a rising tone, ``tone.wav``, for sources without a sound of their own."""

@@ -20,7 +20,8 @@ TINY: tuple[Recipe, ...] = (
         licence="bzip2-1.0.6",
         style="C: compressor, macros",
         steps=(run("make", "-j@JOBS@", "CC=@CC@", "libbz2.a", "bzip2", "bzip2recover"),),
-        programs={"bzip2": ("--help",), "bzip2recover": ()},
+        programs={"bzip2": ("-c", "bzlib.c"), "bzip2recover": ()},
+        inputs={"bzlib.c": "bzlib.c"},
     ),
     Recipe(
         project="zlib",
@@ -36,7 +37,8 @@ TINY: tuple[Recipe, ...] = (
             configure("./configure", "--static"),
             run("make", "-j@JOBS@", "libz.a", "example", "minigzip"),
         ),
-        programs={"minigzip": ("-h",), "example": ()},
+        programs={"minigzip": ("deflate.c",), "example": ("out.gz",)},
+        inputs={"deflate.c": "deflate.c"},
     ),
     Recipe(
         project="pugixml",
@@ -59,7 +61,8 @@ TINY: tuple[Recipe, ...] = (
                 "-o", "custom_memory_management",
             ),
         ),
-        programs={"xpath_query": (), "custom_memory_management": ()},
+        programs={"xpath_query": ("-",), "custom_memory_management": ("-",)},
+        inputs={"xgconsole.xml": "docs/samples/xgconsole.xml"},
     ),
     Recipe(
         project="tinyxml2",
@@ -85,7 +88,8 @@ TINY: tuple[Recipe, ...] = (
         licence="BSD-2-Clause AND GPL-2.0-or-later",
         style="C: compressor, forced inlining",
         steps=(run("make", "-j@JOBS@", "-C", "programs", "lz4"),),
-        programs={"programs/lz4": ("--version",)},
+        programs={"programs/lz4": ("-q", "-9", "lz4.c", "out.lz4")},
+        inputs={"lz4.c": "lib/lz4.c"},
         split="test",
     ),
     Recipe(
@@ -105,7 +109,8 @@ TINY: tuple[Recipe, ...] = (
             ),
             ninja("jsontestrunner_exe"),
         ),
-        programs={"build/bin/jsontestrunner_exe": ()},
+        programs={"build/bin/jsontestrunner_exe": ("legacy_test_large_01.json",)},
+        inputs={"legacy_test_large_01.json": "test/data/legacy_test_large_01.json"},
     ),
 )  # fmt: skip
 
