@@ -20,7 +20,7 @@ from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
 from nestor.learn.distil import DISTIL_FEATURES, Distil, DistilSettings
 from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
 from nestor.learn.experience import Known, Tally
-from nestor.learn.searches import Searches, largest_programs, validator
+from nestor.learn.searches import Searches, judge, largest_programs, mean_change
 from nestor.learn.training import Cost, Meter, Result, Run, train
 from nestor.policy import bundle
 from nestor.policy.network import MlpPolicy
@@ -138,8 +138,14 @@ class InliningSize:
             tally,
             report,
         )
-        validate = validator(pool, held_back, tally, report)
-        learner = Distil(self.distil, self.seed, self._features(), searches, validate)
+        changes = judge(pool, held_back, tally, report)
+        learner = Distil(
+            self.distil,
+            self.seed,
+            self._features(),
+            searches,
+            lambda policy: mean_change(changes(policy)),
+        )
         return train(learner, run, report, "Distilling"), {"training_programs": len(programs)}
 
     def _clone(

@@ -8,18 +8,80 @@ the policy shows the model where it was wrong, as in DAgger (Ross, Gordon and Ba
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from nestor.learn import gain_model
 from nestor.learn.gain_model import GainSettings
+from nestor.learn.gain_network import Network
+from nestor.learn.gain_trees import Trees
 from nestor.learn.learner import Metrics
 from nestor.learn.trials import Trials
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
 
-DISTIL_FEATURES = ()
+DISTIL_FEATURES = (
+    "inlining_default",
+    "cost_estimate",
+    "nr_ctant_params",
+    "callee_basic_block_count",
+    "caller_basic_block_count",
+    "callee_conditionally_executed_blocks",
+    "caller_conditionally_executed_blocks",
+    "is_callee_avail_external",
+    "is_caller_avail_external",
+    "callee_is_local",
+    "callee_is_discardable",
+    "callee_has_comdat",
+    "callee_uses",
+    "callee_call_uses",
+    "callee_address_taken",
+    "callee_disappears",
+    "callee_instructions",
+    "callee_code_size",
+    "callee_calls",
+    "callee_invokes",
+    "callee_landing_pads",
+    "callee_allocas",
+    "callee_loads",
+    "callee_stores",
+    "callee_returns",
+    "callee_arguments",
+    "callee_may_throw",
+    "callee_is_cold",
+    "callee_is_leaf",
+    "caller_is_local",
+    "caller_is_discardable",
+    "caller_call_uses",
+    "caller_instructions",
+    "caller_code_size",
+    "caller_calls",
+    "caller_landing_pads",
+    "caller_may_throw",
+    "caller_is_cold",
+    "call_arguments",
+    "call_result_used",
+    "call_is_invoke",
+    "call_in_cold_block",
+    "calls_to_callee_in_caller",
+    "constant_argument_branches",
+    "pointer_to_alloca_arguments",
+    "program_callee_copies",
+    "program_callee_bytes",
+    "program_callee_calls",
+    "program_callee_users",
+    "program_callee_address_taken",
+    "program_caller_copies",
+    "program_caller_calls",
+    "program_link_gc",
+)
+"""What the release advisor can compute from one look at each function, and what a summary says.
+
+Left out are the cost analysis's parts, which need a second analysis of each site, LLVM's counts
+over the call graph, which say how large the module is, and ``call_hotness``.
+"""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -32,9 +94,15 @@ class DistilSettings:
     """Policy, search, retrain: at most so often."""
     compiles: float = 9.0
     """Whole-program compiles per program and round."""
+    model: Literal["trees", "network"] = "trees"
+    """What kind the models are."""
     gain: GainSettings = field(default_factory=GainSettings)
-    """The model of gains."""
-    cautions: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
+    """How the models are fitted and followed."""
+    trees: Trees = field(default_factory=Trees)
+    """Models that are trees."""
+    network: Network = field(default_factory=Network)
+    """Models that are networks."""
+    cautions: tuple[float, ...] = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
     """Values of ``gain.caution`` that calibration chooses from."""
 
 
@@ -85,9 +153,10 @@ class Distil:
     def update(self, state: State, batch: Trials) -> tuple[State, Metrics]:
         """Fit, calibrate and validate; keep the better of the new policy and the best."""
         data = gain_model.rows(batch, self.features, self.settings.gain, self.seed)
-        fitted = gain_model.fit(data, self.settings.gain, self.seed)
+        kind = self.settings.trees if self.settings.model == "trees" else self.settings.network
+        fitted = gain_model.fit(kind, data, self.settings.gain, self.seed)
         settings = gain_model.calibrate(fitted, data, self.settings.gain, self.settings.cautions)
-        policy = gain_model.policy(fitted, data, self.features, settings, {})
+        policy = gain_model.policy(kind, fitted, data, self.features, settings)
         change = self.validate(policy)
         packed = _pack(policy)
         better = not state.best.size or change < state.change

@@ -1,6 +1,7 @@
 """Where learners get what they learn from: trajectories, scores and checks by compiling."""
 
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,17 +33,24 @@ class Tally:
     failures: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     """How often what failed for which reason."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, rollouts: Sequence[Rollout]) -> None:
         """Count ``rollouts``."""
-        self.rollouts += len(rollouts)
+        self.count(len(rollouts))
         for failed in (r for r in rollouts if not r.ok):
             self.fail(f"{failed.request.module.name}: {failed.failure}")
 
+    def count(self, rollouts: int) -> None:
+        """Count so many rollouts; from any thread."""
+        with self._lock:
+            self.rollouts += rollouts
+
     def fail(self, what: str) -> None:
-        """Count one failure."""
-        self.failures += 1
-        self.reasons[what] = self.reasons.get(what, 0) + 1
+        """Count one failure; from any thread."""
+        with self._lock:
+            self.failures += 1
+            self.reasons[what] = self.reasons.get(what, 0) + 1
 
 
 def training_programs(corpus: Corpus) -> tuple[Program, ...]:

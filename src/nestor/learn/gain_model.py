@@ -1,8 +1,8 @@
 """A policy from trials: how many bytes does leaving the default save, and how sure is that?
 
-Two models by gradient boosting (Ke et al., LightGBM, NIPS 2017). The first gives the gain g(x) of
-leaving the default at a site; the second its spread s(x), how far g is off on a *project* that it
-has not seen, learned from predictions across projects. The policy leaves the default where
+Two models of one kind (``learn.gain_trees``, ``learn.gain_network``). The first gives the gain
+g(x) of leaving the default at a site; the second its spread s(x), how far g is off on a *project*
+that it has not seen, learned from predictions across projects. The policy leaves the default where
 
     g(x) - caution * s(x) - least > 0
 
@@ -10,17 +10,16 @@ so it keeps to the default where projects disagree. A site with a feature outsid
 trials is the default's in any case (the range guard of ``docs/formats.md``).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol
 
-import lightgbm
 import numpy as np
 import numpy.typing as npt
 
 from nestor.corpus.relink import LinkMode
 from nestor.learn.trials import Trials
-from nestor.policy.trees import TreesPolicy, from_lightgbm, weighted_sum
+from nestor.policy.spec import Policy
 
 F64 = npt.NDArray[np.float64]
 
@@ -33,24 +32,36 @@ _LINK_MODES: tuple[LinkMode, ...] = ("no-gc", "gc", "icf")
 """The link modes by the value of the feature ``program_link_gc``."""
 
 
+class Model(Protocol):
+    """A fitted model of one number per site."""
+
+    def predict(self, x: F64) -> F64:
+        """Return what it says of ``x`` ``[rows, features]``, ``[rows]``."""
+
+    def policy(self, features: Sequence[str]) -> Policy:
+        """Return the deviation policy whose margin is what the model says."""
+
+
+class Kind(Protocol):
+    """A way to fit models, and to make one policy of several."""
+
+    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, rough: bool) -> Model:
+        """Fit ``y`` ``[rows]``; ``rough`` where less detail will do."""
+
+    def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
+        """Return the policy of the summed margins."""
+
+
 @dataclass(frozen=True)
 class GainSettings:
-    """How the two models are fitted, and how cautious the policy is."""
+    """How cautious the policy is, and how its models are fitted and judged."""
 
-    caution: float = 0.3
+    caution: float = 0.4
     """Spreads that the predicted gain must exceed."""
     least: float = 1.0
     """Bytes that must be left of it."""
     clip: float = 150.0
     """Bytes; a gain or loss beyond this counts as this."""
-    rounds: int = 300
-    """Trees of the model of gains."""
-    spread_rounds: int = 100
-    """Trees of the model of spreads."""
-    leaves: int = 31
-    learning_rate: float = 0.05
-    least_rows: int = 40
-    """Rows that a leaf needs."""
     folds: int = 5
     """Parts of the projects for predictions across projects."""
 
@@ -71,8 +82,8 @@ class Rows:
 class Fit:
     """The models, and what they predict for projects that they have not seen."""
 
-    gain: lightgbm.Booster
-    spread: lightgbm.Booster
+    gain: Model
+    spread: Model
     across: F64
     """Predicted gain of every row by models without the row's project."""
 
@@ -105,15 +116,18 @@ def rows(trials: Trials, features: Sequence[str], settings: GainSettings, seed: 
     )
 
 
-def fit(data: Rows, settings: GainSettings, seed: int) -> Fit:
+def fit(kind: Kind, data: Rows, settings: GainSettings, seed: int) -> Fit:
     """Fit both models."""
+
+    def model(target: F64, use: npt.NDArray[np.bool_], *, rough: bool = False) -> Model:
+        return kind.fit(data.x[use], target[use], data.weight[use], seed, rough=rough)
+
     across = np.empty(len(data.y))
     for held_out in _folds(data.project, settings.folds, seed):
-        model = _boost(data, data.y, ~held_out, settings, settings.rounds, seed)
-        across[held_out] = np.asarray(model.predict(data.x[held_out]))
+        across[held_out] = model(data.y, ~held_out).predict(data.x[held_out])
     every = np.ones(len(data.y), dtype=np.bool_)
-    spread = _boost(data, np.abs(data.y - across), every, settings, settings.spread_rounds, seed)
-    return Fit(_boost(data, data.y, every, settings, settings.rounds, seed), spread, across)
+    spread = model(np.abs(data.y - across), every, rough=True)
+    return Fit(model(data.y, every), spread, across)
 
 
 def calibrate(
@@ -124,7 +138,7 @@ def calibrate(
     The gains are those of the trials, predicted by models without their project; the largest
     of ``cautions`` is taken if every one of them loses somewhere.
     """
-    spread = np.asarray(fitted.spread.predict(data.x))
+    spread = fitted.spread.predict(data.x)
     for caution in sorted(cautions):
         leaves = fitted.across - caution * spread > settings.least
         saved = np.bincount(data.project, data.y * data.weight * leaves)
@@ -134,18 +148,15 @@ def calibrate(
 
 
 def policy(
-    fitted: Fit,
-    data: Rows,
-    features: Sequence[str],
-    settings: GainSettings,
-    provenance: Mapping[str, object],
-) -> TreesPolicy:
+    kind: Kind, fitted: Fit, data: Rows, features: Sequence[str], settings: GainSettings
+) -> Policy:
     """Return the policy of ``fitted``: leave the default where the sure gain is positive."""
-    gain = from_lightgbm(fitted.gain, features, "deviation", provenance=provenance)
-    spread = from_lightgbm(fitted.spread, features, "deviation")
-    summed = weighted_sum([(gain, 1.0), (spread, -settings.caution)], -settings.least)
+    parts = [
+        (fitted.gain.policy(features), 1.0),
+        (fitted.spread.policy(features), -settings.caution),
+    ]
     known = np.stack([data.x.min(axis=0), data.x.max(axis=0)], axis=1)
-    return replace(summed, range=known)
+    return replace(kind.weighted_sum(parts, -settings.least), range=known)
 
 
 def _folds(
@@ -156,32 +167,3 @@ def _folds(
     np.random.default_rng(seed).shuffle(names)
     for part in np.array_split(names, min(folds, len(names))):
         yield np.isin(projects, part)
-
-
-def _boost(
-    data: Rows,
-    target: F64,
-    use: npt.NDArray[np.bool_],
-    settings: GainSettings,
-    rounds: int,
-    seed: int,
-) -> lightgbm.Booster:
-    options: dict[str, Any] = {
-        "objective": "regression",
-        "learning_rate": settings.learning_rate,
-        "num_leaves": settings.leaves,
-        "min_data_in_leaf": settings.least_rows,
-        "feature_fraction": 0.7,
-        "bagging_fraction": 0.7,
-        "bagging_freq": 1,
-        "lambda_l2": 5.0,
-        "seed": seed,
-        "deterministic": True,
-        "force_row_wise": True,
-        # The policy's format knows no missing values; they are numbers there (-1).
-        "use_missing": False,
-        "zero_as_missing": False,
-        "verbosity": -1,
-    }
-    table = lightgbm.Dataset(data.x[use], target[use], weight=data.weight[use])
-    return lightgbm.train(options, table, rounds)

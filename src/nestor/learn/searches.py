@@ -1,9 +1,9 @@
 """Searches as experience: every training program, every round, kept on disk."""
 
 import hashlib
-import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -18,7 +18,7 @@ from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
 from nestor.rollout.cache import baselines
 from nestor.rollout.pool import Pool
-from nestor.tune.build import Builder, BuildError
+from nestor.tune.build import Build, Builder, BuildError
 from nestor.tune.search import Point, SearchSettings, State, search
 
 MODES: tuple[LinkMode, ...] = get_args(LinkMode)
@@ -37,7 +37,11 @@ def largest_programs(programs: Sequence[Program]) -> tuple[Program, ...]:
 
 @dataclass(frozen=True)
 class Searches:
-    """Searches of the training programs from one policy after the other."""
+    """Searches of the training programs from one policy after the other.
+
+    Several programs are searched at once, which keeps the cores busy while one of them links or
+    waits for its largest module; the trials do not depend on it.
+    """
 
     pool: Pool
     programs: tuple[Program, ...]
@@ -60,17 +64,29 @@ class Searches:
         missing = [trials for trials in known if trials is None]
         if missing:
             raise TrialsError(f"Trials in {self.folder} are missing: take another --out.")
-        with tempfile.TemporaryDirectory(prefix="nestor-searches-") as text:
+        stage, total = f"Searching, round {number + 1}", len(self.programs)
+        with (
+            tempfile.TemporaryDirectory(prefix="nestor-searches-") as text,
+            ThreadPoolExecutor(self.pool.settings.jobs, "nestor-search") as threads,
+        ):
             path: Path | str = "default"
             if policy is not None:
                 path = Path(text) / "policy.safetensors"
                 bundle.save(policy, path)
-            for done, program in enumerate(self.programs):
-                self.progress(f"Searching, round {number + 1}", done, len(self.programs))
-                known.append(
-                    self._read(number, program) or self._search(number, program, path, Path(text))
-                )
-        self.progress(f"Searching, round {number + 1}", len(self.programs), len(self.programs))
+
+            def one(program: Program) -> Trials:
+                kept = self._read(number, program)
+                return self._search(number, program, path) if kept is None else kept
+
+            self.progress(stage, 0, total)
+            futures = [threads.submit(one, program) for program in self.programs]
+            try:
+                for done, _ in enumerate(as_completed(futures), 1):
+                    self.progress(stage, done, total)
+            except BaseException:  # an interrupt: the searches end with their compilers
+                self.pool.cancel()
+                raise
+            known += [future.result() for future in futures]
         return join([trials for trials in known if trials is not None])
 
     def _path(self, number: int, program: Program) -> Path:
@@ -80,61 +96,69 @@ class Searches:
     def _read(self, number: int, program: Program) -> Trials | None:
         return read(self._path(number, program), f"{self.run}/{number}")
 
-    def _search(self, number: int, program: Program, policy: Path | str, folder: Path) -> Trials:
+    def _search(self, number: int, program: Program, policy: Path | str) -> Trials:
         recorder = Recorder(program.name)
-        summary = summary_of(self.pool, program, "gc", folder / "summary")
-        builder = Builder(self.pool, program, policy, MODES, summary)
-        try:
-            first = builder.build({})
-            state = State(curve=(Point(builder.compiles, first.total, first.text),))
-            seed = self.seed * 1000 + number
-            search(builder, state, self.settings, seed, observe=recorder.observe)
-        except BuildError as error:
-            self.tally.fail(f"{program.name}: {error}")
-        finally:
-            self.tally.rollouts += builder.rollouts
-            builder.close()
+        with tempfile.TemporaryDirectory(prefix="nestor-search-") as text:
+            summary = summary_of(self.pool, program, "gc", Path(text) / "summary")
+            builder = Builder(self.pool, program, policy, MODES, summary)
+            try:
+                first = builder.build({})
+                state = State(curve=(Point(builder.compiles, first.total, first.text),))
+                seed = self.seed * 1000 + number
+                search(builder, state, self.settings, seed, observe=recorder.observe)
+            except BuildError as error:
+                self.tally.fail(f"{program.name}: {error}")
+            finally:
+                self.tally.count(builder.rollouts)
+                builder.close()
+        if self.pool.cancelled:  # what failed for this reason must not be taken for experience
+            raise CancelledError
         trials = recorder.trials()
         write(trials, self._path(number, program), f"{self.run}/{number}")
         return trials
 
 
-def validator(
+def judge(
     pool: Pool, programs: Sequence[Program], tally: Tally, progress: Progress = silent
-) -> Callable[[Policy], float]:
-    """Return the function that builds ``programs`` under a policy.
+) -> Callable[[Policy], dict[str, dict[LinkMode, float]]]:
+    """Return the function that builds ``programs`` under a policy, without summaries.
 
-    It gives the mean relative change of their linked bytes, over the link modes, against stock;
-    infinity if one of them cannot be built, and 0 if there are none.
+    It gives the relative change of each program's linked bytes against stock, by link mode;
+    :raises BuildError: if one cannot be built.
     """
-    stock: dict[str, float] = {}
+    stock: dict[str, Build] = {}
 
-    def total(program: Program, policy: Path | str) -> float:
+    def build(program: Program, policy: Path | str) -> Build:
         builder = Builder(pool, program, policy, MODES)
         try:
-            return builder.build({}).total
+            return builder.build({})
         finally:
-            tally.rollouts += builder.rollouts
+            tally.count(builder.rollouts)
             builder.close()
 
-    def change(policy: Policy) -> float:
-        changes = []
-        with tempfile.TemporaryDirectory(prefix="nestor-validate-") as text:
+    def changes(policy: Policy) -> dict[str, dict[LinkMode, float]]:
+        found = {}
+        with tempfile.TemporaryDirectory(prefix="nestor-judge-") as text:
             path = Path(text) / "policy.safetensors"
             bundle.save(policy, path)
             for done, program in enumerate(programs):
                 progress("Validating", done, len(programs))
-                try:
-                    before = stock.get(program.name) or total(program, "default")
-                    stock[program.name] = before
-                    changes.append(total(program, path) / before - 1)
-                except BuildError as error:
-                    tally.fail(f"{program.name}: {error}")
-                    return math.inf
+                if program.name not in stock:
+                    stock[program.name] = build(program, "default")
+                before, after = stock[program.name].sizes, build(program, path).sizes
+                found[program.name] = {
+                    mode: after[mode].loadable / before[mode].loadable - 1 for mode in MODES
+                }
         progress("Validating", len(programs), len(programs))
-        return sum(changes) / len(changes) if changes else 0.0
+        return found
 
-    return change
+    return changes
+
+
+def mean_change(changes: Mapping[str, Mapping[LinkMode, float]]) -> float:
+    """Return the mean over programs and link modes; 0 if there are no programs."""
+    numbers = [change for modes in changes.values() for change in modes.values()]
+    return sum(numbers) / len(numbers) if numbers else 0.0
 
 
 def summary_of(pool: Pool, program: Program, mode: LinkMode, path: Path) -> Path:

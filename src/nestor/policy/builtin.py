@@ -1,4 +1,4 @@
-"""Policies that need no file: the baselines, and the published policy of 2020."""
+"""Policies that need no file: the shipped one, the baselines, and the published one of 2020."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from nestor.policy.trees import TreesPolicy
 DefaultPolicy: Final[None] = None
 
 #: How the built-ins are written, for messages and help texts.
-BUILTINS: Final = ("default", "never", "always", "threshold:N", "mlgo2020")
+BUILTINS: Final = ("default", "shipped", "never", "always", "threshold:N", "mlgo2020")
 
 #: Far beyond LLVM's own thresholds (at most some thousands) and safe as a C++ int.
 MAX_THRESHOLD: Final = 1_000_000
 
-_MLGO2020: Final = Path(__file__).parent / "data" / "mlgo2020.safetensors"
+#: Policies that come with the package: `shipped` is the one to use (docs/model-card.md),
+#: `mlgo2020` the published one of 2020.
+_PACKAGED: Final = ("shipped", "mlgo2020")
+_DATA: Final = Path(__file__).parent / "data"
 
 
 def resolve(name_or_path: str) -> Policy | None:
@@ -38,8 +41,8 @@ def resolve(name_or_path: str) -> Policy | None:
         return constant(inline=False)
     if name_or_path == "always":
         return constant(inline=True)
-    if name_or_path == "mlgo2020":
-        return bundle.load(_MLGO2020)
+    if name_or_path in _PACKAGED:
+        return bundle.load(_DATA / f"{name_or_path}.safetensors")
     if name_or_path.startswith("threshold:"):
         text = name_or_path.removeprefix("threshold:")
         # Stricter than int(), which also takes blanks, underscores and other scripts' digits.

@@ -310,6 +310,47 @@ def build(
     return MlpPolicy(meta, normalisation, tuple(layers))
 
 
+def weighted_sum(parts: Sequence[tuple[MlpPolicy, float]], offset: float = 0.0) -> MlpPolicy:
+    """
+    The network whose margin is the sum of each part's times its weight, plus `offset`.
+
+    The parts stand side by side in it. They must have one output, equally many layers and the
+    first one's normalisation, whose metadata is kept; raises PolicyError if they have not.
+    """
+    first = parts[0][0]
+    depth = len(first.layers)
+    if any(len(p.layers) != depth or p.widths[-1] != 1 for p, _ in parts):
+        raise PolicyError("networks of different depths or with two outputs have no sum")
+    if any(p.features != first.features for p, _ in parts):
+        raise PolicyError("policies that read different features have no sum")
+    layers = []
+    for k in range(depth):
+        weights = [part.layers[k].weight for part, _ in parts]
+        biases = [part.layers[k].bias for part, _ in parts]
+        if k == depth - 1:
+            weights = [
+                np.float32(factor) * w for w, (_, factor) in zip(weights, parts, strict=True)
+            ]
+            biases = [np.float32(factor) * b for b, (_, factor) in zip(biases, parts, strict=True)]
+        weight = np.concatenate(weights) if k == 0 else _block_diagonal(weights)
+        bias = np.concatenate(biases)
+        if k == depth - 1:
+            weight = weight.sum(axis=0, keepdims=True, dtype=np.float32)
+            bias = bias.sum(keepdims=True, dtype=np.float32) + np.float32(offset)
+        layers.append(Layer(weight, bias))
+    return replace(first, layers=tuple(layers), range=None)
+
+
+def _block_diagonal(blocks: Sequence[F32]) -> F32:
+    rows, columns = (sum(block.shape[axis] for block in blocks) for axis in (0, 1))
+    result = np.zeros((rows, columns), dtype=np.float32)
+    row = column = 0
+    for block in blocks:
+        result[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    return result
+
+
 def to_torch(policy: MlpPolicy) -> Network:
     """A trainable network with the policy's weights; its inputs are `policy.normalise(x)`."""
     import torch

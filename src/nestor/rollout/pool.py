@@ -63,6 +63,11 @@ class Pool:
         self.cancel()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
+    @property
+    def cancelled(self) -> bool:
+        """Nothing is compiled any more."""
+        return self._cancelled.is_set()
+
     def cancel(self) -> None:
         """Kill what runs and start nothing new; their rollouts fail as cancelled."""
         self._cancelled.set()

@@ -81,9 +81,11 @@ def search(
     progress: Progress = silent,
     observe: Observer = lambda build, trials: None,
     keep: Callable[[State], None] = lambda state: None,
+    limits: Mapping[LinkMode, int] | None = None,
 ) -> State:
     """Take steps until the compiles are spent and return the best verified state.
 
+    :param limits: linked bytes by link mode that no verified build may exceed.
     :param observe: is given every trial.
     :param keep: is given the state after every step, to be resumed from.
     """
@@ -96,7 +98,7 @@ def search(
         step = _Step(builder, verified, state, settings, np.random.default_rng([seed, state.step]))
         for number in range(settings.tries):
             observe(verified, step.attempt(callees_first=(number + state.step) % 2 == 0))
-        verified = step.verify()
+        verified = step.verify(limits or {})
         # At least one, so that a search with nothing left to try comes to an end.
         spent += max(1.0, builder.compiles)
         state = replace(
@@ -176,7 +178,7 @@ class _Step:
             for function in functions:
                 expected[function] = build.functions[mode].get(function, 0)
 
-    def verify(self) -> Build:
+    def verify(self, limits: Mapping[LinkMode, int]) -> Build:
         """Return the build of all accepted moves, or of the surest, or the one before."""
         for least in (0.0, _SURE_SAVING):
             moves = [move for change, move in self._accepted if change <= -least]
@@ -186,7 +188,8 @@ class _Step:
                 build = self._builder.build(self._with(moves))
             except BuildError:
                 continue
-            if build.total < self._verified.total:
+            allowed = all(build.sizes[m].loadable <= most for m, most in limits.items())
+            if allowed and build.total < self._verified.total:
                 return build
         return self._verified
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from nestor.compiler.demangle import demangle
+from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
@@ -83,8 +84,10 @@ def tune(
     identity = _identity(pool, program, policy, settings, budget, seed)
     path = folder / "search.json"
     kept = _load(path, identity)
+    stock = _once(pool, program, policy_file("default"), get_args(LinkMode), None)
+    limits = {mode: stock.sizes[mode].loadable for mode in settings.modes}
     if kept is None:
-        chosen, curve = _choose_start(pool, program, policy, settings, summary, progress)
+        chosen, curve = _choose_start(pool, program, policy, settings, stock, summary, progress)
         state = State(curve=curve)
     else:
         chosen, state = policy_file(str(kept["start"])), _state(kept)
@@ -95,13 +98,21 @@ def tune(
 
     try:
         keep(state)
-        state = search(builder, state, budget, seed, progress=progress, observe=observe, keep=keep)
+        state = search(
+            builder,
+            state,
+            budget,
+            seed,
+            progress=progress,
+            observe=observe,
+            keep=keep,
+            limits=limits,
+        )
         overrides = _effective(builder.build(state.overrides), chosen)
     finally:
         builder.close()
-    stock = _once(pool, program, policy_file("default"), get_args(LinkMode), None)
     best = _once(pool, program, chosen, get_args(LinkMode), summary, overrides)
-    if any(best.sizes[mode].loadable > stock.sizes[mode].loadable for mode in settings.modes):
+    if any(best.sizes[mode].loadable > most for mode, most in limits.items()):
         chosen, best = policy_file("default"), stock
     comments = _comments(pool, best)
     return Tuned(
@@ -129,26 +140,35 @@ def _choose_start(
     program: Program,
     policy: PolicyFile,
     settings: TuneSettings,
+    stock: Build,
     summary: Path | None,
     progress: Progress,
 ) -> tuple[PolicyFile, tuple[Point, ...]]:
-    """Return the best of stock, ``policy`` and, from the default, the threshold sweep."""
+    """Return the best of stock, ``policy`` and, from the default, the threshold sweep.
+
+    A start that is larger than stock in one of the link modes is none.
+    """
     candidates = [policy]
     if policy.path is None and settings.sweep:
         candidates += [policy_file(name) for name in THRESHOLDS]
     best = policy_file("default")
-    stock = _once(pool, program, best, settings.modes, None)
-    curve = [Point(0.0, stock.total, stock.text)]
+    sizes = [stock.sizes[mode] for mode in settings.modes]
+    curve = [Point(0.0, *(sum(s) / len(sizes) for s in zip(*map(_bytes, sizes), strict=True)))]
     for number, candidate in enumerate(candidates):
         progress("Building the starts", number, len(candidates))
         smallest = curve[-1]
         if candidate.path is not None:
             build = _once(pool, program, candidate, settings.modes, summary)
-            if build.total < smallest.total:
+            grown = any(build.sizes[m].loadable > stock.sizes[m].loadable for m in settings.modes)
+            if build.total < smallest.total and not grown:
                 best, smallest = candidate, Point(0.0, build.total, build.text)
         curve.append(replace(smallest, compiles=number + 1.0))
     progress("Building the starts", len(candidates), len(candidates))
     return best, tuple(curve)
+
+
+def _bytes(sizes: Measure) -> tuple[float, float]:
+    return float(sizes.loadable), float(sizes.text)
 
 
 def _effective(build: Build, policy: PolicyFile) -> Overrides:

@@ -1,0 +1,102 @@
+"""The model of gains: finds a rule that holds everywhere, and mistrusts one that does not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nestor.learn.gain_model import (
+    MISSING,
+    GainSettings,
+    Kind,
+    calibrate,
+    fit,
+    policy,
+    rows,
+)
+from nestor.learn.gain_network import Network
+from nestor.learn.gain_trees import Trees
+from nestor.learn.trials import Trials
+from nestor.policy import bundle
+
+FEATURES = ("inlining_default", "cost_estimate", "program_callee_calls", "program_link_gc")
+SETTINGS = GainSettings()
+TREES = Trees(rounds=60, rough_rounds=40, leaves=8, least_rows=10)
+NETWORK = Network(hidden=(16,), steps=600, rough_steps=300)
+
+kinds = pytest.mark.parametrize("kind", [TREES, NETWORK], ids=["trees", "network"])
+
+
+def trials(*, contrary: int = 0, projects: int = 6, each: int = 400) -> Trials:
+    """Leaving the default saves 20 bytes below a cost of 30 and loses 20 above it.
+
+    In ``contrary`` projects it loses everywhere.
+    """
+    rng = np.random.default_rng(3)
+    count = projects * each
+    cost = rng.integers(-20, 80, count)
+    program = np.repeat(np.arange(projects), each)
+    gain = np.where((cost < 30) & (program >= contrary), 20.0, -20.0) + rng.normal(0, 3, count)
+    x = np.stack([cost, rng.integers(1, 9, count), np.ones(count)], axis=1).astype(float)
+    return Trials(
+        features=FEATURES[1:],
+        programs=tuple(f"p{i}/main" for i in range(projects)),
+        x=x,
+        gain=np.stack([gain, gain], axis=1),
+        modes=("gc", "no-gc"),
+        sites=np.ones(count),
+        default=np.zeros(count),
+        program=program,
+    )
+
+
+def questions(*costs: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    return np.array([[0.0, cost, MISSING, MISSING] for cost in costs])
+
+
+@kinds
+def test_a_rule_that_holds_everywhere_is_followed(kind: Kind) -> None:
+    data = rows(trials(), FEATURES, SETTINGS, 0)
+    fitted = fit(kind, data, SETTINGS, 0)
+    made = policy(kind, fitted, data, FEATURES, SETTINGS)
+    assert (made.margins(questions(0, 10, 50, 70)) > 0).tolist() == [True, True, False, False]
+
+
+def test_what_was_never_seen_is_left_to_the_default() -> None:
+    data = rows(trials(), FEATURES, SETTINGS, 0)
+    made = policy(TREES, fit(TREES, data, SETTINGS, 0), data, FEATURES, SETTINGS)
+    assert made.margins(questions(-500))[0] == 0, "below any cost of the trials"
+
+
+def test_caution_grows_where_projects_disagree() -> None:
+    cautions = (0.0, 0.5, 1.0, 2.0)
+    chosen = []
+    for contrary in (0, 2):
+        data = rows(trials(contrary=contrary), FEATURES, SETTINGS, 0)
+        chosen.append(calibrate(fit(TREES, data, SETTINGS, 0), data, SETTINGS, cautions).caution)
+    assert chosen[0] == 0
+    assert chosen[1] > 0
+
+
+def test_each_trial_stands_with_and_without_a_summary() -> None:
+    made = trials(projects=2)
+    made = replace(made, gain=np.stack([made.gain[:, 0], made.gain[:, 0] - 10], axis=1))
+    data = rows(made, FEATURES, replace(SETTINGS, clip=15.0), 0)
+    half = len(made)
+    assert len(data.y) == 2 * half
+    assert (data.x[half:, 2:] == MISSING).all()
+    modes = data.x[:half, 3]
+    assert set(modes.tolist()) == {0.0, 1.0}, "no-gc and gc"
+    expected = np.where(modes == 1, made.gain[:, 0], made.gain[:, 1])
+    assert (data.y[:half] == np.clip(expected, -15, 15)).all()
+    assert np.allclose(data.y[half:], np.clip(made.gain.mean(axis=1), -15, 15))
+
+
+@kinds
+def test_the_same_trials_give_the_same_bytes(kind: Kind) -> None:
+    files = []
+    for _ in range(2):
+        data = rows(trials(), FEATURES, SETTINGS, 1)
+        fitted = fit(kind, data, SETTINGS, 1)
+        files.append(bundle.to_bytes(policy(kind, fitted, data, FEATURES, SETTINGS)))
+    assert files[0] == files[1]
