@@ -3,44 +3,58 @@
 import os
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.errors import NestorError
 
-_FLAGS_HELP = """usage: nestor flags POLICY [--llvm PREFIX]
+_FLAGS_HELP = """usage: nestor flags POLICY [--overrides FILE] [--llvm PREFIX]
 
-Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS.
+Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS. The
+answers in FILE, as 'nestor guard' and 'nestor tune' write them, stand above the policy's.
 
-example:
+examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags runs/es/policy.safetensors)"
+  make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
 """
-_CLANG_HELP = """usage: nestor {name} POLICY [--llvm PREFIX] -- ARGUMENTS…
+_CLANG_HELP = """usage: nestor {name} POLICY [--overrides FILE] [--llvm PREFIX] -- ARGUMENTS…
 
 Run {name} with ARGUMENTS under POLICY (a file or a built-in). The policy decides inlining; make
-sure that ARGUMENTS ask for the level it was trained for (-Oz). The compiler's output and exit
+sure that ARGUMENTS ask for the level it was trained for (-Oz). The answers in FILE, as 'nestor
+guard' and 'nestor tune' write them, stand above the policy's. The compiler's output and exit
 status are passed on unchanged.
 
 examples:
   nestor {name} runs/es/policy.safetensors -- -Oz -c file.c -o file.o
+  nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
 """
 
 
+@dataclass(frozen=True)
+class _Own:
+    """Our own words of a command line."""
+
+    policy: str
+    overrides: str | None
+    llvm: str | None
+
+
 def flags(name: str, words: list[str]) -> int:
     """Print the options for the policy named in ``words``."""
-    own, rest = _arguments(name, words)
+    own, rest = _arguments(words)
     if own is None or rest:
         return _usage(_FLAGS_HELP, words)
-    print(shlex.join(_flags(*own)[1]))
+    print(shlex.join(_flags(own)[1]))
     return 0
 
 
 def clang(name: str, words: list[str]) -> int:
     """Become clang or clang++ (``name``) under the policy named in ``words``."""
-    own, rest = _arguments(name, words)
+    own, rest = _arguments(words)
     if own is None or rest is None:
         return _usage(_CLANG_HELP.format(name=name), words)
-    compiler, options = _flags(*own)
+    compiler, options = _flags(own)
     if name == "clang++":
         compiler = compiler.with_name("clang++")
     # The plugin's options must not warn where nothing is compiled, as in a link.
@@ -49,22 +63,21 @@ def clang(name: str, words: list[str]) -> int:
     return os.execv(compiler, [str(compiler), *guarded, *rest])  # noqa: S606  as the user asked
 
 
-def _arguments(
-    _name: str, words: list[str]
-) -> tuple[tuple[str, str | None] | None, list[str] | None]:
-    """Split ``POLICY [--llvm PREFIX] [-- REST]``; the first part is None if it is not that."""
+def _arguments(words: list[str]) -> tuple[_Own | None, list[str] | None]:
+    """Split ``POLICY [OPTION VALUE]… [-- REST]``; the first part is None if it is not that."""
     own, rest = words, None
     if "--" in words:
         index = words.index("--")
         own, rest = words[:index], words[index + 1 :]
-    llvm = None
-    if "--llvm" in own[:-1]:
-        index = own.index("--llvm")
-        llvm = own[index + 1]
-        own = own[:index] + own[index + 2 :]
+    values: dict[str, str] = {}
+    for option in ("--overrides", "--llvm"):
+        if option in own[:-1]:
+            index = own.index(option)
+            values[option] = own[index + 1]
+            own = own[:index] + own[index + 2 :]
     if len(own) != 1 or own[0].startswith("-"):
         return None, rest
-    return (own[0], llvm), rest
+    return _Own(own[0], values.get("--overrides"), values.get("--llvm")), rest
 
 
 def _usage(text: str, words: list[str]) -> int:
@@ -73,22 +86,27 @@ def _usage(text: str, words: list[str]) -> int:
     return 0 if asked else 2
 
 
-def _flags(policy: str, llvm: str | None) -> tuple[Path, list[str]]:
-    """Return the compiler and the driver's options for ``policy``."""
+def _flags(own: _Own) -> tuple[Path, list[str]]:
+    """Return the compiler and the driver's options."""
     # Imported here: 'flags --help' and usage errors need none of it.
     from nestor.cli.setup import ready_plugin
+    from nestor.policy import overrides
     from nestor.policy.spec import PolicyError
     from nestor.progress import silent
     from nestor.rollout.policy_file import policy_file
 
     try:
-        chosen = policy_file(policy)
+        chosen = policy_file(own.policy)
     except PolicyError as error:
         raise NestorError(str(error)) from None
-    plugin = ready_plugin(llvm, silent)
+    words = ["-mllvm", f"-nestor-policy={chosen.argument}"]
+    if own.overrides is not None:
+        path = Path(own.overrides).resolve()  # builds change folders
+        overrides.load(path)  # said once here instead of by every compile
+        words += ["-mllvm", f"-nestor-overrides={path}"]
+    plugin = ready_plugin(own.llvm, silent)
     # -Xclang hands each word to the compiler proper only: neither the assembler, which knows no
     # plugin, nor a link sees it.
-    words = ["-mllvm", f"-nestor-policy={chosen.argument}"]
     options = [f"-fpass-plugin={plugin.path}"]
     for word in words:
         options += ["-Xclang", word]

@@ -58,6 +58,19 @@ class Measure:
         return self.sections[".text"]
 
 
+def source_file(path: Path) -> str:
+    """Return the name of the source file that an object was compiled from, without its folder.
+
+    :raises ObjectError: if the object does not say, or cannot be read as ELF.
+    """
+    lief.logging.disable()
+    binary = lief.ELF.parse(str(path)) if path.exists() else None
+    for symbol in binary.symtab_symbols if binary is not None else ():
+        if symbol.type == lief.ELF.Symbol.TYPE.FILE:
+            return str(symbol.name)
+    raise ObjectError(f"'{path}' is no ELF object that names its source file.")
+
+
 def measure(path: Path) -> Measure:
     """Measure an ELF object or executable.
 
