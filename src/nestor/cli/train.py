@@ -132,6 +132,7 @@ class InliningSize:
             pool,
             programs,
             SearchSettings(compiles=self.distil.compiles),
+            self.distil.trials,
             self.seed,
             self.out / "trials",
             run.digest,

@@ -93,7 +93,9 @@ class DistilSettings:
     rounds: int = 2
     """Policy, search, retrain: at most so often."""
     compiles: float = 9.0
-    """Whole-program compiles per program and round."""
+    """Whole-program compiles per program and round, at most."""
+    trials: int = 4000
+    """Sites tried after which a program has told enough in a round."""
     model: Literal["trees", "network"] = "trees"
     """What kind the models are."""
     gain: GainSettings = field(default_factory=GainSettings)

@@ -46,6 +46,8 @@ class Searches:
     pool: Pool
     programs: tuple[Program, ...]
     settings: SearchSettings
+    rows: int
+    """Trials after which a program has told enough in a round."""
     seed: int
     folder: Path
     """Where the trials are kept, by round and program."""
@@ -105,7 +107,14 @@ class Searches:
                 first = builder.build({})
                 state = State(curve=(Point(builder.compiles, first.total, first.text),))
                 seed = self.seed * 1000 + number
-                search(builder, state, self.settings, seed, observe=recorder.observe)
+                search(
+                    builder,
+                    state,
+                    self.settings,
+                    seed,
+                    observe=recorder.observe,
+                    enough=lambda: len(recorder) >= self.rows,
+                )
             except BuildError as error:
                 self.tally.fail(f"{program.name}: {error}")
             finally:

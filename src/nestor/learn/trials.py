@@ -79,6 +79,10 @@ class Recorder:
         self._modes: tuple[LinkMode, ...] = ()
         self._parts: list[tuple[F64, F64, F64, F64]] = []
 
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return sum(len(gain) for _, gain, _, _ in self._parts)
+
     def observe(self, build: Build, trials: Sequence[Trial]) -> None:
         """Take note of what ``trials`` found, with the features of ``build``."""
         useful = [t for t in trials if len(t.move.sites) <= _LARGEST_GROUP]

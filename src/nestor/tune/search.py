@@ -82,21 +82,25 @@ def search(
     observe: Observer = lambda build, trials: None,
     keep: Callable[[State], None] = lambda state: None,
     limits: Mapping[LinkMode, int] | None = None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> State:
     """Take steps until the compiles are spent and return the best verified state.
 
     :param limits: linked bytes by link mode that no verified build may exceed.
+    :param enough: ends the search between two builds, for who wants the trials and not the result.
     :param observe: is given every trial.
     :param keep: is given the state after every step, to be resumed from.
     """
     verified = builder.build(state.overrides)
     spent = state.curve[-1].compiles
-    while spent + settings.tries + 1 <= settings.compiles:
+    while spent + settings.tries + 1 <= settings.compiles and not enough():
         progress("Searching", int(spent), int(settings.compiles))
         builder.keep_only(verified.overrides)
         builder.compiled = 0
         step = _Step(builder, verified, state, settings, np.random.default_rng([seed, state.step]))
         for number in range(settings.tries):
+            if enough():
+                return state
             observe(verified, step.attempt(callees_first=(number + state.step) % 2 == 0))
         verified = step.verify(limits or {})
         # At least one, so that a search with nothing left to try comes to an end.

@@ -1,0 +1,136 @@
+"""Search on the real compiler: never larger than stock, resumable, and usable by plain clang."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nestor.compiler.objects import measure
+from nestor.compiler.plugin import Plugin
+from nestor.corpus.model import Corpus, Program
+from nestor.errors import NestorError
+from nestor.policy.overrides import Key, parse
+from nestor.rollout.policy_file import policy_file
+from nestor.rollout.pool import Pool
+from nestor.tune.build import Builder
+from nestor.tune.moves import Reach, callee_moves, site_moves, sites_of
+from nestor.tune.search import SearchSettings
+from nestor.tune.session import Tuned, TuneSettings, tune
+from tests.conftest import make_corpus
+
+# Helpers that the stock heuristic keeps as functions of their own: with two calls each, inlining
+# them costs a few bytes of code and saves a function with its unwind entry.
+HELPERS = """
+struct Guard { int *p; explicit Guard(int *q) : p(q) { ++*p; } ~Guard(); };
+static int blend(int a, int b) { return (((a * 7 + b) ^ (b >> 3)) + ((a << 5) | (b & 9))) * 3; }
+int %s(int *a, int n) { Guard g(a); return blend(a[0], n); }
+int more_%s(int *a, int n) { Guard g(a); return blend(n, a[1]) - n; }
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, plugin: Plugin) -> Corpus:
+    """One C++ program of three modules."""
+    work = tmp_path / "src"
+    work.mkdir()
+    for name in ("a", "b"):
+        (work / f"{name}.cpp").write_text(HELPERS % (name, name))
+    (work / "main.cpp").write_text(
+        "struct Guard { int *p; ~Guard(); }; Guard::~Guard() { --*p; }"
+        "int a(int *, int); int b(int *, int); int more_a(int *, int); int more_b(int *, int);"
+        "int main(int n, char **) { int v[4] = {n, 2, 3, 4};"
+        " return (a(v, n) + b(v, n) + more_a(v, n) + more_b(v, n)) & 1; }"
+    )
+    make = (
+        "program: a.o b.o main.o\n\t$(CXX) -o $@ $^\n"
+        "%.o: %.cpp\n\t$(CXX) -O2 -ffunction-sections -c $<\n"
+    )
+    return make_corpus(tmp_path / "corpus", plugin.toolchain, {}, {"program": (work, make)})
+
+
+def run(corpus: Corpus, plugin: Plugin, folder: Path, compiles: float, seed: int = 0) -> Tuned:
+    (program,) = corpus.programs
+    with Pool(corpus, plugin) as pool:
+        return tune(
+            pool,
+            program,
+            policy_file("default"),
+            TuneSettings(sweep=False),
+            SearchSettings(compiles=compiles),
+            seed,
+            folder,
+        )
+
+
+def test_a_search_pays_and_is_never_larger(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
+    found = run(corpus, plugin, tmp_path / "tuned", 18)
+    assert found.best.sizes["gc"].loadable < found.stock.sizes["gc"].loadable
+    assert found.overrides
+    totals = [point.total for point in found.curve]
+    assert totals == sorted(totals, reverse=True)
+    assert set(found.best.sizes) == {"gc", "no-gc", "icf"}, "also what was not searched for is told"
+    again = parse(found.text())
+    assert again == found.overrides, "every comment leaves the file readable"
+    assert "blend(int, int)" in found.text(), "names are those of the source"
+
+
+def test_a_resumed_search_goes_the_same_way(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
+    whole = run(corpus, plugin, tmp_path / "whole", 14)
+    run(corpus, plugin, tmp_path / "parts", 6)
+    parts = run(corpus, plugin, tmp_path / "parts", 14)
+    assert parts.text() == whole.text()
+    assert parts.curve == whole.curve
+    with pytest.raises(NestorError, match="another program, policy, compiler or seed"):
+        run(corpus, plugin, tmp_path / "parts", 14, seed=1)
+
+
+def test_a_broken_state_is_refused(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
+    folder = tmp_path / "tuned"
+    run(corpus, plugin, folder, 6)
+    state = folder / "search.json"
+    state.write_text(state.read_text()[:100])
+    with pytest.raises(NestorError, match="no kept search"):
+        run(corpus, plugin, folder, 6)
+
+
+def test_only_what_an_override_touches_is_compiled_again(corpus: Corpus, plugin: Plugin) -> None:
+    (program,) = corpus.programs
+    with Pool(corpus, plugin) as pool:
+        builder = Builder(pool, program, "default")
+        try:
+            stock = builder.build({})
+            assert builder.rollouts == 3
+            assert builder.build({Key("site", 1): True}).total == stock.total
+            assert builder.rollouts == 3, "nobody asks about that site"
+            move = _moves(program, builder)[0]
+            builder.build({move: True})
+            assert builder.rollouts == 4, "a local function's site is in one module"
+        finally:
+            builder.close()
+
+
+def _moves(program: Program, builder: Builder) -> list[Key]:
+    sites = sites_of(builder.build({}).trajectories)
+    found = [m for m in site_moves(sites) if m.answer]
+    assert found, program.name
+    assert {m.key.kind for m in callee_moves(sites)} == {"callee"}
+    reach = Reach(builder.build({}).trajectories)
+    for move in found:
+        assert move.sites[0].caller in reach.of(move)
+        assert move.sites[0].callee in reach.of(move)
+    return [move.key for move in found]
+
+
+def test_plain_clang_takes_the_overrides(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
+    found = run(corpus, plugin, tmp_path / "tuned", 18)
+    path = tmp_path / "overrides"
+    path.write_text(found.text())
+    source = tmp_path / "src" / "a.cpp"
+    sizes = []
+    for flags in ([], plugin.flags("default", overrides=path)):
+        out = tmp_path / "a.o"
+        compiler = str(plugin.toolchain.clangxx)
+        command = [compiler, "-Oz", "-ffunction-sections", "-c", str(source), "-o", str(out)]
+        subprocess.run([*command, *flags], check=True)
+        sizes.append(measure(out).loadable)
+    assert sizes[1] < sizes[0]
