@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "corpus export": Command("nestor.cli.corpus:Export", "Write a corpus in LLVM's layout"),
     "train inlining-size": Command("nestor.cli.train:InliningSize", "Train a policy"),
     "evaluate": Command("nestor.cli.evaluate:Evaluate", "Compare a policy with stock, linked"),
+    "tune": Command("nestor.cli.tune:Tune", "Search for one program's best decisions"),
     "guard": Command("nestor.cli.guard:Guard", "List modules to leave to stock: never worse"),
     "build": Command("nestor.cli.build:Build", "Build a program of a corpus under a policy"),
     "identity": Command("nestor.cli.identity:Identity", "Run the identity gate on a corpus"),

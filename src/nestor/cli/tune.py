@@ -11,12 +11,11 @@ from rich.markup import escape
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.setup import program_named, ready_plugin
-from nestor.compiler.program_summary import summarise
 from nestor.corpus import store
 from nestor.corpus.relink import LinkMode
-from nestor.rollout.cache import baselines
 from nestor.rollout.policy_file import policy_file
 from nestor.rollout.pool import Pool, PoolSettings
+from nestor.rollout.summaries import Summaries, reads_program, summaries
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import Tuned, TuneSettings, tune
 
@@ -67,15 +66,12 @@ class Tune:
         policy = policy_file(self.policy)
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
-        modules = tuple(corpus.module(name) for name in program.modules)
         with progress() as report, tempfile.TemporaryDirectory(prefix="nestor-tune-") as text:
             plugin = ready_plugin(self.llvm, report)
             with Pool(corpus, plugin, self.pool) as pool:
-                summary = None
-                if self.summary:
-                    summary = Path(text) / "summary"
-                    objects = baselines(pool, modules, None, report)
-                    summarise(list(objects.values()), self.mode[0]).save(summary)
+                told: Summaries = {}
+                if self.summary and reads_program(policy.policy):
+                    told = summaries(pool, [program], self.mode[:1], Path(text), report)
                 result = tune(
                     pool,
                     program,
@@ -84,7 +80,7 @@ class Tune:
                     SearchSettings(compiles=self.compiles),
                     self.seed,
                     self.out,
-                    summary=summary,
+                    summary=told.get((program.name, self.mode[0])),
                     progress=report,
                 )
         path = self.out / "overrides.txt"

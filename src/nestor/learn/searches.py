@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from nestor.compiler.program_summary import summarise
-from nestor.corpus.model import Corpus, Module, Program
+from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.learn.experience import Tally
 from nestor.learn.trials import Recorder, Trials, TrialsError, join, read, write
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
-from nestor.rollout.cache import baselines
 from nestor.rollout.pool import Pool
+from nestor.rollout.summaries import summaries
 from nestor.tune.build import Build, Builder, BuildError
 from nestor.tune.search import Point, SearchSettings, State, search
 
@@ -101,7 +100,8 @@ class Searches:
     def _search(self, number: int, program: Program, policy: Path | str) -> Trials:
         recorder = Recorder(program.name)
         with tempfile.TemporaryDirectory(prefix="nestor-search-") as text:
-            summary = summary_of(self.pool, program, "gc", Path(text) / "summary")
+            told = summaries(self.pool, [program], ["gc"], Path(text))
+            summary = told.get((program.name, "gc"))
             builder = Builder(self.pool, program, policy, MODES, summary)
             try:
                 first = builder.build({})
@@ -168,14 +168,3 @@ def mean_change(changes: Mapping[str, Mapping[LinkMode, float]]) -> float:
     """Return the mean over programs and link modes; 0 if there are no programs."""
     numbers = [change for modes in changes.values() for change in modes.values()]
     return sum(numbers) / len(numbers) if numbers else 0.0
-
-
-def summary_of(pool: Pool, program: Program, mode: LinkMode, path: Path) -> Path:
-    """Write the summary of the stock build of ``program`` to ``path`` and return it."""
-    objects = baselines(pool, _modules(pool.corpus, program), None)
-    summarise(list(objects.values()), mode).save(path)
-    return path
-
-
-def _modules(corpus: Corpus, program: Program) -> tuple[Module, ...]:
-    return tuple(corpus.module(name) for name in program.modules)
