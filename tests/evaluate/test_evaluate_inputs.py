@@ -52,6 +52,7 @@ def test_summaries_tell_how_the_program_is_linked(
         told = EvaluateSettings(modes=modes.modes, summary=True)
         gc, no_gc = evaluate(pool, small_corpus.programs, [policy], told)
     assert not gc.failures + no_gc.failures
+    assert [e.summary for e in (gc, no_gc, always, never)] == [True, True, False, False]
     sizes = [[(p.name, p.policy) for p in e.programs] for e in (gc, no_gc, always, never)]
     assert sizes[0] == sizes[2]
     assert sizes[1] == sizes[3]

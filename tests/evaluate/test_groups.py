@@ -11,9 +11,10 @@ from nestor.evaluate.result import Evaluation, ProgramResult, Sizes
 CORPUS = Corpus(
     Path("nowhere"),
     projects=(
-        Project("trained", split="train", style="streams"),
-        Project("seen", split="test", style="streams"),
-        Project("unseen", split="test", style="templates"),
+        Project("trained", split="train", style="modern: storage engine"),
+        Project("seen", split="test", style="modern: build tool, STL"),
+        Project("unseen", split="test", style="old: storage engine"),
+        Project("validated", split="validation", style="old: storage engine"),
         Project("captured", split="test"),
     ),
 )
@@ -34,11 +35,11 @@ def test_style_group(project: str, language: str, group: str) -> None:
 
 def result(name: str, group: str, stock: int | None, policy: int | None) -> ProgramResult:
     before, after = (None if n is None else Sizes(n, n, n // 2, {}) for n in (stock, policy))
-    return ProgramResult(name, name, "c++", group, before, after)
+    return ProgramResult(name, name, "c++", "", group, before, after)
 
 
 def evaluation(*programs: ProgramResult) -> Evaluation:
-    return Evaluation("p", "gc", programs, (), None, 0, (), None, {})
+    return Evaluation("p", "gc", False, programs, (), None, 0, (), None, {})
 
 
 def test_means_over_large_programs_by_group() -> None:

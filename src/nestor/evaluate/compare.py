@@ -147,6 +147,7 @@ class _Session:
         return Evaluation(
             policy=policy.name,
             mode=mode,
+            summary=self._settings.summary and reads_program(policy.policy),
             programs=tuple(sorted((self._result(*row) for row in links), key=worst_first)),
             failures=(*_compile_failures(rollouts), *_link_failures(links), *broken),
             compile_cpu_ratio=_cpu_ratio(rollouts),
@@ -234,6 +235,7 @@ class _Session:
             program.name,
             program.project,
             program.language,
+            self._pool.corpus.project(program.project).style,
             style_group(self._pool.corpus, program),
             stock.sizes,
             policy.sizes,

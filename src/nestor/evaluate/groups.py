@@ -50,15 +50,20 @@ class Group:
 def style_group(corpus: Corpus, program: Program) -> str:
     """Return ``"C"``, or ``"C++, style …"``: seen in training, unseen, or unknown.
 
-    A style is seen if some project of the split "train" is of that style.
+    A style is seen if some project of the split "train" is of that kind. The kind is what stands
+    before the colon of ``Project.style``; behind it is what is particular to the project.
     """
     if program.language != "c++":
         return "C"
-    style = corpus.project(program.project).style
-    if not style:
+    kind = _kind(corpus.project(program.project).style)
+    if not kind:
         return "C++, style unknown"
-    seen = any(p.style == style for p in corpus.projects if p.split == "train")
+    seen = any(_kind(p.style) == kind for p in corpus.projects if p.split == "train")
     return "C++, style seen in training" if seen else "C++, style unseen"
+
+
+def _kind(style: str) -> str:
+    return style.partition(":")[0].strip()
 
 
 def groups(evaluations: Sequence[Evaluation], least_bytes: int) -> tuple[Group, ...]:

@@ -37,6 +37,8 @@ class ProgramResult:
     name: str
     project: str
     language: str
+    style: str
+    """The project's, in a few words."""
     style_group: str
     """See :func:`nestor.evaluate.groups.style_group`."""
     stock: Sizes | None
@@ -65,6 +67,7 @@ class ProgramResult:
             "name": self.name,
             "project": self.project,
             "language": self.language,
+            "style": self.style,
             "style_group": self.style_group,
             "stock": self.stock.to_json() if self.stock else None,
             "policy": self.policy.to_json() if self.policy else None,
@@ -100,6 +103,8 @@ class Evaluation:
 
     policy: str
     mode: LinkMode
+    summary: bool
+    """The policy was told what the rest of the program does."""
     programs: tuple[ProgramResult, ...]
     """Worst regression first; failed programs before all."""
     failures: tuple[Failure, ...]
@@ -147,6 +152,7 @@ class Evaluation:
         return {
             "policy": self.policy,
             "link_mode": self.mode,
+            "summary": self.summary,
             "programs": [p.to_json() for p in self.programs],
             "total": self.total(),
             "compile_cpu_ratio": self.compile_cpu_ratio,
