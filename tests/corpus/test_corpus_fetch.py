@@ -271,8 +271,19 @@ def test_the_tiers_are_consistent() -> None:
             assert all(len(digest) == 64 for digest in recipe.sources.values())
             assert recipe.programs
             assert recipe.licence
+            assert recipe.style
+            words = [word for smoke_words in recipe.programs.values() for word in smoke_words]
+            assert {word[1:] for word in words if word.startswith("<")} <= recipe.inputs.keys()
+            assert all("/" not in name for name in recipe.inputs)
     tests = {r.project for r in TIERS["tiny"] if r.split == "test"}
     assert tests == {"lz4", "pugixml"}
+    for split, c, cxx in (("train", 12, 12), ("validation", 2, 2), ("test", 6, 8)):
+        styles = [r.style for r in TIERS["bench"] if r.split == split]
+        in_c = sum(style.startswith("C: ") for style in styles)
+        assert in_c >= c
+        assert len(styles) - in_c >= cxx
+    for lacking in ("expression templates", "solver", "compressor: "):
+        assert {r.split for r in TIERS["bench"] if r.style.startswith(lacking)} == {"test"}
 
 
 @pytest.mark.corpus

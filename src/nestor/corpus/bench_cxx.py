@@ -31,6 +31,13 @@ print $f "build o$_: cc i$_ | h${\($_ % 97)}\n" for 1 .. 5000;
 close $f or die;
 """
 
+_EIGEN = (
+    "TutorialLinAlgSVDSolve", "TutorialLinAlgSelfAdjointEigenSolver",
+    "TutorialLinAlgExComputeSolveError", "TutorialInplaceLU", "Tutorial_PartialLU_solve",
+    "matrixfree_cg",
+)  # fmt: skip
+_BLITZ = ("examples/cfd", "examples/qcd", "testsuite/stencil-et", "testsuite/where")
+
 CXX: tuple[Recipe, ...] = (
     recipe(
         "leveldb", "1.23-4",
@@ -266,5 +273,61 @@ CXX: tuple[Recipe, ...] = (
         {"schemavalidator": ("sample.json", "<sample.json"), "prettyauto": ("<sample.json",),
          "filterkeydom": ("name", "<sample.json"), "jsonx": ("<sample.json",)},
         inputs={"sample.json": "bin/data/sample.json"},
+    ),
+    recipe(
+        "eigen3", "3.4.0-4",
+        ("eigen3_3.4.0.orig.tar.bz2",
+         "b4c198460eba6f28d34894e3a5710998818515104d6e74e5cc331ce31e46e626"),
+        "MPL-2.0", "test", "expression templates: linear algebra",
+        tuple(
+            step
+            for name in _EIGEN
+            for step in example(f"doc/examples/{name}.cpp", "-DNDEBUG", "-I.")
+        ),
+        dict.fromkeys(_EIGEN, ("-",)),
+    ),
+    recipe(
+        "blitz++", "1:1.0.2+ds-4",
+        ("blitz++_1.0.2+ds.orig.tar.xz",
+         "44db64d9561e3b10b75bf14d75bd92ac0461c170941ef50f9b32ac0238b50f5d"),
+        "LGPL-3.0-or-later OR BSD-3-Clause OR Artistic-2.0", "test",
+        "expression templates: arrays and stencils",
+        # The library is one file, but many headers are generated.
+        (cmake("-DBUILD_TESTING=OFF", "-DBUILD_DOC=OFF"),
+         configure("ninja", "-C", "build", "blitz"),
+         configure("install", "-D", "build/blitz/bzconfig.h", "build/blitz/llvm/bzconfig.h"),
+         run("@CXX@", "-I.", "-Ibuild", "-c", "src/globals.cpp"),
+         *(step for name in _BLITZ
+           for step in example(f"{name}.cpp", "-I.", "-Ibuild", libraries=("globals.o",)))),
+        {name.rpartition("/")[2]: ("-",) for name in _BLITZ},
+    ),
+    recipe(
+        "simdjson", "3.0.1-1",
+        ("simdjson_3.0.1.orig.tar.gz",
+         "156b1bc5eb0561b2bd166b46d191fd3d95a3e709cc63761477d3b7aec2b6e9ed"),
+        "Apache-2.0", "test", "modern: intrinsics, kernels chosen at run time",
+        example("singleheader/amalgamate_demo.cpp", "-std=c++17"),
+        {"amalgamate_demo": ("twitter.json",)},
+        inputs={"twitter.json": "jsonexamples/twitter.json"},
+    ),
+    recipe(
+        "wabt", "1.0.32-1",
+        ("wabt_1.0.32.orig.tar.xz",
+         "2e9fbcbe0ef64042f9691d995116954bc84823fe747a593d80a873566a18cba8"),
+        "Apache-2.0", "test", "modern: visitors, owning pointers, no exceptions",
+        (cmake("-DBUILD_TESTS=OFF", "-DBUILD_LIBWASM=OFF"),
+         ninja("wat2wasm", "wast2json", "wasm-interp")),
+        {"build/wat2wasm": ("--enable-all", "all-features.wat"),
+         "build/wast2json": ("--version",), "build/wasm-interp": ("--version",)},
+        inputs={"all-features.wat": "test/parse/all-features.txt"},
+    ),
+    recipe(
+        "gnuchess", "6.2.7-1+deb12u1",
+        ("gnuchess_6.2.7.orig.tar.gz",
+         "e536675a61abe82e61b919f6b786755441d9fcd4c21e1c82fb9e5340dd229846"),
+        "GPL-3.0-or-later", "train", "like C: game engine, search over bit boards",
+        (configure(*_AUTOCONF, "--without-readline", "CXXFLAGS=-O0 -std=gnu++14"),
+         run("make", "-j@JOBS@")),
+        {"src/gnuchess": ("--version",)},
     ),
 )  # fmt: skip
