@@ -84,7 +84,7 @@ def features_of_llvm() -> tuple[str, ...]:
 
 def trials_of(run: Path) -> Trials:
     """Return all trials of a run."""
-    found = [read(path) for path in sorted((run / "trials").glob("*/*.safetensors"))]
+    found = [read(path) for path in sorted((run / "trials").glob("*.safetensors"))]
     return join([trials for trials in found if trials is not None])
 
 

@@ -26,8 +26,8 @@ def some_trials(program: str = "a/one", rows: int = 5, seed: int = 0) -> Trials:
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "trials"
     trials = some_trials()
-    write(trials, path, "run/0")
-    again = read(path, "run/0")
+    write(trials, path)
+    again = read(path)
     assert again is not None
     assert (again.x == trials.x).all()
     assert (again.gain == trials.gain).all()
@@ -38,16 +38,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_another_run_reads_nothing(tmp_path: Path) -> None:
-    write(some_trials(), tmp_path / "trials", "run/0")
-    assert read(tmp_path / "trials", "run/1") is None
-    assert read(tmp_path / "absent", "run/0") is None
+def test_what_is_not_there_is_none(tmp_path: Path) -> None:
+    assert read(tmp_path / "absent") is None
 
 
 @pytest.mark.parametrize("keep", [0, 7, 60, 200])
 def test_a_cut_file_is_refused(tmp_path: Path, keep: int) -> None:
     path = tmp_path / "trials"
-    write(some_trials(), path, "run")
+    write(some_trials(), path)
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(TrialsError, match="holds no trials"):
         read(path)

@@ -70,6 +70,8 @@ class InliningSize:
     """The algorithm."""
     init: Path | None = None
     """The policy to start from (needed by es)."""
+    trials: Path | None = None
+    """Folder of the trials, which runs may share (distil only; default: OUT/trials)."""
     seed: int = 0
     """Seed of everything random."""
     features: tuple[str, ...] = ()
@@ -134,8 +136,7 @@ class InliningSize:
             SearchSettings(compiles=self.distil.compiles),
             self.distil.trials,
             self.seed,
-            self.out / "trials",
-            run.digest,
+            self.trials or self.out / "trials",
             tally,
             report,
         )

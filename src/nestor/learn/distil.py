@@ -6,7 +6,7 @@ the policy shows the model where it was wrong, as in DAgger (Ross, Gordon and Ba
 2011). Rounds end when the validation programs no longer profit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,6 +18,7 @@ from nestor.learn.gain_model import GainSettings
 from nestor.learn.gain_network import Network
 from nestor.learn.gain_trees import Trees
 from nestor.learn.learner import Metrics
+from nestor.learn.searches import start_digest
 from nestor.learn.trials import Trials
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
@@ -113,6 +114,8 @@ class State:
     """The run after ``step`` rounds; policies are the bytes of their files, empty for none."""
 
     step: int
+    searched: Bytes
+    """The SHA-256 of the policies that the rounds have searched from, 32 bytes each."""
     policy: Bytes
     """Of the last round: where the next searches start."""
     best: Bytes
@@ -121,8 +124,8 @@ class State:
     """What ``best`` makes of the validation programs, relative to stock."""
 
 
-Search = Callable[[int, Policy | None], Trials]
-"""The trials of all rounds up to one, which searches from a policy (None: the default)."""
+Search = Callable[[Sequence[str], Policy | None], Trials]
+"""The trials of searches from earlier policies, by digest, and from one (None: the default)."""
 
 Validate = Callable[[Policy], float]
 """The relative change of the validation programs' linked bytes under a policy."""
@@ -146,11 +149,12 @@ class Distil:
     def init(self) -> State:
         """Return the state before the first round."""
         nothing = np.zeros(0, np.uint8)
-        return State(0, nothing, nothing, 0.0)
+        return State(0, nothing, nothing, nothing, 0.0)
 
     def batch(self, state: State) -> Trials:
         """Search from the last policy, and return the trials of all rounds."""
-        return self.search(state.step, _unpack(state.policy))
+        earlier = [part.tobytes().hex() for part in state.searched.reshape(-1, 32)]
+        return self.search(earlier, _unpack(state.policy))
 
     def update(self, state: State, batch: Trials) -> tuple[State, Metrics]:
         """Fit, calibrate and validate; keep the better of the new policy and the best."""
@@ -168,8 +172,10 @@ class Distil:
             "caution": settings.caution,
             "validation change": change,
         }
+        start = bytes.fromhex(start_digest(_unpack(state.policy)))
         return State(
             state.step + 1,
+            np.concatenate([state.searched, np.frombuffer(start, np.uint8)]),
             packed,
             packed if better else state.best,
             change if better else state.change,

@@ -60,8 +60,10 @@ class GainSettings:
     """Spreads that the predicted gain must exceed."""
     least: float = 1.0
     """Bytes that must be left of it."""
-    clip: float = 150.0
+    clip: float = 60.0
     """Bytes; a gain or loss beyond this counts as this."""
+    tolerance: float = 0.02
+    """What a project may lose in calibration, as part of what there was to save in it."""
     folds: int = 5
     """Parts of the projects for predictions across projects."""
 
@@ -133,16 +135,17 @@ def fit(kind: Kind, data: Rows, settings: GainSettings, seed: int) -> Fit:
 def calibrate(
     fitted: Fit, data: Rows, settings: GainSettings, cautions: Sequence[float]
 ) -> GainSettings:
-    """Return ``settings`` with the smallest caution by which no unseen project loses.
+    """Return ``settings`` with the smallest caution by which no unseen project loses much.
 
     The gains are those of the trials, predicted by models without their project; the largest
     of ``cautions`` is taken if every one of them loses somewhere.
     """
     spread = fitted.spread.predict(data.x)
+    attainable = np.bincount(data.project, data.y * data.weight * (data.y > 0))
     for caution in sorted(cautions):
         leaves = fitted.across - caution * spread > settings.least
         saved = np.bincount(data.project, data.y * data.weight * leaves)
-        if (saved >= 0).all():
+        if (saved >= -settings.tolerance * attainable).all():
             break
     return replace(settings, caution=caution)
 

@@ -19,13 +19,13 @@ F64 = npt.NDArray[np.float64]
 class Trees:
     """Sums of regression trees."""
 
-    rounds: int = 300
+    rounds: int = 150
     """Trees of a model."""
-    rough_rounds: int = 100
+    rough_rounds: int = 50
     """Trees of a rough one."""
-    leaves: int = 31
-    learning_rate: float = 0.05
-    least_rows: int = 40
+    leaves: int = 127
+    learning_rate: float = 0.1
+    least_rows: int = 10
     """Rows that a leaf needs."""
 
     def fit(self, x: F64, y: F64, weight: F64, seed: int, *, rough: bool) -> "BoostedTrees":

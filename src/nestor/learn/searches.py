@@ -1,10 +1,11 @@
 """Searches as experience: every training program, every round, kept on disk."""
 
 import hashlib
+import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -49,35 +50,41 @@ class Searches:
     """Trials after which a program has told enough in a round."""
     seed: int
     folder: Path
-    """Where the trials are kept, by round and program."""
-    run: str
-    """Digest of what they depend on."""
+    """Where the trials are kept, by what they depend on; runs may share it."""
     tally: Tally
     progress: Progress = silent
 
-    def __call__(self, number: int, policy: Policy | None) -> Trials:
-        """Return the trials of rounds 0 to ``number``; that one searches from ``policy``.
+    def __call__(self, earlier: Sequence[str], policy: Policy | None) -> Trials:
+        """Return the trials of searches from ``earlier`` policies and from ``policy``.
 
+        :param earlier: digests of the policies of the rounds before, whose trials are only read.
         :param policy: None is the default heuristic.
         :raises TrialsError: if those of an earlier round are gone, or nothing could be tried.
         """
-        known = [self._read(earlier, p) for earlier in range(number) for p in self.programs]
-        missing = [trials for trials in known if trials is None]
-        if missing:
+        known = [
+            read(self._path(number, start, program))
+            for number, start in enumerate(earlier)
+            for program in self.programs
+        ]
+        if any(trials is None for trials in known):
             raise TrialsError(f"Trials in {self.folder} are missing: take another --out.")
-        stage, total = f"Searching, round {number + 1}", len(self.programs)
+        stage, total = f"Searching, round {len(earlier) + 1}", len(self.programs)
         with (
             tempfile.TemporaryDirectory(prefix="nestor-searches-") as text,
-            ThreadPoolExecutor(self.pool.settings.jobs, "nestor-search") as threads,
+            ThreadPoolExecutor(self.pool.settings.jobs + 1, "nestor-search") as threads,
         ):
-            path: Path | str = "default"
+            start, path = start_digest(policy), None
             if policy is not None:
                 path = Path(text) / "policy.safetensors"
                 bundle.save(policy, path)
 
             def one(program: Program) -> Trials:
-                kept = self._read(number, program)
-                return self._search(number, program, path) if kept is None else kept
+                place = self._path(len(earlier), start, program)
+                kept = read(place)
+                if kept is None:
+                    kept = self._search(len(earlier), program, path or "default")
+                    write(kept, place)
+                return kept
 
             self.progress(stage, 0, total)
             futures = [threads.submit(one, program) for program in self.programs]
@@ -90,12 +97,19 @@ class Searches:
             known += [future.result() for future in futures]
         return join([trials for trials in known if trials is not None])
 
-    def _path(self, number: int, program: Program) -> Path:
-        name = hashlib.sha256(program.name.encode()).hexdigest()[:16]
-        return self.folder / str(number) / f"{name}.safetensors"
-
-    def _read(self, number: int, program: Program) -> Trials | None:
-        return read(self._path(number, program), f"{self.run}/{number}")
+    def _path(self, number: int, start: str, program: Program) -> Path:
+        """Return the file of one search, named by the hash of everything it depends on."""
+        modules = [self.pool.corpus.module(name) for name in program.modules]
+        depends = [
+            self.pool.plugin.toolchain.build_id,
+            self.pool.plugin.digest,
+            [program.name, program.language, [[i.kind, i.value] for i in program.inputs]],
+            [[module.name, module.digest, list(module.options)] for module in modules],
+            start,
+            [asdict(self.settings), self.rows, self.seed, number],
+        ]
+        digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()
+        return self.folder / f"{digest[:32]}.safetensors"
 
     def _search(self, number: int, program: Program, policy: Path | str) -> Trials:
         recorder = Recorder(program.name)
@@ -122,9 +136,12 @@ class Searches:
                 builder.close()
         if self.pool.cancelled:  # what failed for this reason must not be taken for experience
             raise CancelledError
-        trials = recorder.trials()
-        write(trials, self._path(number, program), f"{self.run}/{number}")
-        return trials
+        return recorder.trials()
+
+
+def start_digest(policy: Policy | None) -> str:
+    """Return the digest of the policy that a search starts from, zeros for the default."""
+    return "0" * 64 if policy is None else bundle.digest(policy)
 
 
 def judge(

@@ -143,8 +143,8 @@ def join(parts: Iterable[Trials]) -> Trials:
     )
 
 
-def write(trials: Trials, path: Path, run: str) -> None:
-    """Write ``trials`` to ``path`` at once; ``run`` says what they depend on."""
+def write(trials: Trials, path: Path) -> None:
+    """Write ``trials`` to ``path`` at once."""
     tensors: dict[str, npt.NDArray[Any]] = {
         "x": trials.x.astype(np.float32),
         "gain": trials.gain,
@@ -156,7 +156,6 @@ def write(trials: Trials, path: Path, run: str) -> None:
         "features": trials.features,
         "programs": trials.programs,
         "modes": trials.modes,
-        "run": run,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
@@ -164,8 +163,8 @@ def write(trials: Trials, path: Path, run: str) -> None:
     partial.replace(path)
 
 
-def read(path: Path, run: str | None = None) -> Trials | None:
-    """Read trials; None if there are none, or they belong to another run than ``run``.
+def read(path: Path) -> Trials | None:
+    """Read trials; None if there is no such file.
 
     :raises TrialsError: if the file is broken.
     """
@@ -177,8 +176,6 @@ def read(path: Path, run: str | None = None) -> Trials | None:
         size = int.from_bytes(data[:8], "little")
         text = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["trials"])
         tensors = load(data)
-        if run is not None and text["run"] != run:
-            return None
         return Trials(
             features=tuple(map(str, text["features"])),
             programs=tuple(map(str, text["programs"])),
