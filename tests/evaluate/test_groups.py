@@ -24,7 +24,7 @@ CORPUS = Corpus(
     ("project", "language", "group"),
     [
         ("unseen", "c", "C"),
-        ("seen", "c++", "C++, style seen in training"),
+        ("seen", "c++", "C++, modern"),
         ("unseen", "c++", "C++, style unseen"),
         ("captured", "c++", "C++, style unknown"),
     ],

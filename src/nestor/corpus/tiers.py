@@ -6,7 +6,7 @@ from typing import Literal
 from nestor.corpus.bench import BENCH
 from nestor.corpus.recipe import Recipe, cmake, configure, ninja, run
 
-Tier = Literal["tiny", "bench"]
+Tier = Literal["tiny", "demo", "bench"]
 
 TINY: tuple[Recipe, ...] = (
     Recipe(
@@ -114,4 +114,11 @@ TINY: tuple[Recipe, ...] = (
     ),
 )  # fmt: skip
 
-TIERS: Mapping[Tier, tuple[Recipe, ...]] = {"tiny": TINY, "bench": (*TINY, *BENCH)}
+DEMO = (*TINY, *(recipe for recipe in BENCH if recipe.project == "ninja"))
+"""The tiny tier, and a held-out C++ program of some size."""
+
+TIERS: Mapping[Tier, tuple[Recipe, ...]] = {
+    "tiny": TINY,
+    "demo": DEMO,
+    "bench": (*TINY, *BENCH),
+}

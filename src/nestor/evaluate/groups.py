@@ -48,10 +48,10 @@ class Group:
 
 
 def style_group(corpus: Corpus, program: Program) -> str:
-    """Return ``"C"``, or ``"C++, style …"``: seen in training, unseen, or unknown.
+    """Return ``"C"``, ``"C++, KIND"`` for a kind that training has, or what C++ it is otherwise.
 
-    A style is seen if some project of the split "train" is of that kind. The kind is what stands
-    before the colon of ``Project.style``; behind it is what is particular to the project.
+    The kind is what stands before the colon of ``Project.style``; behind it is what is particular
+    to the project. Training has it if some project of the split "train" is of that kind.
     """
     if program.language != "c++":
         return "C"
@@ -59,7 +59,7 @@ def style_group(corpus: Corpus, program: Program) -> str:
     if not kind:
         return "C++, style unknown"
     seen = any(_kind(p.style) == kind for p in corpus.projects if p.split == "train")
-    return "C++, style seen in training" if seen else "C++, style unseen"
+    return f"C++, {kind}" if seen else "C++, style unseen"
 
 
 def _kind(style: str) -> str:
