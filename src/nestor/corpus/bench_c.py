@@ -253,7 +253,7 @@ C: tuple[Recipe, ...] = (
                  for name in ("PNG", "JPEG", "TIFF", "GIF"))),
          ninja("cwebp", "dwebp")),
         {"build/cwebp": ("-quiet", "test_ref.ppm", "-o", "out.webp"),
-         "build/dwebp": ("-quiet", "test.webp", "-o", "out.ppm")},
+         "build/dwebp": ("-quiet", "-ppm", "test.webp", "-o", "out.ppm")},
         inputs={"test_ref.ppm": "examples/test_ref.ppm", "test.webp": "examples/test.webp"},
     ),
 )  # fmt: skip
