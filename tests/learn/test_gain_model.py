@@ -22,7 +22,7 @@ from nestor.policy import bundle
 FEATURES = ("inlining_default", "cost_estimate", "program_callee_calls", "program_link_gc")
 SETTINGS = GainSettings()
 TREES = Trees(rounds=60, rough_rounds=40, leaves=8, least_rows=10)
-NETWORK = Network(hidden=(16,), steps=600, rough_steps=300)
+NETWORK = Network(hidden=(16,), steps=2500, rough_steps=600)
 
 kinds = pytest.mark.parametrize("kind", [TREES, NETWORK], ids=["trees", "network"])
 
@@ -41,6 +41,7 @@ def trials(*, contrary: int = 0, projects: int = 6, each: int = 400) -> Trials:
     return Trials(
         features=FEATURES[1:],
         programs=tuple(f"p{i}/main" for i in range(projects)),
+        bytes=np.full(projects, 100_000.0),
         x=x,
         gain=np.stack([gain, gain], axis=1),
         modes=("gc", "no-gc"),

@@ -14,6 +14,7 @@ def some_trials(program: str = "a/one", rows: int = 5, seed: int = 0) -> Trials:
     return Trials(
         features=("cost_estimate", "callee_uses"),
         programs=(program,),
+        bytes=np.array([50_000.0]),
         x=rng.integers(-5, 500, (rows, 2)).astype(float),
         gain=rng.integers(-50, 50, (rows, 2)).astype(float),
         modes=("gc", "no-gc"),

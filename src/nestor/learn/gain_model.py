@@ -62,8 +62,8 @@ class GainSettings:
     """Bytes that must be left of it."""
     clip: float = 60.0
     """Bytes; a gain or loss beyond this counts as this."""
-    tolerance: float = 0.02
-    """What a project may lose in calibration, as part of what there was to save in it."""
+    tolerance: float = 0.001
+    """What a program may grow in calibration, as part of its linked bytes."""
     folds: int = 5
     """Parts of the projects for predictions across projects."""
 
@@ -77,6 +77,9 @@ class Rows:
     y: F64
     """Clipped gain, ``[rows]``."""
     weight: F64
+    part: F64
+    """Gain as part of its program's linked bytes, so that a program's rows add up to what it would
+    save if all were followed, ``[rows]``."""
     project: npt.NDArray[np.int64]
 
 
@@ -110,11 +113,15 @@ def rows(trials: Trials, features: Sequence[str], settings: GainSettings, seed: 
         if name == "program_link_gc":
             known[:, index] = np.array([_LINK_MODES.index(mode) for mode in trials.modes])[drawn]
     gain = np.concatenate([trials.gain[np.arange(count), drawn], trials.gain.mean(axis=1)])
+    project = np.tile(trials.projects(), 2)
+    searches = np.bincount(trials.projects_of_programs())
+    linked = np.tile(trials.bytes[trials.program], 2)
     return Rows(
         np.concatenate([known, unknown]),
         np.clip(gain, -settings.clip, settings.clip),
         np.tile(1 / np.sqrt(trials.sites), 2),
-        np.tile(trials.projects(), 2),
+        gain / (2 * linked * searches[project]),
+        project,
     )
 
 
@@ -135,17 +142,15 @@ def fit(kind: Kind, data: Rows, settings: GainSettings, seed: int) -> Fit:
 def calibrate(
     fitted: Fit, data: Rows, settings: GainSettings, cautions: Sequence[float]
 ) -> GainSettings:
-    """Return ``settings`` with the smallest caution by which no unseen project loses much.
+    """Return ``settings`` with the smallest caution by which no unseen project grows.
 
     The gains are those of the trials, predicted by models without their project; the largest
-    of ``cautions`` is taken if every one of them loses somewhere.
+    of ``cautions`` is taken if with every one of them some project grows beyond the tolerance.
     """
     spread = fitted.spread.predict(data.x)
-    attainable = np.bincount(data.project, data.y * data.weight * (data.y > 0))
     for caution in sorted(cautions):
         leaves = fitted.across - caution * spread > settings.least
-        saved = np.bincount(data.project, data.y * data.weight * leaves)
-        if (saved >= -settings.tolerance * attainable).all():
+        if (np.bincount(data.project, data.part * leaves) >= -settings.tolerance).all():
             break
     return replace(settings, caution=caution)
 

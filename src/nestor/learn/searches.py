@@ -112,13 +112,14 @@ class Searches:
         return self.folder / f"{digest[:32]}.safetensors"
 
     def _search(self, number: int, program: Program, policy: Path | str) -> Trials:
-        recorder = Recorder(program.name)
+        recorder = Recorder(program.name, 0.0)
         with tempfile.TemporaryDirectory(prefix="nestor-search-") as text:
             told = summaries(self.pool, [program], ["gc"], Path(text))
             summary = told.get((program.name, "gc"))
             builder = Builder(self.pool, program, policy, MODES, summary)
             try:
                 first = builder.build({})
+                recorder = Recorder(program.name, first.total)
                 state = State(curve=(Point(builder.compiles, first.total, first.text),))
                 seed = self.seed * 1000 + number
                 search(

@@ -38,6 +38,8 @@ class Trials:
 
     features: tuple[str, ...]
     programs: tuple[str, ...]
+    bytes: F64
+    """Linked bytes where each program's search began, ``[programs]``."""
     x: F64
     """``[rows, features]``, as the compiler gave them."""
     gain: F64
@@ -55,9 +57,13 @@ class Trials:
 
     def projects(self) -> npt.NDArray[np.int64]:
         """Return a number per row that is the same for programs of one project."""
+        return self.projects_of_programs()[self.program]
+
+    def projects_of_programs(self) -> npt.NDArray[np.int64]:
+        """Return the number of each program's project."""
         names = [program.split("/", 1)[0] for program in self.programs]
         order = sorted(set(names))
-        return np.array([order.index(name) for name in names], dtype=np.int64)[self.program]
+        return np.array([order.index(name) for name in names], dtype=np.int64)
 
     def columns(self, names: Sequence[str]) -> F64:
         """Return the features ``names``, ``[rows, names]``.
@@ -73,8 +79,10 @@ class Trials:
 class Recorder:
     """Gathers the trials of one program's search; :meth:`observe` is a search's observer."""
 
-    def __init__(self, program: str):
+    def __init__(self, program: str, size: float):
+        """Prepare for the program of this name, of ``size`` linked bytes."""
         self._program = program
+        self._size = np.array([size])
         self._features: tuple[str, ...] = ()
         self._modes: tuple[LinkMode, ...] = ()
         self._parts: list[tuple[F64, F64, F64, F64]] = []
@@ -108,13 +116,21 @@ class Recorder:
         if not self._parts:
             none = np.empty(0)
             return Trials(
-                (), (self._program,), np.empty((0, 0)), np.empty((0, 0)), (), none, none,
-                np.empty(0, np.int64),
+                (), (self._program,), self._size, np.empty((0, 0)), np.empty((0, 0)), (), none,
+                none, np.empty(0, np.int64),
             )  # fmt: skip
         x, gain, sites, default = (np.concatenate(part) for part in zip(*self._parts, strict=True))
         program = np.zeros(len(gain), dtype=np.int64)
         return Trials(
-            self._features, (self._program,), x, gain, self._modes, sites, default, program
+            self._features,
+            (self._program,),
+            self._size,
+            x,
+            gain,
+            self._modes,
+            sites,
+            default,
+            program,
         )
 
 
@@ -132,6 +148,7 @@ def join(parts: Iterable[Trials]) -> Trials:
     return Trials(
         features=parts[0].features,
         programs=tuple(name for part in parts for name in part.programs),
+        bytes=np.concatenate([part.bytes for part in parts]),
         x=np.concatenate([part.x for part in parts]),
         gain=np.concatenate([part.gain for part in parts]),
         modes=parts[0].modes,
@@ -146,6 +163,7 @@ def join(parts: Iterable[Trials]) -> Trials:
 def write(trials: Trials, path: Path) -> None:
     """Write ``trials`` to ``path`` at once."""
     tensors: dict[str, npt.NDArray[Any]] = {
+        "bytes": trials.bytes,
         "x": trials.x.astype(np.float32),
         "gain": trials.gain,
         "sites": trials.sites,
@@ -179,6 +197,7 @@ def read(path: Path) -> Trials | None:
         return Trials(
             features=tuple(map(str, text["features"])),
             programs=tuple(map(str, text["programs"])),
+            bytes=tensors["bytes"],
             x=tensors["x"].astype(np.float64),
             gain=tensors["gain"],
             modes=tuple(text["modes"]),
