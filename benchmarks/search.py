@@ -22,7 +22,7 @@ from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.progress import silent
 from nestor.rollout.policy_file import policy_file
 from nestor.rollout.pool import Pool
-from nestor.rollout.summaries import Summaries, reads_program, summaries
+from nestor.rollout.summaries import reads_program, summaries
 from nestor.tune.search import Point, SearchSettings
 from nestor.tune.session import TuneSettings, tune
 
