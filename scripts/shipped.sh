@@ -1,6 +1,6 @@
 #!/bin/sh
 # Make the shipped policy again from nothing: fetch the bench tier, search, distil, evaluate, and
-# write its model card. About two hours on two quiet cores; every step goes on where it was
+# write its model card. About an hour and a half on two quiet cores; every step goes on where it was
 # stopped. The policy that is in the package is replaced only at the end.
 set -eu
 cd "$(dirname "$0")/.."

@@ -105,6 +105,8 @@ class DistilSettings:
     """Models that are trees."""
     network: Network = field(default_factory=Network)
     """Models that are networks."""
+    worthwhile: float = 0.002
+    """How much smaller a later round must make the validation programs to be believed."""
     cautions: tuple[float, ...] = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
     """Values of ``gain.caution`` that calibration chooses from."""
 
@@ -157,7 +159,7 @@ class Distil:
         return self.search(earlier, _unpack(state.policy))
 
     def update(self, state: State, batch: Trials) -> tuple[State, Metrics]:
-        """Fit, calibrate and validate; keep the better of the new policy and the best."""
+        """Fit, calibrate and validate; the new policy is the best if it is clearly better."""
         data = gain_model.rows(batch, self.features, self.settings.gain, self.seed)
         kind = self.settings.trees if self.settings.model == "trees" else self.settings.network
         fitted = gain_model.fit(kind, data, self.settings.gain, self.seed)
@@ -165,7 +167,7 @@ class Distil:
         policy = gain_model.policy(kind, fitted, data, self.features, settings)
         change = self.validate(policy)
         packed = _pack(policy)
-        better = not state.best.size or change < state.change
+        better = not state.best.size or change < state.change - self.settings.worthwhile
         metrics = {
             "trials": float(len(batch)),
             "correlation across projects": float(np.corrcoef(data.y, fitted.across)[0, 1]),

@@ -76,7 +76,7 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   } else if (auto Release = createReleaseAdvisor(C, *D, *Own)) {
     return Release;
   }
-  if (!D->hasPolicy())
+  if (!D->isCapped())
     liftGrowthCap();
   return createDevelopmentAdvisor(C, std::move(*D), std::move(*Own),
                                   std::move(Log), S.LogNames);

@@ -45,6 +45,12 @@ public:
   }
 
   bool hasPolicy() const { return Policy.has_value(); }
+  /// Whether LLVM's growth cap holds: past it nothing more is inlined. A policy
+  /// that deviates goes on where the stock heuristic would, as that has no cap
+  /// and leaves large modules much larger when it is stopped half-way.
+  bool isCapped() const {
+    return Policy && Policy->Meaning == Answers::Decision;
+  }
   bool usesSiteKeys() const { return Keys.has_value(); }
   /// To be called when all is decided: leaves no trace of the keys in \p M.
   void finish(llvm::Module &M) {

@@ -153,7 +153,7 @@ ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
                                SiteFeatures Own)
     : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)), Own(std::move(Own)),
       Stock(C.M, C.FAM, C.Params, C.IC) {
-  if (!this->D.hasPolicy())
+  if (!this->D.isCapped())
     return; // The stock heuristic knows no cap.
   for (const Function &F : M)
     if (!F.isDeclaration())
@@ -179,7 +179,7 @@ void ReleaseAdvisor::onInlined(const Function &Caller, const Function &Callee,
     Instructions -= CalleeBefore.Instructions;
     Facts.erase(&Callee);
   }
-  if (Instructions > GrowthCap * InitialInstructions)
+  if (D.isCapped() && Instructions > GrowthCap * InitialInstructions)
     CapReached = true;
 }
 
