@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.corpus.relink import LinkMode
-from nestor.learn.trials import Trials
+from nestor.learn.trials import Trials, TrialsError
 from nestor.policy.spec import Policy
 
 F64 = npt.NDArray[np.float64]
@@ -126,7 +126,15 @@ def rows(trials: Trials, features: Sequence[str], settings: GainSettings, seed: 
 
 
 def fit(kind: Kind, data: Rows, settings: GainSettings, seed: int) -> Fit:
-    """Fit both models."""
+    """Fit both models.
+
+    :raises TrialsError: if the trials are of one project only.
+    """
+    if len(np.unique(data.project)) < 2:
+        raise TrialsError(
+            "The trials are of one project, and what holds in others cannot be told from it: train"
+            " on a corpus of several projects."
+        )
 
     def model(target: F64, use: npt.NDArray[np.bool_], *, rough: bool = False) -> Model:
         return kind.fit(data.x[use], target[use], data.weight[use], seed, rough=rough)

@@ -1,0 +1,90 @@
+"""Distillation: rounds build on each other, a later one must pay, and a run can be resumed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nestor.learn import checkpoint
+from nestor.learn.distil import Distil, DistilSettings, State
+from nestor.learn.gain_model import GainSettings, fit, rows
+from nestor.learn.gain_trees import Trees
+from nestor.learn.trials import Trials, TrialsError, join
+from nestor.policy import bundle
+from nestor.policy.spec import Policy
+from tests.learn.test_gain_model import FEATURES, trials
+
+SETTINGS = DistilSettings(
+    rounds=3, trees=Trees(rounds=30, rough_rounds=20, leaves=8, least_rows=10)
+)
+
+
+class Experience:
+    """Searches and validations that are known in advance, and what was asked of them."""
+
+    def __init__(self, changes: Sequence[float]):
+        self.asked: list[tuple[int, bool]] = []
+        self._changes = list(changes)
+
+    def search(self, earlier: Sequence[str], policy: Policy | None) -> Trials:
+        self.asked.append((len(earlier), policy is None))
+        assert all(len(digest) == 64 for digest in earlier)
+        return join([trials(contrary=number) for number in range(len(earlier) + 1)])
+
+    def validate(self, _policy: Policy) -> float:
+        return self._changes[len(self.asked) - 1]
+
+    def learner(self, settings: DistilSettings = SETTINGS) -> Distil:
+        return Distil(settings, 0, FEATURES, self.search, self.validate)
+
+
+def run(learner: Distil, state: State, rounds: int) -> State:
+    for _ in range(rounds):
+        state, metrics = learner.update(state, learner.batch(state))
+        assert metrics["trials"] > 0
+    return state
+
+
+def test_each_round_searches_from_the_last_policy() -> None:
+    experience = Experience([-0.01, -0.02, -0.03])
+    learner = experience.learner()
+    state = run(learner, learner.init(), 3)
+    assert experience.asked == [(0, True), (1, False), (2, False)]
+    assert state.change == -0.03
+    assert bundle.to_bytes(learner.policy(state)) == state.policy.tobytes()
+
+
+def test_a_later_round_must_pay() -> None:
+    learner = Experience([-0.010, -0.011, -0.009]).learner()
+    first = run(learner, learner.init(), 1)
+    state = run(learner, first, 2)
+    assert state.change == -0.010
+    assert state.best.tobytes() == first.best.tobytes()
+    assert state.policy.tobytes() != state.best.tobytes(), "the search went on from the last one"
+
+
+def test_a_resumed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    whole = Experience([-0.01, -0.02, -0.03]).learner()
+    expected = run(whole, whole.init(), 3)
+    again = Experience([-0.01, -0.02, -0.03]).learner()
+    half = run(again, again.init(), 1)
+    checkpoint.save(tmp_path / "kept", half, "run")
+    kept = checkpoint.load(tmp_path / "kept", again.init(), "run")
+    assert kept is not None
+    state = run(again, kept, 2)
+    assert state.best.tobytes() == expected.best.tobytes()
+    assert state.searched.tobytes() == expected.searched.tobytes()
+
+
+def test_one_project_is_not_enough() -> None:
+    one = trials(projects=1)
+    data = rows(one, FEATURES, GainSettings(), 0)
+    with pytest.raises(TrialsError, match="several projects"):
+        fit(SETTINGS.trees, data, GainSettings(), 0)
+
+
+def test_there_is_no_policy_before_the_first_round() -> None:
+    learner = Experience([0.0]).learner(replace(SETTINGS, rounds=1))
+    with pytest.raises(ValueError, match="before the first round"):
+        learner.policy(learner.init())
