@@ -152,7 +152,7 @@ def test_train_then_use(small_corpus: Corpus, tmp_path: Path) -> None:
     root = str(small_corpus.root)
     bc, es = tmp_path / "bc", tmp_path / "es"
     train = ["train", "inlining-size", "--corpus", root]
-    done = nestor(*train, "--out", str(bc), "--bc.steps", "200", "--json")
+    done = nestor(*train, "--out", str(bc), "--learner", "bc", "--bc.steps", "200", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["agreement"] > 0.5
     evolve = [*train, "--learner", "es", "--init", str(bc / "policy.safetensors")]

@@ -6,6 +6,7 @@
 
 #include "Decider.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/Module.h"
 #include <cmath>
 
 using namespace llvm;
@@ -64,6 +65,8 @@ Expected<Decider> Decider::create(Module &M, const Settings &S,
       if (Input != DefaultAsFeature)
         D.Tensors.push_back(Input);
   }
+  if (D.Policy && D.Policy->Meaning == Answers::Deviation)
+    D.Copyable = M.getInstructionCount();
   if (!S.Overrides.empty()) {
     Expected<Overrides> Fixed = Overrides::load(S.Overrides);
     if (!Fixed)
@@ -91,14 +94,10 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
   if (Keys)
     D.Site = Keys->keyOf(CB);
   D.Answer = D.Default;
-  if (Policy && readInputs(D, Read)) {
-    D.Margin = Policy->Evaluator->margin(X);
-    const double Positive =
-        positiveProbability(D.Margin, Seed ? Temperature : 1);
-    bool Act = Seed ? uniform(*Seed, D.Site) < Positive : D.Margin > 0;
-    D.LogProbability = std::log(Act ? Positive : 1 - Positive);
-    D.Answer = Policy->Meaning == Answers::Decision ? Act : Act != D.Default;
-  }
+  if (isSpent())
+    ++AskedWhenSpent;
+  else if (Policy && readInputs(D, Read))
+    askPolicy(CB, D);
   // A name is hashed only for those who look it up.
   const uint64_t Callee =
       Fixed.hasCallees() ? functionID(*CB.getCalledFunction()) : 0;
@@ -107,6 +106,19 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
     D.Overridden = 1;
   }
   return D;
+}
+
+/// Completes \p D by the policy's answer to X.
+void Decider::askPolicy(CallBase &CB, Decision &D) {
+  D.Margin = Policy->Evaluator->margin(X);
+  const double Positive = positiveProbability(D.Margin, Seed ? Temperature : 1);
+  bool Act = Seed ? uniform(*Seed, D.Site) < Positive : D.Margin > 0;
+  D.LogProbability = std::log(Act ? Positive : 1 - Positive);
+  D.Answer = Policy->Meaning == Answers::Decision ? Act : Act != D.Default;
+  const Function &Callee = *CB.getCalledFunction();
+  bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
+  if (D.Answer && !D.Default && !Moves)
+    Copied += Callee.getInstructionCount();
 }
 
 /// Fills X; false, at the first value that the policy does not know.

@@ -45,12 +45,16 @@ public:
   }
 
   bool hasPolicy() const { return Policy.has_value(); }
-  /// Whether LLVM's growth cap holds: past it nothing more is inlined. A policy
-  /// that deviates goes on where the stock heuristic would, as that has no cap
-  /// and leaves large modules much larger when it is stopped half-way.
+  /// Whether LLVM's growth cap holds: past it nothing more is inlined. Not for a
+  /// policy that deviates, since stopping half-way leaves large modules much
+  /// larger than stock. Its deviations have a limit of their own.
   bool isCapped() const {
     return Policy && Policy->Meaning == Answers::Decision;
   }
+  /// Whether the policy's deviations have copied as many instructions as the
+  /// module had; the default has decided since, this many times.
+  bool isSpent() const { return Copied > Copyable; }
+  uint64_t askedWhenSpent() const { return AskedWhenSpent; }
   bool usesSiteKeys() const { return Keys.has_value(); }
   /// To be called when all is decided: leaves no trace of the keys in \p M.
   void finish(llvm::Module &M) {
@@ -64,6 +68,7 @@ public:
 private:
   Decider() = default;
   bool readInputs(const Decision &D, llvm::function_ref<double(size_t)> Read);
+  void askPolicy(llvm::CallBase &CB, Decision &D);
 
   std::optional<LoadedPolicy> Policy; ///< None: the default decides.
   Overrides Fixed;
@@ -71,6 +76,7 @@ private:
   std::optional<uint64_t> Seed;
   double Temperature = 1;
   bool NeedDefault = true;
+  uint64_t Copyable = ~0ULL, Copied = 0, AskedWhenSpent = 0;
   std::vector<size_t> Tensors;
   std::vector<int> Inputs; ///< Per policy feature: its tensor, -1 the default.
   std::vector<double> X;   ///< Scratch for the policy's input.

@@ -145,8 +145,8 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
     return;
   json::Object Summary{
       {"decisions", Decisions},
-      {"growth_cap_reached", isForcedToStop()},
-      {"asked_after_growth_cap", AskedAfterCap},
+      {"growth_cap_reached", isForcedToStop() || D.isSpent()},
+      {"asked_after_growth_cap", AskedAfterCap + D.askedWhenSpent()},
       {"overrides", D.overrides()},
       {"stale_overrides", D.staleOverrides()},
   };

@@ -43,6 +43,8 @@ struct FunctionFacts {
   int64_t Blocks = 0, ConditionalBlocks = 0, Instructions = 0;
 };
 
+using BlockSet = df_iterator_default_set<const BasicBlock *, 16>;
+
 class ReleaseAdvisor final : public InlineAdvisor {
 public:
   ReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own);
@@ -64,8 +66,10 @@ private:
   std::unique_ptr<InlineAdvice> inlineIt(CallBase &CB);
   void forget() {
     Facts.clear();
+    Reached.clear();
     Own.clear();
   }
+  bool isReachable(const BasicBlock &BB) const;
   double readCallSite(CallBase &CB, size_t Tensor,
                       function_ref<int()> Cost);
 
@@ -73,6 +77,9 @@ private:
   SiteFeatures Own;
   DefaultInlineAdvisor Stock;
   DenseMap<const Function *, FunctionFacts> Facts;
+  /// The blocks of functions that something was inlined into: that can leave
+  /// dead code of any shape, where the simplification before left none.
+  DenseMap<const Function *, BlockSet> Reached;
   int64_t InitialInstructions = 0, Instructions = 0;
   bool CapReached = false;
 };
@@ -106,25 +113,33 @@ static int64_t blocksFromCondition(const BasicBlock &BB) {
   return 0;
 }
 
-/// Whether nothing jumps to \p BB. (A dead loop escapes this; the simplification
-/// that precedes the inliner leaves none.)
+/// Whether nothing jumps to \p BB.
 static bool isDead(const BasicBlock &BB) {
   return pred_empty(&BB) && !BB.isEntryBlock();
 }
 
-static FunctionFacts countFacts(const Function &F) {
+static void count(const BasicBlock &BB, FunctionFacts &Facts) {
+  ++Facts.Blocks;
+  Facts.ConditionalBlocks += blocksFromCondition(BB);
+  Facts.Instructions += BB.size(); // Debug information is not in the list.
+}
+
+static FunctionFacts countReached(const Function &F, BlockSet &Reached) {
   FunctionFacts Result;
-  auto Count = [&](const BasicBlock &BB) {
-    ++Result.Blocks;
-    Result.ConditionalBlocks += blocksFromCondition(BB);
-    Result.Instructions += BB.size(); // Debug information is not in the list.
-  };
+  for (const BasicBlock *BB : depth_first_ext(&F, Reached))
+    count(*BB, Result);
+  return Result;
+}
+
+static FunctionFacts countFacts(const Function &F) {
   // Walking the graph costs several times the plain loop, and is seldom needed.
-  if (llvm::none_of(F, isDead))
-    llvm::for_each(F, Count);
-  else
-    for (const BasicBlock *BB : depth_first(&F))
-      Count(*BB);
+  if (llvm::any_of(F, isDead)) {
+    BlockSet Reached;
+    return countReached(F, Reached);
+  }
+  FunctionFacts Result;
+  for (const BasicBlock &BB : F)
+    count(BB, Result);
   return Result;
 }
 
@@ -168,16 +183,24 @@ FunctionFacts ReleaseAdvisor::factsOf(const Function &F) {
   return It->second;
 }
 
+bool ReleaseAdvisor::isReachable(const BasicBlock &BB) const {
+  auto It = Reached.find(BB.getParent());
+  return It == Reached.end() ? !isDead(BB) : It->second.contains(&BB);
+}
+
 void ReleaseAdvisor::onInlined(const Function &Caller, const Function &Callee,
                                FunctionFacts CallerBefore,
                                FunctionFacts CalleeBefore, bool CalleeDeleted) {
   Own.onInlined(Caller, Callee);
-  FunctionFacts After = countFacts(Caller);
+  BlockSet Blocks;
+  FunctionFacts After = countReached(Caller, Blocks);
   Facts[&Caller] = After;
+  Reached[&Caller] = std::move(Blocks);
   Instructions += After.Instructions - CallerBefore.Instructions;
   if (CalleeDeleted) {
     Instructions -= CalleeBefore.Instructions;
     Facts.erase(&Callee);
+    Reached.erase(&Callee);
   }
   if (D.isCapped() && Instructions > GrowthCap * InitialInstructions)
     CapReached = true;
@@ -216,7 +239,7 @@ double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor,
 // around, and where the stock heuristic says "inline" both are known to allow it.
 std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
-  if (isDead(*CB.getParent()) || &Caller == &Callee)
+  if (!isReachable(*CB.getParent()) || &Caller == &Callee)
     return untracked(CB, false);
   auto MandatoryKind = [&] {
     return getMandatoryKind(CB, FAM, getCallerORE(CB));
