@@ -1,6 +1,7 @@
 #!/bin/sh
 # The main job on real input: fetch, prove identity, train, evaluate, tune, use. Every command is
-# printed before it runs and can be typed by hand. Takes about ten minutes on two cores.
+# printed before it runs and can be typed by hand. Takes about four minutes on two
+# quiet cores, and some more the first time.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"

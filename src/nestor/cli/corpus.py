@@ -37,6 +37,7 @@ class Fetch:
 
     Examples:
         nestor corpus fetch tiny corpus/tiny        six projects, 44 modules, under a minute
+        nestor corpus fetch demo corpus/demo        the same and ninja, a held-out C++ program
         nestor corpus fetch bench corpus/bench      the projects that results are reported on
     """
 
