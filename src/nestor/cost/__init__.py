@@ -1,0 +1,1 @@
+"""Cost models of basic blocks: from machine code to cycles."""
