@@ -154,6 +154,10 @@ _FULL: Final = {
     register: _REGISTERS[RegisterExt.full_register(register)]  # type: ignore[arg-type]
     for register in _REGISTERS
 }
+_SEGMENTS: Final = {Register.FS: "fs", Register.GS: "gs"}
+_FLAGS: Final = {
+    name: value for value, name in sorted(_names(RflagsBits).items()) if value != RflagsBits.NONE
+}
 _READING: Final = frozenset(
     {
         OpAccess.READ, OpAccess.COND_READ, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE,
