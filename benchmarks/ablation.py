@@ -3,13 +3,15 @@
     python -m benchmarks.ablation CORPUS RUN [--json]
 
 RUN is the folder of a distillation (``nestor train inlining-size --learner distil``). Nothing is
-searched again: every variant is fitted to the trials of RUN and judged by the linked bytes of the
-corpus's validation programs, in three link modes.
+searched again: every variant is fitted once to the trials of RUN and judged by the linked bytes of
+the corpus's validation programs: the mean with ``--gc-sections``, the same with summaries, and the
+worst program in any link mode.
 """
 
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,14 +27,15 @@ from nestor.learn.experience import Tally
 from nestor.learn.gain_model import GainSettings, Kind
 from nestor.learn.gain_network import Network
 from nestor.learn.gain_trees import Trees
-from nestor.learn.searches import judge, largest_programs, mean_change
+from nestor.learn.searches import largest_programs
 from nestor.learn.trials import Trials, join, read
+from nestor.learn.validation import TOLD, judge
 from nestor.progress import silent
 from nestor.rollout.pool import Pool
 
 Test = Callable[[str], bool]
 
-CAUTIONS = (0.0, 0.25, 0.5, 1.0)
+CAUTIONS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 
 GROUPS: dict[str, Test] = {
     "the program's summary": lambda name: name.startswith("program_"),
@@ -61,7 +64,7 @@ GROUPS: dict[str, Test] = {
 def variants() -> dict[str, tuple[Kind, tuple[str, ...], GainSettings, Sequence[float]]]:
     """Return what is compared: kind of model, features, settings, cautions to choose from."""
     own = [name for name in DISTIL_FEATURES if name not in features_of_llvm()]
-    every, settings = DISTIL_FEATURES, GainSettings()
+    every, settings = DISTIL_FEATURES, GainSettings(repeats=1)
     found: dict[str, tuple[Kind, tuple[str, ...], GainSettings, Sequence[float]]] = {
         "everything": (Trees(), every, settings, CAUTIONS),
         "a network instead of trees": (Network(), every, settings, CAUTIONS),
@@ -99,26 +102,33 @@ def main() -> int:
     corpus = store.load(options.corpus)
     programs = largest_programs(corpus.programs_of("validation"))
     rows: list[dict[str, Any]] = []
-    with Pool(corpus, ready_plugin(None, silent)) as pool:
-        changes_under = judge(pool, programs, Tally())
+    with (
+        tempfile.TemporaryDirectory(prefix="nestor-ablation-") as folder,
+        Pool(corpus, ready_plugin(None, silent)) as pool,
+    ):
+        changes_under = judge(pool, programs, Tally(), Path(folder))
         for name, (kind, features, settings, cautions) in variants().items():
             data = gain_model.rows(trials, features, settings, 0)
-            fitted = gain_model.fit(kind, data, settings, 0)
-            chosen = gain_model.calibrate(fitted, data, settings, cautions)
+            across = gain_model.predict_across(kind, data, settings, 0)
+            fitted = gain_model.fit(kind, data, across, 0)
+            chosen = gain_model.calibrate(fitted, data, across, settings, cautions)
             changes = changes_under(gain_model.policy(kind, fitted, data, features, chosen))
-            worst = max(change for modes in changes.values() for change in modes.values())
+            # A policy that reads no summary makes the same builds with one as without.
+            told = [columns.get(TOLD, columns["gc"]) for columns in changes.values()]
             row = {
                 "variant": name,
-                "correlation": float(np.corrcoef(data.y, fitted.across)[0, 1]),
+                "correlation": float(np.corrcoef(data.y, across[0])[0, 1]),
                 "caution": chosen.caution,
-                "mean_change_pct": 100 * mean_change(changes),
-                "worst_change_pct": 100 * worst,
+                "gc_change_pct": 100 * float(np.mean([c["gc"] for c in changes.values()])),
+                "gc_told_change_pct": 100 * float(np.mean(told)),
+                "worst_change_pct": 100 * max(max(c.values()) for c in changes.values()),
             }
             rows.append(row)
             if not options.json:
                 print(
                     f"{name:32} correlation {row['correlation']:.3f}  caution {chosen.caution:4.2f}"
-                    f"  linked {row['mean_change_pct']:+.2f} %  worst {100 * worst:+.2f} %",
+                    f"  gc {row['gc_change_pct']:+.2f} %  with a summary"
+                    f" {row['gc_told_change_pct']:+.2f} %  worst {row['worst_change_pct']:+.2f} %",
                     flush=True,
                 )
     if options.json:

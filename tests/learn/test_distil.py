@@ -8,7 +8,7 @@ import pytest
 
 from nestor.learn import checkpoint
 from nestor.learn.distil import Distil, DistilSettings, State
-from nestor.learn.gain_model import GainSettings, fit, rows
+from nestor.learn.gain_model import GainSettings, predict_across, rows
 from nestor.learn.gain_trees import Trees
 from nestor.learn.trials import Trials, TrialsError, join
 from nestor.policy import bundle
@@ -16,7 +16,7 @@ from nestor.policy.spec import Policy
 from tests.learn.test_gain_model import FEATURES, trials
 
 SETTINGS = DistilSettings(
-    rounds=3, trees=Trees(rounds=30, rough_rounds=20, leaves=8, least_rows=10)
+    rounds=3, candidates=1, trees=Trees(rounds=30, rough_rounds=20, leaves=8, least_rows=10)
 )
 
 
@@ -64,6 +64,21 @@ def test_a_later_round_must_pay() -> None:
     assert state.policy.tobytes() != state.best.tobytes(), "the search went on from the last one"
 
 
+def test_validation_chooses_the_candidate() -> None:
+    seen: list[bytes] = []
+
+    def validate(policy: Policy) -> float:
+        seen.append(bundle.to_bytes(policy))
+        return -0.02 if len(seen) == 2 else -0.01
+
+    settings = replace(SETTINGS, rounds=1, candidates=3)
+    learner = Distil(settings, 0, FEATURES, Experience([]).search, validate)
+    state, metrics = learner.update(learner.init(), learner.batch(learner.init()))
+    assert len(set(seen)) == 3, "candidates differ"
+    assert state.best.tobytes() == seen[1]
+    assert (metrics["candidate"], state.change) == (1.0, -0.02)
+
+
 def test_a_resumed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
     whole = Experience([-0.01, -0.02, -0.03]).learner()
     expected = run(whole, whole.init(), 3)
@@ -81,7 +96,7 @@ def test_one_project_is_not_enough() -> None:
     one = trials(projects=1)
     data = rows(one, FEATURES, GainSettings(), 0)
     with pytest.raises(TrialsError, match="several projects"):
-        fit(SETTINGS.trees, data, GainSettings(), 0)
+        predict_across(SETTINGS.trees, data, GainSettings(), 0)
 
 
 def test_there_is_no_policy_before_the_first_round() -> None:

@@ -12,6 +12,7 @@ from nestor.learn.gain_model import (
     calibrate,
     fit,
     policy,
+    predict_across,
     rows,
 )
 from nestor.learn.gain_network import Network
@@ -58,14 +59,15 @@ def questions(*costs: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]
 @kinds
 def test_a_rule_that_holds_everywhere_is_followed(kind: Kind) -> None:
     data = rows(trials(), FEATURES, SETTINGS, 0)
-    fitted = fit(kind, data, SETTINGS, 0)
+    fitted = fit(kind, data, predict_across(kind, data, SETTINGS, 0), 0)
     made = policy(kind, fitted, data, FEATURES, SETTINGS)
     assert (made.margins(questions(0, 10, 50, 70)) > 0).tolist() == [True, True, False, False]
 
 
 def test_what_was_never_seen_is_left_to_the_default() -> None:
     data = rows(trials(), FEATURES, SETTINGS, 0)
-    made = policy(TREES, fit(TREES, data, SETTINGS, 0), data, FEATURES, SETTINGS)
+    fitted = fit(TREES, data, predict_across(TREES, data, SETTINGS, 0), 0)
+    made = policy(TREES, fitted, data, FEATURES, SETTINGS)
     assert made.margins(questions(-500))[0] == 0, "below any cost of the trials"
 
 
@@ -74,7 +76,9 @@ def test_caution_grows_where_projects_disagree() -> None:
     chosen = []
     for contrary in (0, 2):
         data = rows(trials(contrary=contrary), FEATURES, SETTINGS, 0)
-        chosen.append(calibrate(fit(TREES, data, SETTINGS, 0), data, SETTINGS, cautions).caution)
+        across = predict_across(TREES, data, SETTINGS, 0)
+        fitted = fit(TREES, data, across, 0)
+        chosen.append(calibrate(fitted, data, across, SETTINGS, cautions).caution)
     assert chosen[0] == 0
     assert chosen[1] > 0
 
@@ -98,6 +102,6 @@ def test_the_same_trials_give_the_same_bytes(kind: Kind) -> None:
     files = []
     for _ in range(2):
         data = rows(trials(), FEATURES, SETTINGS, 1)
-        fitted = fit(kind, data, SETTINGS, 1)
+        fitted = fit(kind, data, predict_across(kind, data, SETTINGS, 1), 1)
         files.append(bundle.to_bytes(policy(kind, fitted, data, FEATURES, SETTINGS)))
     assert files[0] == files[1]

@@ -20,8 +20,9 @@ from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
 from nestor.learn.distil import DISTIL_FEATURES, Distil, DistilSettings
 from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
 from nestor.learn.experience import Known, Tally
-from nestor.learn.searches import Searches, judge, largest_programs, mean_change
+from nestor.learn.searches import Searches, largest_programs
 from nestor.learn.training import Cost, Meter, Result, Run, train
+from nestor.learn.validation import judge, mean_change
 from nestor.policy import bundle
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import Policy
@@ -140,9 +141,11 @@ class InliningSize:
             tally,
             report,
         )
-        changes = judge(pool, held_back, tally, report)
+        changes = judge(pool, held_back, tally, self.out / "validation", report)
+        # Without validation programs there is nothing to choose a candidate by.
+        candidates = self.distil.candidates if held_back else 1
         learner = Distil(
-            self.distil,
+            dataclasses.replace(self.distil, candidates=candidates),
             self.seed,
             self._features(),
             searches,

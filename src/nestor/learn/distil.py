@@ -3,7 +3,8 @@
 Each round searches every training program from the policy of the round before (the default in
 the first) and fits a model of gains to all trials so far (``learn.gain_model``). Searching from
 the policy shows the model where it was wrong, as in DAgger (Ross, Gordon and Bagnell, AISTATS
-2011). Rounds end when the validation programs no longer profit.
+2011). A round's policy is the best of several candidates on the validation programs; rounds end
+when those no longer profit.
 """
 
 from collections.abc import Callable, Sequence
@@ -91,9 +92,9 @@ Bytes = npt.NDArray[np.uint8]
 class DistilSettings:
     """How often to search and retrain, and how the model is fitted."""
 
-    rounds: int = 2
+    rounds: int = 1
     """Policy, search, retrain: at most so often."""
-    compiles: float = 9.0
+    compiles: float = 13.0
     """Whole-program compiles per program and round, at most."""
     trials: int = 4000
     """Sites tried after which a program has told enough in a round."""
@@ -105,9 +106,11 @@ class DistilSettings:
     """Models that are trees."""
     network: Network = field(default_factory=Network)
     """Models that are networks."""
+    candidates: int = 5
+    """Models fitted with other draws of rows and features, of which validation chooses one."""
     worthwhile: float = 0.002
     """How much smaller a later round must make the validation programs to be believed."""
-    cautions: tuple[float, ...] = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+    cautions: tuple[float, ...] = (0.0, 0.2, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0)
     """Values of ``gain.caution`` that calibration chooses from."""
 
 
@@ -160,19 +163,26 @@ class Distil:
 
     def update(self, state: State, batch: Trials) -> tuple[State, Metrics]:
         """Fit, calibrate and validate; the new policy is the best if it is clearly better."""
-        data = gain_model.rows(batch, self.features, self.settings.gain, self.seed)
+        gain, cautions = self.settings.gain, self.settings.cautions
         kind = self.settings.trees if self.settings.model == "trees" else self.settings.network
-        fitted = gain_model.fit(kind, data, self.settings.gain, self.seed)
-        settings = gain_model.calibrate(fitted, data, self.settings.gain, self.settings.cautions)
-        policy = gain_model.policy(kind, fitted, data, self.features, settings)
-        change = self.validate(policy)
+        data = gain_model.rows(batch, self.features, gain, self.seed)
+        across = gain_model.predict_across(kind, data, gain, self.seed)
+        found: list[tuple[float, int, float, Policy]] = []
+        for candidate in range(self.settings.candidates):
+            fitted = gain_model.fit(kind, data, across, self.seed + candidate)
+            calibrated = gain_model.calibrate(fitted, data, across, gain, cautions)
+            made = gain_model.policy(kind, fitted, data, self.features, calibrated)
+            found.append((self.validate(made), candidate, calibrated.caution, made))
+        change, chosen, caution, policy = min(found, key=lambda one: one[:2])
         packed = _pack(policy)
         better = not state.best.size or change < state.change - self.settings.worthwhile
         metrics = {
             "trials": float(len(batch)),
-            "correlation across projects": float(np.corrcoef(data.y, fitted.across)[0, 1]),
-            "caution": settings.caution,
+            "correlation across projects": float(np.corrcoef(data.y, across[0])[0, 1]),
+            "candidate": float(chosen),
+            "caution": caution,
             "validation change": change,
+            "validation change, worst candidate": max(one[0] for one in found),
         }
         start = bytes.fromhex(start_digest(_unpack(state.policy)))
         return State(

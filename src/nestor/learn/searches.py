@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
 from nestor.rollout.pool import Pool
 from nestor.rollout.summaries import summaries
-from nestor.tune.build import Build, Builder, BuildError
+from nestor.tune.build import Builder, BuildError
 from nestor.tune.search import Point, SearchSettings, State, search
 
 MODES: tuple[LinkMode, ...] = get_args(LinkMode)
@@ -143,46 +143,3 @@ class Searches:
 def start_digest(policy: Policy | None) -> str:
     """Return the digest of the policy that a search starts from, zeros for the default."""
     return "0" * 64 if policy is None else bundle.digest(policy)
-
-
-def judge(
-    pool: Pool, programs: Sequence[Program], tally: Tally, progress: Progress = silent
-) -> Callable[[Policy], dict[str, dict[LinkMode, float]]]:
-    """Return the function that builds ``programs`` under a policy, without summaries.
-
-    It gives the relative change of each program's linked bytes against stock, by link mode;
-    :raises BuildError: if one cannot be built.
-    """
-    stock: dict[str, Build] = {}
-
-    def build(program: Program, policy: Path | str) -> Build:
-        builder = Builder(pool, program, policy, MODES)
-        try:
-            return builder.build({})
-        finally:
-            tally.count(builder.rollouts)
-            builder.close()
-
-    def changes(policy: Policy) -> dict[str, dict[LinkMode, float]]:
-        found = {}
-        with tempfile.TemporaryDirectory(prefix="nestor-judge-") as text:
-            path = Path(text) / "policy.safetensors"
-            bundle.save(policy, path)
-            for done, program in enumerate(programs):
-                progress("Validating", done, len(programs))
-                if program.name not in stock:
-                    stock[program.name] = build(program, "default")
-                before, after = stock[program.name].sizes, build(program, path).sizes
-                found[program.name] = {
-                    mode: after[mode].loadable / before[mode].loadable - 1 for mode in MODES
-                }
-        progress("Validating", len(programs), len(programs))
-        return found
-
-    return changes
-
-
-def mean_change(changes: Mapping[str, Mapping[LinkMode, float]]) -> float:
-    """Return the mean over programs and link modes; 0 if there are no programs."""
-    numbers = [change for modes in changes.values() for change in modes.values()]
-    return sum(numbers) / len(numbers) if numbers else 0.0
