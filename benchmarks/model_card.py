@@ -1,15 +1,18 @@
 """Write the model card of a policy: what it was made from, what it does, where it fails.
 
-    nestor evaluate --policy POLICY --mode gc no-gc icf --corpus CORPUS --json > evaluation.json
-    python -m benchmarks.model_card POLICY CORPUS evaluation.json > docs/model-card.md
+    nestor evaluate --policy POLICY --mode gc no-gc icf --corpus CORPUS --json > plain.json
+    nestor evaluate --policy POLICY --mode gc no-gc icf --corpus CORPUS --summary --json > told.json
+    python -m benchmarks.model_card POLICY CORPUS plain.json told.json > docs/model-card.md
 
-Everything in the card is read from these files; POLICY is the first policy of the evaluation.
+Everything in the card is read from these files. POLICY is the first policy of each evaluation;
+the others of the first evaluation stand beside it.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,49 +58,96 @@ def projects(corpus: Corpus, split: Split) -> Iterator[str]:
             )
 
 
-def results(evaluations: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a row per program and a column per link mode, worst first."""
-    modes = [evaluation["link_mode"] for evaluation in evaluations]
-    yield f"| program | group | stock bytes | {' | '.join(modes)} | text ({modes[0]}) |"
-    yield "|---|---|---:|" + "---:|" * (len(modes) + 1)
-    by_mode = [{p["name"]: p for p in evaluation["programs"]} for evaluation in evaluations]
-    for name, first in by_mode[0].items():
-        if first["stock"] is None or first["policy"] is None:
-            yield f"| {name} | {first['style_group']} | failed |" + " |" * (len(modes) + 1)
+@dataclass(frozen=True)
+class Column:
+    """One policy, link mode and state of knowledge: a column of the card's tables."""
+
+    name: str
+    programs: Mapping[str, Any]
+    """By name."""
+    groups: Mapping[str, Any]
+    """By name."""
+    failures: int
+
+
+def columns(contents: Sequence[Any], policy: str) -> list[Column]:
+    """Return the columns of ``policy`` in the evaluations' files."""
+    return [
+        Column(
+            evaluation["link_mode"] + (", summary" if evaluation["summary"] else ""),
+            {p["name"]: p for p in evaluation["programs"]},
+            {
+                g["group"]: g
+                for g in content["groups"]
+                if (g["policy"], g["link_mode"]) == (policy, evaluation["link_mode"])
+            },
+            len(evaluation["failures"]),
+        )
+        for content in contents
+        for evaluation in content["evaluations"]
+        if evaluation["policy"] == policy
+    ]
+
+
+def results(found: Sequence[Column]) -> Iterator[str]:
+    """Yield a row per program and a column per way of building, worst first."""
+    first = found[0]
+    names = " | ".join(column.name for column in found)
+    yield f"| program | group | stock bytes | {names} | text ({first.name}) |"
+    yield "|---|---|---:|" + "---:|" * (len(found) + 1)
+    for name, program in first.programs.items():
+        if program["stock"] is None or program["policy"] is None:
+            yield f"| {name} | {program['style_group']} | failed |" + " |" * (len(found) + 1)
             continue
-        text = 100 * (first["policy"]["text"] / first["stock"]["text"] - 1)
-        changes = " | ".join(_percent(programs[name]["linked_change_pct"]) for programs in by_mode)
+        text = 100 * (program["policy"]["text"] / program["stock"]["text"] - 1)
+        changes = " | ".join(_percent(c.programs[name]["linked_change_pct"]) for c in found)
         yield (
-            f"| {name} | {first['style_group']} | {first['stock']['linked']:,} | {changes}"
+            f"| {name} | {program['style_group']} | {program['stock']['linked']:,} | {changes}"
             f" | {_percent(text)} |"
         )
 
 
-def groups(found: list[dict[str, Any]], policy: str) -> Iterator[str]:
-    """Yield the means by language and style."""
-    yield "| group | link mode | programs | linked | text | worst |"
-    yield "|---|---|---:|---:|---:|---|"
-    for group in found:
-        if group["policy"] == policy and group["worst"] is not None:
+def groups(found: Sequence[Column]) -> Iterator[str]:
+    """Yield the means by language and style: linked bytes and, behind the stroke, code."""
+    yield f"| group | programs | {' | '.join(c.name for c in found)} | worst ({found[0].name}) |"
+    yield "|---|---:|" + "---:|" * len(found) + "---|"
+    for name, group in found[0].groups.items():
+        if group["worst"] is not None:
+            cells = " | ".join(_means(c.groups.get(name)) for c in found)
             worst = group["worst"]
             yield (
-                f"| {group['group']} | {group['link_mode']} | {group['programs']}"
-                f" | {_percent(group['linked_geomean_pct'])}"
-                f" | {_percent(group['text_geomean_pct'])}"
+                f"| {name} | {group['programs']} | {cells}"
                 f" | {worst['name']} {_percent(worst['linked_change_pct'])} |"
             )
 
 
-def worst(evaluations: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the largest regressions over all link modes."""
+def beside(content: Any, policies: Sequence[str]) -> Iterator[str]:
+    """Yield the other policies' means over all programs, C and C++ styles in the first mode."""
+    mode = content["evaluations"][0]["link_mode"]
+    names = list(dict.fromkeys(g["group"] for g in content["groups"]))
+    yield f"| policy ({mode}) | {' | '.join(names)} | worst |"
+    yield "|---|" + "---:|" * len(names) + "---|"
+    for policy in policies:
+        own = {
+            g["group"]: g
+            for g in content["groups"]
+            if (g["policy"], g["link_mode"]) == (policy, mode)
+        }
+        worst = own[names[0]]["worst"]
+        cells = " | ".join(_means(own.get(name)) for name in names)
+        yield f"| {policy} | {cells} | {worst['name']} {_percent(worst['linked_change_pct'])} |"
+
+
+def worst(found: Sequence[Column]) -> Iterator[str]:
+    """Yield the largest regressions over all ways of building."""
     rows = [
-        (p["linked_change_pct"], p["name"], evaluation["link_mode"])
-        for evaluation in evaluations
-        for p in evaluation["programs"]
-        if p["linked_change_pct"] is not None
+        (program["linked_change_pct"], name, column.name)
+        for column in found
+        for name, program in column.programs.items()
+        if program["linked_change_pct"] is not None
     ]
-    for change, name, mode in sorted(rows, reverse=True)[:_WORST]:
-        yield f"- {name}, {mode}: {_percent(change)}"
+    for change, name, way in sorted(rows, reverse=True)[:_WORST]:
+        yield f"- {name}, {way}: {_percent(change)}"
 
 
 def origin(policy: Policy) -> Iterator[str]:
@@ -117,30 +167,39 @@ def _percent(change: float | None) -> str:
     return "failed" if change is None else f"{change:+.2f} %"
 
 
+def _means(group: Any) -> str:
+    if group is None or group["linked_geomean_pct"] is None:
+        return "–"
+    return f"{group['linked_geomean_pct']:+.2f} / {group['text_geomean_pct']:+.2f}"
+
+
 def main() -> int:
     """Print the card."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("policy")
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("evaluation", type=Path)
+    parser.add_argument("evaluation", type=Path, nargs="+")
     options = parser.parse_args()
     policy = policy_file(options.policy).policy
     if policy is None:
         parser.error("the default heuristic has no card")
     corpus = store.load(options.corpus)
-    content = json.loads(options.evaluation.read_text())
-    name = content["evaluations"][0]["policy"]
-    evaluations = [e for e in content["evaluations"] if e["policy"] == name]
-    failures = sum(len(e["failures"]) for e in evaluations)
+    contents = [json.loads(path.read_text()) for path in options.evaluation]
+    evaluated = list(dict.fromkeys(e["policy"] for e in contents[0]["evaluations"]))
+    found = columns(contents, evaluated[0])
+    failures = sum(column.failures for column in found)
+    introduction = _INTRODUCTION.format(clang=corpus.toolchain)
     sections = {
-        f"# Model card: the policy `{name}`": [_INTRODUCTION.format(clang=corpus.toolchain)],
+        f"# Model card: the policy `{evaluated[0]}`": [introduction],
         "## Origin": origin(policy),
         "## Held-out programs by group": [
-            "Geometric means over the programs that are not tiny, against stock `clang -Oz`.\n",
-            *groups(content["groups"], name),
+            "Per cent of linked bytes / of code against stock `clang -Oz`, geometric means over the"
+            " programs of at least 80 KB.\n",
+            *groups(found),
         ],
-        "## Held-out programs": [*results(evaluations), f"\n{failures} failures."],
-        "## Worst": worst(evaluations),
+        "## Beside other policies": beside(contents[0], evaluated),
+        "## Held-out programs": [*results(found), f"\n{failures} failures."],
+        "## Worst": worst(found),
         "## Training projects": projects(corpus, "train"),
         "## Validation projects": projects(corpus, "validation"),
         "## Held-out projects": projects(corpus, "test"),
