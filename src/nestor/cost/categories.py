@@ -2,7 +2,8 @@
 
 A block is of every category that one of its instructions is of; the categories overlap, as a block
 that loads and multiplies vectors is both. Each instruction is of one of the kinds *integer*, *sse*,
-*avx*, *avx512*, *mmx* and *x87* by the registers that it works on and by its encoding.
+*avx*, *avx512*, *mmx* and *x87* by the registers that it works on and by its encoding. (The finer
+kinds that models tell apart are in ``instruction_categories``.)
 """
 
 import functools
