@@ -1,8 +1,10 @@
 """``nestor tune`` as its users meet it."""
 
 import json
+import shlex
 from pathlib import Path
 
+from nestor.compiler.program_summary import load as load_summary
 from nestor.corpus.model import Corpus
 from nestor.policy.overrides import load
 from tests.cli.test_cli import nestor
@@ -24,6 +26,32 @@ def test_tune_writes_overrides_and_goes_on(small_corpus: Corpus, tmp_path: Path)
     more = json.loads(nestor(*words, "--compiles", "13").stdout)
     assert more["curve"][: len(result["curve"])] == result["curve"], "it went on, not anew"
     assert len(more["curve"]) > len(result["curve"])
+
+
+def test_tune_keeps_the_summary_that_its_overrides_need(
+    small_corpus: Corpus, tmp_path: Path
+) -> None:
+    out = tmp_path / "tuned"
+    words = ["tune", "one", "--corpus", str(small_corpus.root), "--out", str(out)]
+    done = nestor(*words, "--compiles", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    if result["policy"] == "shipped":
+        assert load_summary(out / "summary.txt").link == "gc"
+        assert result["summary"] == str(out / "summary.txt")
+    else:
+        assert (result["policy"], result["summary"]) == ("default", None)
+        assert not (out / "summary.txt").exists()
+    nestor_, *command = shlex.split(result["command"])
+    assert (nestor_, command.pop()) == ("nestor", "…")
+    source = small_corpus.root.parent / "sources" / "one" / "one.c"
+    done = nestor(*command, "-c", str(source), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "one.o").exists()
+    assert "use them:  nestor clang" in nestor(*words, "--compiles", "3").stdout
+    without = nestor(*words, "--compiles", "3", "--no-summary")
+    assert without.returncode == 1
+    assert "take another --out" in without.stderr.replace("\n", " ")
 
 
 def test_tune_says_what_is_wrong(small_corpus: Corpus, tmp_path: Path) -> None:

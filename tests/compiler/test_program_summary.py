@@ -5,14 +5,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from nestor.compiler.object_uses import read, summarise
 from nestor.compiler.objects import ObjectError, measure
 from nestor.compiler.program_summary import (
     FunctionUse,
+    LinkMode,
     ProgramSummary,
+    SummaryError,
     function_id,
+    load,
     module_id,
-    summarise,
+    parse,
 )
 from nestor.compiler.toolchain import Toolchain
 
@@ -106,8 +112,12 @@ def test_bytes_are_those_of_the_largest_copy(toolchain: Toolchain, tmp_path: Pat
 
 def test_without_function_sections(toolchain: Toolchain, tmp_path: Path) -> None:
     """Calls within a section need no relocation and are not seen; definitions are."""
-    apart = summarise(compiled(toolchain, tmp_path), "no-gc")
-    together = summarise(compiled(toolchain, tmp_path, ["-fno-function-sections"]), "no-gc")
+    objects = compiled(toolchain, tmp_path)
+    assert all(read(path).apart and read(path).by_clang for path in objects)
+    apart = summarise(objects, "no-gc")
+    objects = compiled(toolchain, tmp_path, ["-fno-function-sections"])
+    together = summarise(objects, "no-gc")
+    assert not any(read(path).apart for path in objects)
     assert together.functions.keys() == apart.functions.keys()
     for key, use in together.functions.items():
         assert use.copies == apart.functions[key].copies
@@ -130,6 +140,48 @@ def test_text(tmp_path: Path) -> None:
         "function 00000000000000ff 2 58 7 1 0\n"
     )
     assert [p.name for p in tmp_path.iterdir()] == ["p"]
+    assert load(tmp_path / "p") == summary
+
+
+@given(
+    st.sampled_from(["gc", "no-gc", "icf"]),
+    st.dictionaries(
+        st.integers(0, 2**64 - 1),
+        st.builds(FunctionUse, *[st.integers(0, 2**53)] * 4, st.booleans()),
+    ),
+)
+def test_what_is_written_is_read(link: LinkMode, uses: dict[int, FunctionUse]) -> None:
+    summary = ProgramSummary(link, uses)
+    assert parse(summary.to_text()) == summary
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no summary"),
+        ("nestor-overrides 1\n", "no summary"),
+        ("nestor-program 2\nlink gc\n", "of another format"),
+        ("nestor-program 1\n", "no line 'link"),
+        ("nestor-program 1\nlink lto\n", "Line 2 is neither"),
+        ("nestor-program 1\nlink gc\nlink gc\n", "Line 3 is neither"),
+        ("nestor-program 1\nlink gc\n# so\n\nfunction 1 2 3 4 5 1\n", "Line 5 is neither"),
+        (f"nestor-program 1\nlink gc\nfunction {'f' * 16} 1 2 3 4 2\n", "Line 3 is neither"),
+        (f"nestor-program 1\nlink gc\nfunction {'f' * 16} 1 2 {2**53 + 1} 4 1\n", "Line 3 is"),
+        (f"nestor-program 1\nlink gc\nfunction {'f' * 16} 1 2 ٣ 4 1\n", "Line 3 is neither"),
+        ("nestor-program 1\nlink gc\n" + f"function {1:016x} 1 2 3 4 0\n" * 2, "Line 4 gives"),
+    ],
+)
+def test_what_is_no_summary(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.txt"
+    path.write_text(text)
+    with pytest.raises(SummaryError, match=f"wrong.txt: .*{said}.* Make it anew with 'nestor"):
+        load(path)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    for path, said in ((tmp_path, "is no file"), (tmp_path / "absent", "cannot be read")):
+        with pytest.raises(SummaryError, match=f"{said}.*'nestor summary'"):
+            load(path)
 
 
 def test_ids() -> None:

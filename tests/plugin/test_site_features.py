@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nestor.compiler.object_uses import summarise
 from nestor.compiler.objects import measure
 from nestor.compiler.process import Limits
-from nestor.compiler.program_summary import function_id, summarise
+from nestor.compiler.program_summary import function_id
 from nestor.compiler.site_features import SITE_FEATURES
 from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus.model import Corpus

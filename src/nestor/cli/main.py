@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "tune": Command("nestor.cli.tune:Tune", "Search for one program's best decisions"),
     "guard": Command("nestor.cli.guard:Guard", "List modules to leave to stock: never worse"),
     "build": Command("nestor.cli.build:Build", "Build a program of a corpus under a policy"),
+    "summary": Command("nestor.cli.summary:Summary", "Summarise a program's objects for policies"),
     "identity": Command("nestor.cli.identity:Identity", "Run the identity gate on a corpus"),
     "log": Command("nestor.cli.log:Log", "Show what a policy decides in one compile"),
     "policy": Command("nestor.cli.policy:Policy", "Describe a policy file"),

@@ -1,6 +1,7 @@
 """``nestor tune``: search for the decisions that make one program smallest."""
 
 import json
+import shlex
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,9 +27,10 @@ class Tune:
 
     Many decisions are turned around in each compile and paid apart by the linked bytes of each
     function. The result is OUT/overrides.txt, a text file to review and to keep beside the
-    source: 'nestor clang POLICY --overrides FILE' compiles with it. It is never larger than
-    stock in the link modes that were asked for, and its size in the others is shown. The search
-    can be stopped at any time; the same command goes on, and more --compiles go further.
+    source, and OUT/summary.txt if the policy was told of the program: 'nestor clang POLICY
+    --overrides FILE --summary FILE' compiles with them. It is never larger than stock in the link
+    modes that were asked for, and its size in the others is shown. The search can be stopped at
+    any time; the same command goes on, and more --compiles go further.
 
     Examples:
         nestor tune ninja --corpus corpus/bench --out tuned/ninja
@@ -85,13 +87,35 @@ class Tune:
                 )
         path = self.out / "overrides.txt"
         path.write_text(result.text())
-        content = _as_json(result) | {"overrides": str(path)}
+        kept = self._keep(result)
+        content = _as_json(result) | {
+            "overrides": str(path),
+            "summary": None if kept is None else str(kept),
+            "command": _command(result, path, kept),
+        }
         (self.out / "result.json").write_text(json.dumps(content, indent=2))
         if self.json:
             print_json(content)
         else:
             _show(result, path)
+            stdout.print(f"use them:  {escape(_command(result, path, kept))}", soft_wrap=True)
         return 0
+
+    def _keep(self, result: Tuned) -> Path | None:
+        """Keep the summary under which the overrides were found; no other may lie there."""
+        path = self.out / "summary.txt"
+        if result.summary is None:
+            path.unlink(missing_ok=True)
+            return None
+        path.write_text(result.summary)
+        return path
+
+
+def _command(result: Tuned, overrides: Path, summary: Path | None) -> str:
+    """Return the command that compiles with what was found."""
+    words = ["nestor", "clang", result.policy.name, "--overrides", str(overrides)]
+    words += [] if summary is None else ["--summary", str(summary)]
+    return f"{shlex.join(words)} -- -Oz -ffunction-sections -fdata-sections …"
 
 
 def _as_json(result: Tuned) -> dict[str, Any]:
@@ -129,10 +153,9 @@ def _show(result: Tuned, path: Path) -> None:
             f" {percent(100 * (after.loadable / before.loadable - 1))},"
             f" text {percent(100 * (after.text / before.text - 1))}{note}"
         )
-    name = result.policy.name
     stdout.print(
-        f"{len(result.overrides):,} overrides on top of the policy {escape(name)}: {path}\n"
-        f"use them:  nestor clang {escape(name)} --overrides {path} -- -Oz …",
+        f"{len(result.overrides):,} overrides on top of the policy"
+        f" {escape(result.policy.name)}: {escape(str(path))}",
         soft_wrap=True,
     )
 

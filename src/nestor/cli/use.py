@@ -8,25 +8,31 @@ from pathlib import Path
 
 from nestor.errors import NestorError
 
-_FLAGS_HELP = """usage: nestor flags POLICY [--overrides FILE] [--llvm PREFIX]
+_FLAGS_HELP = """usage: nestor flags POLICY [--overrides FILE] [--summary FILE] [--llvm PREFIX]
 
 Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS. The
-answers in FILE, as 'nestor guard' and 'nestor tune' write them, stand above the policy's.
+answers in the file of --overrides, as 'nestor guard' and 'nestor tune' write them, stand above
+the policy's. The file of --summary, as 'nestor summary' and 'nestor tune' write it, tells the
+policy what the rest of the program does.
 
 examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags runs/es/policy.safetensors)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
+  make CC=clang-22 CFLAGS="-Oz -ffunction-sections $(nestor flags shipped --summary program.txt)"
 """
-_CLANG_HELP = """usage: nestor {name} POLICY [--overrides FILE] [--llvm PREFIX] -- ARGUMENTS…
+_CLANG_HELP = """usage: nestor {name} POLICY [--overrides FILE] [--summary FILE] [--llvm PREFIX]
+       -- ARGUMENTS…
 
 Run {name} with ARGUMENTS under POLICY (a file or a built-in). The policy decides inlining; make
-sure that ARGUMENTS ask for the level it was trained for (-Oz). The answers in FILE, as 'nestor
-guard' and 'nestor tune' write them, stand above the policy's. The compiler's output and exit
-status are passed on unchanged.
+sure that ARGUMENTS ask for the level it was trained for (-Oz). The answers in the file of
+--overrides, as 'nestor guard' and 'nestor tune' write them, stand above the policy's. The file of
+--summary, as 'nestor summary' and 'nestor tune' write it, tells the policy what the rest of the
+program does. The compiler's output and exit status are passed on unchanged.
 
 examples:
   nestor {name} runs/es/policy.safetensors -- -Oz -c file.c -o file.o
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
+  nestor {name} shipped --summary program.txt -- -Oz -ffunction-sections -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
 """
 
@@ -37,6 +43,7 @@ class _Own:
 
     policy: str
     overrides: str | None
+    summary: str | None
     llvm: str | None
 
 
@@ -70,14 +77,15 @@ def _arguments(words: list[str]) -> tuple[_Own | None, list[str] | None]:
         index = words.index("--")
         own, rest = words[:index], words[index + 1 :]
     values: dict[str, str] = {}
-    for option in ("--overrides", "--llvm"):
+    for option in ("--overrides", "--summary", "--llvm"):
         if option in own[:-1]:
             index = own.index(option)
             values[option] = own[index + 1]
             own = own[:index] + own[index + 2 :]
     if len(own) != 1 or own[0].startswith("-"):
         return None, rest
-    return _Own(own[0], values.get("--overrides"), values.get("--llvm")), rest
+    given = (values.get(option) for option in ("--overrides", "--summary", "--llvm"))
+    return _Own(own[0], *given), rest
 
 
 def _usage(text: str, words: list[str]) -> int:
@@ -90,6 +98,7 @@ def _flags(own: _Own) -> tuple[Path, list[str]]:
     """Return the compiler and the driver's options."""
     # Imported here: 'flags --help' and usage errors need none of it.
     from nestor.cli.setup import ready_plugin
+    from nestor.compiler import program_summary
     from nestor.policy import overrides
     from nestor.policy.spec import PolicyError
     from nestor.progress import silent
@@ -104,6 +113,10 @@ def _flags(own: _Own) -> tuple[Path, list[str]]:
         path = Path(own.overrides).resolve()  # builds change folders
         overrides.load(path)  # said once here instead of by every compile
         words += ["-mllvm", f"-nestor-overrides={path}"]
+    if own.summary is not None:
+        path = Path(own.summary).resolve()
+        program_summary.load(path)
+        words += ["-mllvm", f"-nestor-program={path}"]
     plugin = ready_plugin(own.llvm, silent)
     # -Xclang hands each word to the compiler proper only: neither the assembler, which knows no
     # plugin, nor a link sees it.

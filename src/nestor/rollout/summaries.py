@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from nestor.compiler.program_summary import summarise
+from nestor.compiler.object_uses import summarise
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.policy.spec import Policy

@@ -1,5 +1,6 @@
 """Tune one program from start to end: choose a start, search, keep what is resumable, sum up."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +16,7 @@ from nestor.policy.overrides import Key, Overrides, parse, to_text
 from nestor.progress import Progress, silent
 from nestor.rollout.policy_file import PolicyFile, policy_file
 from nestor.rollout.pool import Pool
+from nestor.rollout.summaries import reads_program
 from nestor.tune.build import Build, Builder
 from nestor.tune.search import Observer, Point, SearchSettings, State, search
 
@@ -39,6 +41,8 @@ class Tuned:
     program: str
     policy: PolicyFile
     """Under which the overrides apply."""
+    summary: str | None
+    """The text of the program's summary that the policy reads with them."""
     overrides: Overrides
     comments: Mapping[Key, str]
     stock: Build
@@ -81,7 +85,8 @@ def tune(
 
     :raises NestorError: if ``folder`` holds another search, or the program cannot be built.
     """
-    identity = _identity(pool, program, policy, settings, budget, seed)
+    told = None if summary is None else summary.read_text()
+    identity = _identity(pool, program, policy, settings, budget, seed, told)
     path = folder / "search.json"
     kept = _load(path, identity)
     stock = _once(pool, program, policy_file("default"), get_args(LinkMode), None)
@@ -114,9 +119,16 @@ def tune(
     best = _once(pool, program, chosen, get_args(LinkMode), summary, overrides)
     if any(best.sizes[mode].loadable > most for mode, most in limits.items()):
         chosen, best = policy_file("default"), stock
-    comments = _comments(pool, best)
     return Tuned(
-        program.name, chosen, best.overrides, comments, stock, best, settings.modes, state.curve
+        program=program.name,
+        policy=chosen,
+        summary=told if reads_program(chosen.policy) else None,
+        overrides=best.overrides,
+        comments=_comments(pool, best),
+        stock=stock,
+        best=best,
+        modes=settings.modes,
+        curve=state.curve,
     )
 
 
@@ -218,6 +230,7 @@ def _identity(
     settings: TuneSettings,
     budget: SearchSettings,
     seed: int,
+    told: str | None,
 ) -> dict[str, Any]:
     """Return what a search depends on; the number of compiles may be raised later."""
     return {
@@ -226,6 +239,7 @@ def _identity(
         "compiler": pool.plugin.toolchain.build_id,
         "plugin": pool.plugin.digest,
         "policy": policy.digest,
+        "summary": None if told is None else hashlib.sha256(told.encode()).hexdigest(),
         "settings": json.loads(json.dumps(asdict(settings))),
         "search": {k: v for k, v in asdict(budget).items() if k != "compiles"},
         "seed": seed,
