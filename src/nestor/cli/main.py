@@ -36,6 +36,8 @@ COMMANDS: Final = {
     "build": Command("nestor.cli.build:Build", "Build a program of a corpus under a policy"),
     "summary": Command("nestor.cli.summary:Summary", "Summarise a program's objects for policies"),
     "identity": Command("nestor.cli.identity:Identity", "Run the identity gate on a corpus"),
+    "blocks extract": Command("nestor.cli.blocks:Extract", "Take basic blocks out of code"),
+    "blocks info": Command("nestor.cli.blocks:Info", "Show what a table of blocks holds"),
     "log": Command("nestor.cli.log:Log", "Show what a policy decides in one compile"),
     "policy": Command("nestor.cli.policy:Policy", "Describe a policy file"),
 }
