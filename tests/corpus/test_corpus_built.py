@@ -18,8 +18,8 @@ def build(tmp_path: Path, toolchain: Toolchain) -> Path:
     for name in ("a", "sub/b", "sub/c"):
         source = folder / f"{name}.c"
         source.write_text(f"int {source.stem}(int v) {{ return v + {ord(source.stem)}; }}\n")
-        compile_ = [toolchain.clang, "-Oz", "-c", source, "-o", source.with_suffix(".o")]
-        subprocess.run(compile_, check=True)
+        words = ["-Oz", "-c", str(source), "-o", str(source.with_suffix(".o"))]
+        subprocess.run([toolchain.clang, *words], check=True)
     ar = toolchain.clang.parent / "llvm-ar"
     objects = [folder / "sub" / "b.o", folder / "sub" / "c.o"]
     subprocess.run([ar, "crs", folder / "libbc.a", *objects], check=True)
@@ -58,7 +58,12 @@ def test_what_cannot_be_read_is_said(build: Path, tmp_path: Path, toolchain: Too
     (build / "libbc.a").write_bytes(cut)
     with pytest.raises(BuiltError, match=r"cannot be read: .* cut off"):
         find_objects([build], copies)
-    flto = [toolchain.clang, "-Oz", "-flto", "-c", build / "a.c", "-o", build / "a.o"]
-    subprocess.run(flto, check=True)
-    with pytest.raises(BuiltError, match="without -flto"):
-        find_objects([build / "a.o"], copies)
+    flto = ["-Oz", "-flto", "-c", str(build / "a.c"), "-o", str(build / "a.o")]
+    subprocess.run([toolchain.clang, *flto], check=True)
+    (build / "libbc.a").unlink()
+    assert [i.path.name for i in find_objects([build], copies).objects] == ["b.o"]
+    for path in build.rglob("b.o"):
+        path.unlink()
+    for place in (build, build / "a.o"):
+        with pytest.raises(BuiltError, match="without -flto"):
+            find_objects([place], copies)

@@ -286,6 +286,20 @@ def test_the_tiers_are_consistent() -> None:
         assert {r.split for r in TIERS["bench"] if r.style.startswith(lacking)} == {"test"}
 
 
+def test_the_fresh_tier_is_new_and_held_out() -> None:
+    fresh = TIERS["fresh"]
+    others = {name for tier in ("demo", "bench") for r in TIERS[tier] for name in _names(r)}
+    assert all(others.isdisjoint(_names(recipe)) for recipe in fresh)
+    assert {recipe.split for recipe in fresh} == {"test"}
+    in_c = sum(recipe.style.startswith("C: ") for recipe in fresh)
+    assert in_c >= 3
+    assert len(fresh) - in_c >= 4
+
+
+def _names(recipe: Recipe) -> set[str]:
+    return {recipe.project, recipe.package, *recipe.sources}
+
+
 @pytest.mark.corpus
 def test_the_tiny_tier(tmp_path: Path, toolchain: Toolchain) -> None:
     result = fetch(TIERS["tiny"], tmp_path / "tiny", toolchain, 2, silent)

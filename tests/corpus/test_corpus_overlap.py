@@ -9,7 +9,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.merge import Wanted, finalise
 from nestor.corpus.model import Corpus, Project, Split
-from nestor.evaluate.overlap import LARGEST_SHARE_PCT, functions, overlap
+from nestor.evaluate.overlap import LARGEST_SHARE_PCT, Compiled, functions, overlap
 from nestor.evaluate.sweep import sweep
 from nestor.rollout.pool import Pool, PoolSettings
 
@@ -45,7 +45,7 @@ def test_a_copy_under_another_name_is_found(site: "Site", corpus: Corpus, tmp_pa
         m.name: site.compile_module(corpus, m.name, tmp_path / f"{m.project}.o")
         for m in corpus.modules
     }
-    result = overlap(corpus, objects)
+    result = overlap([Compiled(corpus, objects)])
     shares = {p.project: p.shared_pct for p in result.projects}
     assert shares == {"copy": 100.0, "fresh": 0.0}
     assert not result.ok
@@ -53,9 +53,30 @@ def test_a_copy_under_another_name_is_found(site: "Site", corpus: Corpus, tmp_pa
     assert (pair.project, pair.other, pair.functions) == ("copy", "trained", 1)
     assert pair.examples == ("renamed",)
     assert result.to_json()["projects"][0]["shared_pct"] > LARGEST_SHARE_PCT
-    without = overlap(corpus, {n: o for n, o in objects.items() if "copy" not in n})
+    without = overlap([Compiled(corpus, {n: o for n, o in objects.items() if "copy" not in n})])
     assert without.ok
     assert without.unread == ("copy/a.o",)
+
+
+def test_corpora_are_compared_as_one(site: "Site", corpus: Corpus, tmp_path: Path) -> None:
+    """A held-out project of another corpus that is training's in the first does not hide."""
+    twin = site.another(tmp_path / "twin", "trained")
+    twin.write("a.c", COMMON.format(name="other_name", number=7))
+    assert twin.cc("-c", "a.c").returncode == 0
+    held_out = [Wanted(Project("trained", split="test"))]
+    late = finalise(tmp_path / "late", twin.journal, held_out)
+    compiled = [
+        Compiled(
+            here,
+            {
+                m.name: site.compile_module(here, m.name, tmp_path / f"{here.root.name}-{n}.o")
+                for n, m in enumerate(here.modules)
+            },
+        )
+        for here in (corpus, late)
+    ]
+    shares = {p.project: p.shared_pct for p in overlap(compiled).projects}
+    assert shares == {"copy": 100.0, "late/trained": 100.0, "fresh": 0.0}
 
 
 def test_functions_of_the_standard_library_do_not_count(site: "Site", tmp_path: Path) -> None:

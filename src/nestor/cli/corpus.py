@@ -20,8 +20,9 @@ from nestor.corpus.fetch import Fetched, fetch
 from nestor.corpus.journal import FOLDER, Journal
 from nestor.corpus.model import Corpus
 from nestor.corpus.tiers import TIERS, Tier
+from nestor.errors import NestorError
+from nestor.evaluate.overlap import Compiled, overlap
 from nestor.evaluate.overlap import Overlap as OverlapResult
-from nestor.evaluate.overlap import overlap
 from nestor.evaluate.sweep import Sweep as SweepResult
 from nestor.evaluate.sweep import sweep
 from nestor.rollout.cache import baselines
@@ -39,6 +40,7 @@ class Fetch:
         nestor corpus fetch tiny corpus/tiny        six projects, 44 modules, under a minute
         nestor corpus fetch demo corpus/demo        the same and ninja, a held-out C++ program
         nestor corpus fetch bench corpus/bench      the projects that results are reported on
+        nestor corpus fetch fresh corpus/fresh      projects for one look at the end
     """
 
     tier: tyro.conf.Positional[Tier]
@@ -242,14 +244,16 @@ class Overlap:
 
     Functions of 64 bytes and more are compared as the stock compiler makes them, relocations
     masked; templates of the standard library do not count. A project of the split validation or
-    test may have 1 % of its code in common with training.
+    test may have 1 % of its code in common with training. Several corpora are compared as if they
+    were one.
 
     Examples:
         nestor corpus overlap corpus/bench
+        nestor corpus overlap corpus/bench corpus/fresh
     """
 
-    directory: tyro.conf.Positional[Path]
-    """The corpus."""
+    directory: tyro.conf.Positional[tuple[Path, ...]]
+    """The corpus, or several."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
     llvm: str | None = None
@@ -259,12 +263,17 @@ class Overlap:
 
     def run(self) -> int:
         """Compare and print; 1 if a held-out project shares too much."""
-        corpus = store.load(self.directory)
+        corpora = [store.load(directory) for directory in self.directory]
+        if not corpora:
+            raise NestorError("Nothing to compare: name a corpus.")
         with progress() as report:
             plugin = ready_plugin(self.llvm, report)
-            with Pool(corpus, plugin, self.pool) as pool:
-                objects = baselines(pool, corpus.modules, None, report)
-            result = overlap(corpus, objects, report)
+            compiled = []
+            for corpus in corpora:
+                with Pool(corpus, plugin, self.pool) as pool:
+                    objects = baselines(pool, corpus.modules, None, report)
+                compiled.append(Compiled(corpus, objects))
+            result = overlap(compiled, report)
         if self.json:
             _print_json(result.to_json())
         else:

@@ -92,7 +92,9 @@ def _warnings(uses: Sequence[ObjectUses], summary: ProgramSummary, skipped: int)
     """Return what makes a summary say less than it could, and the remedy."""
     warnings = []
     if skipped:
-        warnings.append(f"{skipped} files that look like objects hold something else: left out.")
+        warnings.append(
+            f"{skipped} files that are named like objects are none, or bitcode of -flto: left out."
+        )
     together = sum(not item.apart for item in uses)
     if together:
         warnings.append(

@@ -45,11 +45,11 @@ def find_objects(places: Sequence[Path], folder: Path) -> Built:
     does not count.
 
     :param folder: an empty folder for the members of libraries.
-    :raises BuiltError: if a place is not there or no object, if there is LLVM bitcode instead of
-        code (-flto), or nothing at all.
+    :raises BuiltError: if a place is not there or no object, or a folder has none. What else a
+        folder holds is counted: CMake leaves LLVM bitcode of a test there.
     """
     found: dict[str, BuiltObject] = {}
-    skipped = 0
+    skipped: list[tuple[str, str]] = []
     for place in places:
         for path in _files(place):
             try:
@@ -57,22 +57,19 @@ def find_objects(places: Sequence[Path], folder: Path) -> Built:
             except (OSError, ArchiveError) as error:
                 raise BuiltError(f"{path} cannot be read: {error}; build it again.") from None
             for name, data in contents:
-                if data.startswith(_BITCODE):
-                    raise BuiltError(
-                        f"{name} is LLVM bitcode, of which nothing can be measured: build without"
-                        " -flto."
-                    )
                 digest = hashlib.sha256(data).hexdigest()
-                if not _is_object(data):
-                    if path == place and name == str(path):
-                        raise BuiltError(f"{path} is {_kind(data)}; name objects or libraries.")
-                    skipped += 1
+                problem = _problem(data)
+                if problem is not None and path == place:
+                    raise BuiltError(f"{name} is {problem}.")
+                if problem is not None:
+                    skipped.append((name, problem))
                 elif digest not in found:
                     found[digest] = BuiltObject(name, _kept(path, name, data, folder / digest))
     if not found:
         named = ", ".join(map(str, places)) or "nothing"
-        raise BuiltError(f"There is no object file in {named}; build first, or name its folder.")
-    return Built(tuple(found.values()), skipped)
+        why = ": {} is {}".format(*skipped[0]) if skipped else "; build first"
+        raise BuiltError(f"There is no object file in {named}{why}.")
+    return Built(tuple(found.values()), len(skipped))
 
 
 def _files(place: Path) -> Iterator[Path]:
@@ -99,12 +96,15 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
         yield f"{path}({name})", data
 
 
-def _is_object(data: bytes) -> bool:
-    return data.startswith(_ELF) and data[16:18] == _RELOCATABLE.to_bytes(2, "little")
-
-
-def _kind(data: bytes) -> str:
-    return "a linked file" if data.startswith(_ELF) else "no object file"
+def _problem(data: bytes) -> str | None:
+    """Return why a file is no object that can be measured, and the remedy."""
+    if data.startswith(_BITCODE):
+        return "LLVM bitcode, of which nothing can be measured: build without -flto"
+    if not data.startswith(_ELF):
+        return "no object file: name objects, libraries or folders"
+    if data[16:18] != _RELOCATABLE.to_bytes(2, "little"):
+        return "a linked file: name the objects that it was linked from"
+    return None
 
 
 def _kept(path: Path, name: str, data: bytes, copy: Path) -> Path:

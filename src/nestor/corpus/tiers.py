@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 from nestor.corpus.bench import BENCH
+from nestor.corpus.fresh import FRESH
 from nestor.corpus.recipe import Recipe, cmake, configure, ninja, run
 
-Tier = Literal["tiny", "demo", "bench"]
+Tier = Literal["tiny", "demo", "bench", "fresh"]
 
 TINY: tuple[Recipe, ...] = (
     Recipe(
@@ -121,4 +122,5 @@ TIERS: Mapping[Tier, tuple[Recipe, ...]] = {
     "tiny": TINY,
     "demo": DEMO,
     "bench": (*TINY, *BENCH),
+    "fresh": FRESH,
 }

@@ -90,36 +90,55 @@ class Overlap:
         }
 
 
-def overlap(corpus: Corpus, objects: Mapping[str, Path], progress: Progress = silent) -> Overlap:
-    """Compare the projects of ``corpus`` across splits.
+@dataclass(frozen=True)
+class Compiled:
+    """A corpus and the stock compiler's objects by the names of its modules."""
 
-    :param objects: the stock compiler's objects by the names of their modules; modules that are
-        absent are named in the result.
+    corpus: Corpus
+    objects: Mapping[str, Path]
+    """Modules that are absent are named in the result."""
+
+
+def overlap(corpora: Sequence[Compiled], progress: Progress = silent) -> Overlap:
+    """Compare the projects of one corpus, or of several as if they were one, across splits.
+
+    A project whose name an earlier corpus has already gets its corpus's folder in front.
     """
-    code: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
+    code: dict[str, dict[str, tuple[int, str]]] = {}
+    splits: dict[str, Split] = {}
     unread = []
-    for done, module in enumerate(corpus.modules):
-        progress("Comparing functions", done, len(corpus.modules))
-        try:
-            for digest, size, name in functions(objects[module.name]):
-                code[module.project][digest] = (size, name)
-        except (KeyError, ObjectError):
-            unread.append(module.name)
-    progress("Comparing functions", len(corpus.modules), len(corpus.modules))
-    names = sorted(code)
-    held_out = [name for name in names if corpus.splits[name] != "train"]
-    trained = [name for name in names if corpus.splits[name] == "train"]
+    total, done = sum(len(c.corpus.modules) for c in corpora), 0
+    for compiled in corpora:
+        corpus = compiled.corpus
+        names = {
+            p.name: f"{corpus.root.name}/{p.name}" if p.name in splits else p.name
+            for p in corpus.projects
+        }
+        splits |= {names[project]: split for project, split in corpus.splits.items()}
+        for module in corpus.modules:
+            progress("Comparing functions", done, total)
+            done += 1
+            try:
+                found = list(functions(compiled.objects[module.name]))
+            except (KeyError, ObjectError):
+                unread.append(module.name)
+                continue
+            known = code.setdefault(names[module.project], {})
+            known |= {digest: (size, name) for digest, size, name in found}
+    progress("Comparing functions", total, total)
+    projects = sorted(code)
+    held_out = [name for name in projects if splits[name] != "train"]
+    trained = [name for name in projects if splits[name] == "train"]
     seen = {digest for name in trained for digest in code[name]}
-    projects = [_project(name, corpus.splits[name], code[name], seen) for name in held_out]
+    shares = [_project(name, splits[name], code[name], seen) for name in held_out]
     pairs = [
-        _pair(name, corpus.splits[name], other, corpus.splits[other], code)
+        _pair(name, splits[name], other, splits[other], code)
         for name in held_out
-        for other in names
-        if corpus.splits[other] != corpus.splits[name]
-        and (corpus.splits[other] == "train" or other > name)
+        for other in projects
+        if splits[other] != splits[name] and (splits[other] == "train" or other > name)
     ]
     return Overlap(
-        projects=tuple(sorted(projects, key=lambda p: (-p.shared_pct, p.project))),
+        projects=tuple(sorted(shares, key=lambda p: (-p.shared_pct, p.project))),
         pairs=tuple(
             sorted((p for p in pairs if p.bytes), key=lambda p: (-p.bytes, p.project, p.other))
         ),
