@@ -5,17 +5,16 @@ is keyed by the compiler's build id and the plugin's sources: a new compiler or 
 builds anew, everything else starts at once.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from nestor.compiler.built import build_once, digest_of
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
 from nestor.progress import Progress, silent
 
@@ -80,10 +79,7 @@ def source_folder() -> Path:
 
 def plugin_path(toolchain: Toolchain) -> Path:
     """Return where the plugin for ``toolchain`` is or will be."""
-    digest = hashlib.sha256(toolchain.build_id.encode())
-    for file in sorted(source_folder().iterdir()):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return cache_folder() / "plugins" / digest.hexdigest()[:24] / "nestor.so"
+    return cache_folder() / "plugins" / digest_of(source_folder(), toolchain.build_id) / "nestor.so"
 
 
 def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
@@ -98,11 +94,12 @@ def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
         problem = capabilities(toolchain).problem()
         if problem:
             raise ToolchainError(f"LLVM {toolchain.version} in {toolchain.prefix}: {problem}.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with (path.parent / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not path.exists():
-                _build(toolchain, path, progress)
+
+        def build(folder: Path) -> Path:
+            configure_and_build(toolchain, folder, progress=progress)
+            return folder / "nestor.so"
+
+        build_once(path, build)
     return Plugin(toolchain, path)
 
 
@@ -136,11 +133,3 @@ def configure_and_build(
                 f" (to see everything: cmake -S {source_folder()} -B build)."
             )
     progress("Building the plugin", len(steps), len(steps))
-
-
-def _build(toolchain: Toolchain, path: Path, progress: Progress) -> None:
-    with tempfile.TemporaryDirectory(prefix="nestor-plugin-") as build:
-        configure_and_build(toolchain, Path(build), progress=progress)
-        partial = path.with_suffix(".partial")
-        shutil.copy2(Path(build) / "nestor.so", partial)
-        partial.replace(path)

@@ -1,0 +1,1 @@
+"""Measuring what blocks cost on the machine in front of us."""

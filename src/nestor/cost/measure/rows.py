@@ -1,0 +1,85 @@
+"""Measurements in a file: parquet that is also a table of blocks (``cost/table.py``)."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nestor.cost.measure.label import Measurement
+from nestor.cost.table import TableError, write_columns
+
+_SCHEMA: Final = pa.schema(
+    [
+        ("block_hex", pa.string()),
+        ("cycles", pa.float64()),
+        ("spread", pa.float64()),
+        ("passes", pa.int16()),
+        ("pages", pa.int16()),
+        ("instructions", pa.int32()),
+        ("calibration", pa.float64()),
+        ("status", pa.string()),
+        ("backend", pa.string()),
+        ("machine", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measurement, how and where it was made."""
+
+    measurement: Measurement
+    backend: str
+    machine: str
+
+    @property
+    def key(self) -> tuple[bytes, str, str]:
+        """What is measured once."""
+        return self.measurement.block, self.backend, self.machine
+
+
+def write(rows: Sequence[Row], path: Path) -> None:
+    """Write rows so that nobody ever sees a part of them.
+
+    :raises TableError: if the file cannot be written.
+    """
+    lines = [
+        {
+            "block_hex": row.measurement.block.hex(),
+            "backend": row.backend,
+            "machine": row.machine,
+            **dataclasses.asdict(row.measurement),
+        }
+        for row in rows
+    ]
+    columns = [
+        pa.array([line[field.name] for line in lines], field.type, from_pandas=True)
+        for field in _SCHEMA
+    ]
+    write_columns(pa.Table.from_arrays(columns, schema=_SCHEMA), path)
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a file that :func:`write` made.
+
+    :raises TableError: if it is something else.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            lines = file.read(columns=_SCHEMA.names).cast(_SCHEMA).to_pylist()
+        return [_row(line) for line in lines]
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise TableError(
+            f"'{path}' holds no measurements to go on from; name another file for the result."
+        ) from error
+
+
+def _row(line: dict[str, object]) -> Row:
+    block = bytes.fromhex(str(line.pop("block_hex")))
+    backend, machine = str(line.pop("backend")), str(line.pop("machine"))
+    known = {name: value for name, value in line.items() if value is not None}
+    return Row(Measurement(block, **known), backend, machine)  # type: ignore[arg-type]

@@ -1,0 +1,22 @@
+"""What need not be run to know that it is no basic block."""
+
+from iced_x86 import FlowControl
+
+from nestor.cost.decoding import DecodeError, raw
+
+
+def screen(block: bytes) -> tuple[str, int]:
+    """Return the status of a block that cannot be measured, else empty, and its instructions.
+
+    A jump within unrolled copies would land in another copy and give a number that means
+    nothing, so control flow is refused; the last instruction of a block in a program is left out.
+    """
+    count = 0
+    try:
+        for instruction in raw(block):
+            count += 1
+            if instruction.flow_control != FlowControl.NEXT:
+                return "control flow", count
+    except DecodeError:
+        return "undecodable", count
+    return "", count
