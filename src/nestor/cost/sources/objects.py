@@ -25,6 +25,8 @@ from nestor.cost.sources.splitting import Pieces, split
 from nestor.errors import NestorError
 
 ELF_MAGIC: Final = b"\x7fELF"
+_SECTION_HEADER: Final = 64
+"""Bytes of a row in the table of sections."""
 _STUBS: Final = ".plt"
 """How the sections of the linker's stubs begin: no compiler wrote their code."""
 
@@ -104,7 +106,11 @@ def _read_object(content: bytes, source: str, into: Collection) -> None:
         raise ObjectFileError("it is no ELF file; name objects, programs or static libraries.")
     if binary.header.machine_type != lief.ELF.ARCH.X86_64:
         raise ObjectFileError("it is not for x86-64; compile it for that, or leave it out.")
-    relocatable = binary.header.file_type == lief.ELF.Header.FILE_TYPE.REL
+    header = binary.header
+    table_end = header.section_header_offset + header.numberof_sections * _SECTION_HEADER
+    if not header.numberof_sections or table_end > len(content):
+        raise ObjectFileError("it is cut short or has no table of sections; build it again.")
+    relocatable = header.file_type == lief.ELF.Header.FILE_TYPE.REL
     sections = _sections(binary, content, relocatable)
     functions = _functions(binary, sections, relocatable)
     try:
