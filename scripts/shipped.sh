@@ -15,6 +15,9 @@ run nestor corpus overlap "$work/bench"
 run nestor train inlining-size --corpus "$work/bench" --out "$run" --learner distil --seed "$seed"
 run cp "$run/policy.safetensors" src/nestor/policy/data/shipped.safetensors
 nestor evaluate --policy shipped threshold:15 threshold:25 never mlgo2020 --mode gc no-gc icf \
-  --corpus "$work/bench" --json > "$run/evaluation.json"
-python -m benchmarks.model_card shipped "$work/bench" "$run/evaluation.json" > docs/model-card.md
+  --corpus "$work/bench" --json > "$run/plain.json"
+nestor evaluate --policy shipped --mode gc no-gc icf --summary --smoke \
+  --corpus "$work/bench" --json > "$run/told.json"
+python -m benchmarks.model_card shipped "$work/bench" "$run/plain.json" "$run/told.json" \
+  > docs/model-card.md
 echo "The policy and docs/model-card.md are new; run the tests and commit them together."
