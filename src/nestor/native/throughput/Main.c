@@ -26,7 +26,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WallFactor = 20 }; // a process may wait this much longer than it runs
+enum {
+  WallFactor = 20, // a process may wait this much longer than it runs
+  ManyRepetitions = 4000,
+  FewRepetitions = 20, // as in the data set zen5
+};
 
 static const char *statusWord(Status Which) {
   static const char *const Words[StatusCount] = {
@@ -139,17 +143,26 @@ static size_t parse(const char *Text, uint8_t *Block) {
   return *Text == '\n' ? Length : 0;
 }
 
+static Status attempt(const uint8_t *Block, size_t Length, Control *State,
+                      Reference Known, const Settings *How, Outcome *Result) {
+  memset(Result, 0, sizeof *Result);
+  pid_t Child = fork();
+  if (Child == 0)
+    measure(Block, Length, State, Known, How, Result);
+  Status Final = Child > 0 ? waitFor(Child, How, Result) : Crashed;
+  return check(Final, How, Result);
+}
+
 static void handle(const uint8_t *Block, size_t Length, Control *State,
                    Reference Known, const Settings *How, Outcome *Result) {
-  memset(Result, 0, sizeof *Result);
   Status Final = TooLong;
-  if (Length <= MaxBlockBytes) {
-    pid_t Child = fork();
-    if (Child == 0)
-      measure(Block, Length, State, Known, How, Result);
-    Final = Child > 0 ? waitFor(Child, How, Result) : Crashed;
-    Final = check(Final, How, Result);
-  }
+  if (Length <= MaxBlockBytes)
+    Final = attempt(Block, Length, State, Known, How, Result);
+  // A block that counts in memory walks on and on until its pages are refilled.
+  Settings Sooner = *How;
+  Sooner.CountLimit = FewRepetitions;
+  if (Final == TooManyPages)
+    Final = attempt(Block, Length, State, Known, &Sooner, Result);
   report(Final, How, Result);
 }
 
@@ -205,7 +218,7 @@ static void *sharedMemory(size_t Size) {
 }
 
 int main(int Count, char **Words) {
-  Settings How = {7, 10, 64, 500, false};
+  Settings How = {7, 10, 64, 500, ManyRepetitions, false};
   int Core = -1;
   if (!readOptions(Count, Words, &How, &Core))
     return fail("usage: throughput [-c core] [-r rounds] [-n runs] [-p pages] "

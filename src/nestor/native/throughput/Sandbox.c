@@ -91,6 +91,8 @@ static void mapPage(uint64_t Address) {
   if (TheResult->Pages >= ThePageLimit)
     finish(TooManyPages);
   uint64_t Page = Address & ~(uint64_t)(PageBytes - 1);
+  if (Page == 0) // the kernel would let root have it
+    finish(BadAddress);
   long Got = harnessCall(SYS_mmap, (long)Page, PageBytes, PageAccess, PageFlags,
                          -1, 0);
   if ((uint64_t)Got != Page)

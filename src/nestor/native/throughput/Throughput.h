@@ -55,6 +55,7 @@ typedef struct {
   unsigned Runs;         ///< of each piece of code in a round; the fastest counts
   unsigned PageLimit;    ///< pages that a block may touch
   unsigned Milliseconds; ///< of CPU time that a block may take
+  unsigned CountLimit;   ///< repetitions between two refills of the pages
   bool Fenced;           ///< repetitions do not overlap
 } Settings;
 

@@ -19,7 +19,6 @@ enum {
   MinUnroll = 8,
   MaxUnroll = 200,
   MinCount = 8,
-  MaxCount = 4000,
   // The clock may advance in steps of 26 ticks: a thousand of them are enough.
   EnoughTicks = 26000,
 };
@@ -74,12 +73,13 @@ static double probe(Reference Known, Control *State) {
 }
 
 /// Returns how many repetitions make a difference that the clock can resolve.
-static uint64_t enoughCount(const Code Codes[2], Control *State) {
+static uint64_t enoughCount(const Code Codes[2], uint64_t Limit,
+                            Control *State) {
   State->Count = MinCount;
   fastest(Codes[1], 1, State); // maps the pages, fills the caches
   double Ticks = difference(Codes[0], Codes[1], 2, State);
   double Count = MinCount * EnoughTicks / (Ticks < 1 ? 1 : Ticks);
-  return Count < MinCount ? MinCount : Count > MaxCount ? MaxCount : Count;
+  return Count < MinCount ? MinCount : Count > Limit ? Limit : Count;
 }
 
 void measure(const uint8_t *Block, size_t Length, Control *State, Reference Known,
@@ -95,7 +95,7 @@ void measure(const uint8_t *Block, size_t Length, Control *State, Reference Know
   if (!enterSandbox(Result, How, Codes) || !Ready)
     finish(Crashed);
 
-  uint64_t Count = enoughCount(Codes, State);
+  uint64_t Count = enoughCount(Codes, How->CountLimit, State);
   double Iterations = (double)(Unroll - Unroll / 2) * (double)Count;
   double Before = probe(Known, State);
   for (unsigned Round = 0; Round < How->Rounds; ++Round) {

@@ -1,0 +1,165 @@
+"""Blocks that would take the harness down, each between two honest ones."""
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from nestor.compiler.harness import HarnessError, HarnessSettings, Reading, ensure_harness, readings
+from nestor.compiler.toolchain import Toolchain
+
+FAST = HarnessSettings(rounds=2, runs=2, milliseconds=60)
+HONEST = "480fafc9"  # imul rcx, rcx: three cycles on every core of the last ten years
+
+ILLEGAL, PROTECTED, CALLS = "illegal instruction", "protection fault", "system call"
+LEFT, PAGES, ADDRESS = "left the block", "too many pages", "bad address"
+
+HOSTILE = {
+    "ud2": ("0f0b", ILLEGAL),
+    "lock cmpxchg8b eax": ("f00fc7c8", ILLEGAL),
+    "monitor": ("0f01c8", ILLEGAL),
+    "hlt": ("f4", PROTECTED),
+    "cli": ("fa", PROTECTED),
+    "in al, dx": ("ec", PROTECTED),
+    "wrmsr": ("0f30", PROTECTED),
+    "rdpmc": ("0f33", PROTECTED),
+    "mov cr0, rax": ("0f22c0", PROTECTED),
+    "mov ss, eax": ("8ed0", PROTECTED),
+    "int 0x2d": ("cd2d", PROTECTED),
+    "iretq": ("48cf", PROTECTED),
+    "retf": ("cb", PROTECTED),
+    "non-canonical address": ("48b800000000000000808800", PROTECTED),
+    "misaligned movaps": ("0f294001", PROTECTED),
+    "mxcsr from garbage": ("c70424ffffffff0fae1424", PROTECTED),
+    "jmp $": ("ebfe", "timeout"),
+    "jmp into itself": ("ebfd", None),
+    "exit": ("b83c0000000f05", CALLS),
+    "fork": ("b8390000000f05", CALLS),
+    "map executable memory": ("b809000000ba070000000f05", CALLS),
+    "return from no signal": ("b80f0000000f05", CALLS),
+    "32-bit kill of everybody": ("b825000000bbffffffffb909000000cd80", CALLS),
+    "vsyscall": ("48c7c0000060ffffd0", None),
+    "sysenter": ("0f34", None),
+    "div by zero": ("31c9f7f1", "arithmetic fault"),
+    "unmasked exceptions": ("c70424000000000fae1424f30f5ec0", "arithmetic fault"),
+    "unmasked x87 exceptions": ("66c704240000d92c24d9eed9eedef99b", "arithmetic fault"),
+    "page storm": ("480500100000488908", PAGES),
+    "rep movsb of everything": ("48c7c1fffffffff3a4", PAGES),
+    "rep stosq of everything": ("48c7c1ffffff7ff348ab", PAGES),
+    "self-modifying": ("c6050000000090", "writes code"),
+    "no stack": ("31e450", ADDRESS),
+    "null pointer": ("31c08900", ADDRESS),
+    "kernel address": ("48c7c0000000ff8900", ADDRESS),
+    "jmp rax": ("ffe0", LEFT),
+    "call rax": ("ffd0", LEFT),
+    "ret": ("c3", LEFT),
+    "jmp far away": ("e9ffffff7f", LEFT),
+    "int3": ("cc", "trap"),
+    "single step": ("9c48810c24000100009d", "trap"),
+    "alignment check": ("9c48810c24000004009d488b442401", "alignment fault"),
+    "backwards": ("fd", "ok"),
+    "no fs and gs": ("31c08ee08ee8", "ok"),
+    "fs base": ("f3480faed0", None),
+    "thread control block": ("6448c704250000000000000000", "ok"),
+    "C library's memory": ("64488b3c2500000000b900020000f348ab", None),
+    "protection keys": ("31c931d2b8ffffffff0f01ef", None),
+    # lea rax, [rip]; and ax, 0xf000; mov rax, [rax + 15] finds the harness's own state.
+    "harness's guard": ("488d05000000006625 00f0 488b400f 8940d8", "writes over the harness"),
+    "harness's counter": ("488d05000000006625 00f0 488b400f 8940f8", "timeout"),
+    "harness's stack": ("488d05000000006625 00f0 488b400f 8900", None),
+    "harness's clock": ("488d05000000006625 00f0 488b400f 8940e0", None),
+    "longer than the harness takes": ("90" * 5000, "too long"),
+}
+"""Code and status; None where it depends on the processor or on where memory lies."""
+
+WORDS = {
+    *("ok", "crashed", "timeout", "trap", "too long", "writes code", "writes over the harness"),
+    *(ILLEGAL, PROTECTED, CALLS, LEFT, PAGES, ADDRESS, "arithmetic fault", "alignment fault"),
+    "not measurable",
+}
+
+
+@pytest.fixture(scope="module")
+def harness(toolchain: Toolchain) -> Path:
+    """The harness of this machine."""
+    return ensure_harness(toolchain)
+
+
+@pytest.fixture(scope="module")
+def survived(harness: Path) -> dict[str, tuple[Reading, Reading]]:
+    """What the harness says of each hostile block, and of the honest one after it."""
+    codes = [code for hostile, _ in HOSTILE.values() for code in (hostile, HONEST)]
+    found = run(harness, codes)
+    return dict(zip(HOSTILE, zip(found[::2], found[1::2], strict=True), strict=True))
+
+
+def run(harness: Path, codes: Sequence[str], settings: HarnessSettings = FAST) -> list[Reading]:
+    return list(readings(harness, [bytes.fromhex(code) for code in codes], settings))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_blocks_are_rows_with_a_status(
+    survived: dict[str, tuple[Reading, Reading]], name: str
+) -> None:
+    hostile, honest = survived[name]
+    expected = HOSTILE[name][1]
+    assert hostile.status == expected or expected is None
+    assert hostile.status in WORDS
+    assert (hostile.status == "ok") == bool(hostile.cycles)
+    assert honest.status == "ok"
+
+
+def test_blocks_after_hostile_ones_are_measured_as_if_nothing_had_been(
+    survived: dict[str, tuple[Reading, Reading]],
+) -> None:
+    rounds = [cycles for _, honest in survived.values() for cycles in honest.cycles]
+    assert len(rounds) == 2 * len(HOSTILE)
+    assert 2.7 < statistics.median(rounds) < 3.3
+
+
+def test_pages_are_mapped_where_they_are_touched(harness: Path) -> None:
+    # mov rax, [rdi]; mov [rbx + 64], rax
+    two, none = run(harness, ["488b07" + "48898340000000", "4801c9"])
+    assert (two.status, len(two.pages)) == ("ok", 2)
+    assert all(page % 4096 == 0 for page in two.pages)
+    assert (none.status, none.pages) == ("ok", ())
+
+
+def test_a_block_that_walks_through_memory_gets_its_pages_refilled_sooner(harness: Path) -> None:
+    # mov rax, [rsp]; add rax, STEP; mov [rsp], rax; mov [rax], ecx
+    walk = "488b0424" + "4805{:08x}" + "48890424" + "8908"
+    steps = ["40000000", "00100000"]
+    short, long = run(harness, [walk.replace("{:08x}", step) for step in steps])
+    assert short.status == "ok"  # four thousand steps in twenty repetitions
+    assert 32 < len(short.pages) <= FAST.page_limit
+    assert long.status == "too many pages"
+
+
+def test_rounds_are_as_many_as_asked_for(harness: Path) -> None:
+    (one,) = run(harness, ["4801c9"], HarnessSettings(rounds=5, runs=1))
+    assert len(one.cycles) == len(one.strain) == 5
+    assert one.ticks_per_cycle > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (HarnessSettings(rounds=0), "usage"),
+        (HarnessSettings(page_limit=100_000), "usage"),
+        (HarnessSettings(core=1023), "core"),
+    ],
+)
+def test_settings_that_cannot_be_are_one_sentence(
+    harness: Path, settings: HarnessSettings, said: str
+) -> None:
+    with pytest.raises(HarnessError, match=said):
+        run(harness, ["90"], settings)
+
+
+def test_leaving_early_ends_the_harness(harness: Path) -> None:
+    found = readings(harness, [b"\x90"] * 1000, FAST)
+    assert next(found).status == "ok"
+    found.close()  # type: ignore[attr-defined]
+    with pytest.raises(StopIteration):
+        next(found)
