@@ -2,7 +2,7 @@
 
 A *block* is the machine code of one basic block; its *cycles* are those of one pass through it when
 it is repeated without end. Every model of this wing answers through :class:`CostModel`, so that
-one evaluation serves them all. :func:`load` opens our own (:mod:`nestor.cost.hybrid`).
+one evaluation serves them all. :func:`load` opens our own (:mod:`nestor.cost.store`).
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def load(name_or_path: str | Path, machine: str | None = None) -> "CostModel":
         first if None.
     :raises ModelError: if there is no such file, it is damaged, or it does not know ``machine``.
     """
-    from nestor.cost.hybrid import read  # the native library is needed only by those who load
+    from nestor.cost.store import read  # the native library is needed only by those who load
 
     path = shipped_path() if str(name_or_path) == "shipped" else Path(name_or_path)
     return read(path, machine)

@@ -1,0 +1,307 @@
+#include "Decode.h"
+
+#include <cstring>
+
+namespace nestor {
+namespace {
+
+// What the bytes of one instruction say before their meaning is known.
+struct Layout {
+  uint64_t key;
+  int length;       // without immediates
+  int reg, rm, vvvv, opcodeRegister, base, index, scale, mask;
+  int64_t displacement;
+  bool memory, rip, rex, segment, byteDisplacement;
+};
+
+bool hasModRM(int map, int opcode) {
+  if (map == 0) {
+    if (opcode < 0x40) return (opcode & 7) < 4;
+    if (opcode >= 0x80 && opcode <= 0x8F) return true;
+    if (opcode >= 0xD8 && opcode <= 0xDF) return true;
+    switch (opcode) {
+    case 0x63: case 0x69: case 0x6B: case 0xC0: case 0xC1: case 0xC6: case 0xC7:
+    case 0xD0: case 0xD1: case 0xD2: case 0xD3: case 0xF6: case 0xF7: case 0xFE: case 0xFF:
+      return true;
+    }
+    return false;
+  }
+  if (map == 1) {
+    if ((opcode >= 0x05 && opcode <= 0x0B) || opcode == 0x0E) return false;
+    if ((opcode >= 0x30 && opcode <= 0x37) || opcode == 0x77) return false;
+    if ((opcode >= 0x80 && opcode <= 0x8F) || (opcode >= 0xC8 && opcode <= 0xCF)) return false;
+    return !((opcode >= 0xA0 && opcode <= 0xA2) || (opcode >= 0xA8 && opcode <= 0xAA));
+  }
+  return true;
+}
+
+// The reg field selects the instruction.
+bool isGroup(int map, int opcode) {
+  if (map == 0)
+    switch (opcode) {
+    case 0x80: case 0x81: case 0x83: case 0x8F: case 0xC0: case 0xC1: case 0xC6: case 0xC7:
+    case 0xD0: case 0xD1: case 0xD2: case 0xD3: case 0xF6: case 0xF7: case 0xFE: case 0xFF:
+      return true;
+    default:
+      return opcode >= 0xD8 && opcode <= 0xDF;
+    }
+  if (map == 1)
+    switch (opcode) {
+    case 0x00: case 0x01: case 0x0D: case 0x71: case 0x72: case 0x73: case 0xAE: case 0xBA:
+    case 0xC7: case 0xA6: case 0xA7:
+      return true;
+    default:
+      return opcode >= 0x18 && opcode <= 0x1F;
+    }
+  return map == 2 && opcode == 0xF3;
+}
+
+bool parse(const uint8_t *start, const uint8_t *end, Layout &out) {
+  const uint8_t *p = start;
+  uint64_t prefixes = 0;  // bit 0: 66, 1: F2, 2: F3, 3: F0, 4: 67, 5: fs or gs
+  int rex = 0, map = 0, kind = 0, length = 0, vvvv = 0, evex = 0;
+  bool w = false;
+  int r = 0, x = 0, b = 0, rHigh = 0, vHigh = 0;
+  out = {};
+  for (; p < end; ++p) {
+    int bit = *p == 0x66 ? 1 : *p == 0xF2 ? 2 : *p == 0xF3 ? 4 : *p == 0xF0 ? 8 : *p == 0x67 ? 16
+              : *p == 0x64 || *p == 0x65 ? 32 : 0;
+    if (bit == 2) prefixes &= ~4ull;
+    if (bit == 4) prefixes &= ~2ull;
+    if (!bit && *p != 0x2E && *p != 0x36 && *p != 0x3E && *p != 0x26) break;
+    prefixes |= bit;
+  }
+  if (p < end && (*p & 0xF0) == 0x40) {
+    rex = *p++;
+    w = rex & 8, r = (rex & 4) << 1, x = (rex & 2) << 2, b = (rex & 1) << 3;
+  }
+  if (p >= end || p - start > 14) return false;
+  int opcode = *p++;
+  auto left = [&](int n) { return end - p >= n; };
+  if (opcode == 0xC5 && left(2)) {
+    kind = 1, map = 1;
+    r = (*p & 0x80) ? 0 : 8, vvvv = (~*p >> 3) & 15, length = (*p >> 2) & 1;
+    prefixes |= (*p & 3) == 1 ? 1 : (*p & 3) == 2 ? 4 : (*p & 3) == 3 ? 2 : 0;
+    ++p, opcode = *p++;
+  } else if (opcode == 0xC4 && left(3)) {
+    kind = 1, map = p[0] & 31;
+    r = (p[0] & 0x80) ? 0 : 8, x = (p[0] & 0x40) ? 0 : 8, b = (p[0] & 0x20) ? 0 : 8;
+    w = p[1] & 0x80, vvvv = (~p[1] >> 3) & 15, length = (p[1] >> 2) & 1;
+    prefixes |= (p[1] & 3) == 1 ? 1 : (p[1] & 3) == 2 ? 4 : (p[1] & 3) == 3 ? 2 : 0;
+    p += 2, opcode = *p++;
+  } else if (opcode == 0x62 && left(4)) {
+    kind = 2, map = p[0] & 7;
+    r = (p[0] & 0x80) ? 0 : 8, x = (p[0] & 0x40) ? 0 : 8, b = (p[0] & 0x20) ? 0 : 8;
+    rHigh = (p[0] & 0x10) ? 0 : 16, w = p[1] & 0x80, vvvv = (~p[1] >> 3) & 15;
+    prefixes |= (p[1] & 3) == 1 ? 1 : (p[1] & 3) == 2 ? 4 : (p[1] & 3) == 3 ? 2 : 0;
+    vHigh = (p[2] & 8) ? 0 : 16, length = (p[2] >> 5) & 3, out.mask = p[2] & 7;
+    evex = (p[2] >> 7) | ((p[2] >> 3) & 2) | (out.mask ? 4 : 0);
+    p += 3, opcode = *p++;
+  } else if (opcode == 0x0F && left(1)) {
+    map = 1, opcode = *p++;
+    if (opcode == 0x38 || opcode == 0x3A) {
+      map = opcode == 0x38 ? 2 : 3;
+      if (!left(1)) return false;
+      opcode = *p++;
+    }
+  }
+  int extension = 0;
+  out.opcodeRegister = (opcode & 7) | b;
+  out.vvvv = vvvv | vHigh;
+  out.rex = rex;
+  out.base = out.index = None;
+  bool modrm = hasModRM(map, opcode) && !(kind == 1 && map == 1 && opcode == 0x77);
+  if (!modrm && map == 0 && opcode == 0x90) extension = b ? 1 : 0;
+  if (modrm) {
+    if (!left(1)) return false;
+    int byte = *p++, mod = byte >> 6, reg = (byte >> 3) & 7, rm = byte & 7;
+    out.memory = mod != 3;
+    out.reg = reg | r | rHigh;
+    out.rm = rm | b | (kind == 2 && mod == 3 ? x << 1 : 0);
+    if (isGroup(map, opcode)) extension = 1 + reg;
+    bool rmMatters = mod == 3 && ((map == 0 && opcode >= 0xD8 && opcode <= 0xDF) ||
+                                  (map == 1 && (opcode == 0x01 || opcode == 0xAE || opcode == 0x1E)));
+    if (rmMatters) extension |= (rm + 1) << 4;
+    if (out.memory) {
+      out.base = rm | b, out.scale = 1;
+      if (rm == 4) {
+        if (!left(1)) return false;
+        int sib = *p++;
+        out.base = (sib & 7) | b, out.scale = 1 << (sib >> 6);
+        out.index = ((sib >> 3) & 7) | x;
+        if (out.index == 4) out.index = None;
+        if ((sib & 7) == 5 && mod == 0) out.base = None;
+      } else if (rm == 5 && mod == 0) {
+        out.base = None, out.rip = true;
+      }
+      int bytes = mod == 1 ? 1 : mod == 2 || out.base == None ? 4 : 0;
+      if (!left(bytes)) return false;
+      if (bytes == 1) out.displacement = int8_t(*p), out.byteDisplacement = true;
+      if (bytes == 4) {
+        int32_t value;
+        std::memcpy(&value, p, 4);
+        out.displacement = value;
+      }
+      p += bytes;
+    }
+  }
+  out.segment = prefixes & 32;
+  out.length = int(p - start);
+  out.key = uint64_t(opcode) | uint64_t(map) << 8 | uint64_t(kind) << 13 | prefixes << 15 |
+            uint64_t(w) << 21 | uint64_t(length) << 22 | uint64_t(modrm ? 1 + out.memory : 0) << 24 |
+            uint64_t(extension) << 26 | uint64_t(evex) << 34 | uint64_t(vHigh && out.memory) << 38;
+  return out.length <= 15;
+}
+
+int registerOf(int where, int cls, const Layout &in, int is4, uint8_t &high) {
+  int number = where == 1 ? in.reg : where == 2 ? in.rm : where == 3 ? in.vvvv
+               : where == 4 ? in.opcodeRegister : is4;
+  switch (cls) {
+  case 0:
+    if (!in.rex && number >= 4 && number < 8) high = 1, number -= 4;
+    return number & 15;
+  case 1: case 2: case 3: return number & 15;
+  case 4: return Vector + (number & 31);
+  case 5: case 6: return Stack + (number & 7);
+  case 7: return Mask + (number & 7);
+  }
+  return None;
+}
+
+void push(uint8_t *list, uint8_t &count, int reg) {
+  for (int i = 0; i < count; ++i)
+    if (list[i] == reg) return;
+  if (reg != None && count < 10) list[count++] = uint8_t(reg);
+}
+
+// Which of the parameter sets of its form an operation uses: addressing modes and idioms.
+int variantOf(const Op &op, const Template &row, const Layout &in, bool same) {
+  if (in.memory) {
+    bool base = in.base != None, index = in.index != None;
+    if (!(row.traits & AddressOnly)) return in.rip || (!base && !index) ? 2 : index ? 1 : 0;
+    if (in.rip) return 4;
+    if (!index) return 0;
+    if (base && in.displacement) return in.scale > 1 ? 5 : 3;
+    return in.scale > 1 ? 2 : 1;
+  }
+  if (op.highByte) return 2;
+  return same ? 1 : 0;
+}
+
+int64_t immediateOf(const uint8_t *p, int bytes) {
+  switch (bytes) {
+  case 1: return int8_t(*p);
+  case 2: { int16_t v; std::memcpy(&v, p, 2); return v; }
+  case 4: { int32_t v; std::memcpy(&v, p, 4); return v; }
+  case 8: { int64_t v; std::memcpy(&v, p, 8); return v; }
+  }
+  return bytes ? int8_t(*p) : 0;
+}
+
+void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, int &top) {
+  op = {};
+  op.base = op.index = op.destination = op.source = None;
+  op.emulation = uint8_t(row.emulation), op.width = uint8_t(row.width);
+  op.category = uint8_t(row.category);
+  op.length = uint8_t(in.length + row.immediateBytes);
+  op.immediate = immediateOf(bytes + in.length, row.immediateBytes);
+  op.segment = in.segment;
+  int is4 = row.immediateBytes ? (bytes[in.length] >> 4) & 15 : 0;
+  int before = top, after = (top + row.stackStep) & 7;
+  int registers[5], seen = 0;
+  for (int i = 0; i < 5 && row.operands[i][0]; ++i) {
+    int where = row.operands[i][0], cls = row.operands[i][1], access = row.operands[i][2];
+    int reg = None;
+    if (where == 6) reg = cls;
+    else if (where <= 5) reg = registerOf(where, cls, in, is4, op.highByte);
+    if (reg >= Stack && reg < Mask && cls != 5)
+      reg = Stack + ((reg - Stack + (access == Writes && row.stackStep < 0 ? after : before)) & 7);
+    if (i == 0) op.destination = uint8_t(reg), op.destinationIsMemory = where == 7;
+    if (i == 1) {
+      op.source = uint8_t(reg), op.sourceIsMemory = where == 7, op.sourceIsImmediate = where >= 8;
+      op.sourceWidth = where == 7 ? uint8_t(row.memorySize) : cls < 4 ? uint8_t(1 << cls) : 8;
+    }
+    if (reg != None) registers[seen++] = reg;
+    // A write of 8 or 16 bits keeps the rest of the register.
+    bool merges = where <= 5 && (cls == 0 || cls == 1) && (access & Writes);
+    if ((access & Reads) || merges) push(op.reads, op.readCount, reg);
+    if (access & Writes) push(op.writes, op.writeCount, reg);
+  }
+  bool same = seen >= 2 && registers[seen - 1] == registers[seen - 2];
+  if (row.implicitMemory == 0 && in.memory) {
+    op.base = uint8_t(in.base), op.scale = uint8_t(in.scale), op.ripRelative = in.rip;
+    op.index = row.traits & VectorIndex ? uint8_t(in.index == None ? None : Vector + in.index)
+                                        : uint8_t(in.index);
+    op.displacement = in.displacement * (in.byteDisplacement && row.tupleSize ? row.tupleSize : 1);
+  }
+  switch (row.implicitMemory) {
+  case 1: op.base = RSP, op.displacement = -row.memorySize; break;  // push
+  case 2: op.base = RSP; break;                                     // pop
+  case 3: op.base = 7; break;                                       // [rdi]
+  case 4: op.base = 6; break;                                       // [rsi]
+  case 5: op.displacement = op.immediate; break;                    // moffs
+  }
+  op.addressOnly = row.traits & AddressOnly ? 1 : 0;
+  op.load = row.memoryAccess & Reads && !op.addressOnly;
+  op.store = row.memoryAccess & Writes && !op.addressOnly;
+  op.memorySize = int16_t(row.memorySize);
+  op.vectorLoad = row.traits & VectorOp ? 1 : 0;
+  for (int reg : row.implicitReads) {
+    if (reg < 0) break;
+    if (reg >= Stack && reg < Mask) reg = Stack + ((reg - Stack + before) & 7);
+    push(op.reads, op.readCount, reg);
+  }
+  for (int reg : row.implicitWrites) {
+    if (reg < 0) break;
+    if (reg >= Stack && reg < Mask)
+      reg = Stack + ((reg - Stack + (row.stackStep < 0 ? after : before)) & 7);
+    push(op.writes, op.writeCount, reg);
+  }
+  for (int flag = 0; flag < 3; ++flag) {
+    if (row.flagsRead >> flag & 1) push(op.reads, op.readCount, Carry + flag);
+    if (row.flagsWritten >> flag & 1) push(op.writes, op.writeCount, Carry + flag);
+  }
+  if (in.mask) push(op.reads, op.readCount, Mask + in.mask);
+  int variant = variantOf(op, row, in, same);
+  if (same && !in.memory && row.traits & (ZeroIdiom | BreaksDependency)) {
+    op.readCount = 0;
+    op.zeroIdiom = row.traits & ZeroIdiom ? 1 : 0;
+  }
+  op.elided = row.traits & ElidedMove && !in.memory && !op.highByte;
+  op.form = row.form * Variants + variant;
+  top = after;
+}
+
+}  // namespace
+
+void Decoder::add(uint64_t key, const Template &row) {
+  auto [at, fresh] = index.try_emplace(key, int(rows.size()));
+  if (fresh) rows.push_back(row);
+  else rows[at->second] = row;
+}
+
+DecodeStatus Decoder::decode(const uint8_t *bytes, int size, std::vector<Op> &out, int *offset,
+                             uint64_t *key) const {
+  out.clear();
+  int top = 0;
+  for (int at = 0; at < size;) {
+    Layout layout;
+    *offset = at;
+    // Most parsers look at up to 15 bytes; an instruction must also end inside the block.
+    if (!parse(bytes + at, bytes + size, layout)) return DecodeStatus::Invalid;
+    *key = layout.key;
+    auto found = index.find(layout.key);
+    if (found == index.end()) return DecodeStatus::UnknownKey;
+    const Template &row = rows[found->second];
+    if (row.form < 0 || at + layout.length + row.immediateBytes > size) return DecodeStatus::Invalid;
+    out.emplace_back();
+    Op &op = out.back();
+    fill(op, row, layout, bytes + at, top);
+    op.templateIndex = found->second;
+    op.offset = int16_t(at);
+    at += op.length;
+  }
+  return size > 0 ? DecodeStatus::Ok : DecodeStatus::Invalid;
+}
+
+}  // namespace nestor

@@ -1,0 +1,40 @@
+// Regression trees over binned features, sixteen blocks at a time.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace nestor {
+
+constexpr int Lanes = 16;
+
+// The edges of each feature's bins, shared by all forests of a model.
+class Bins {
+public:
+  void set(const float *edges, const int32_t *starts, int features);
+  // rows: Lanes × stride floats; out: features × Lanes bin numbers.
+  void apply(const float *rows, int stride, int32_t *out) const;
+  int features() const { return int(starts.size()) - 1; }
+
+private:
+  std::vector<float> edges;
+  std::vector<int32_t> starts{0};
+};
+
+class Forest {
+public:
+  // A node is feature | bin << 8 | left << 16 | right << 24 with child numbers inside its tree,
+  // inner nodes before leaves; a leaf leads to itself. `first` and `depth` are per tree.
+  void set(const uint32_t *nodes, const float *values, const int32_t *first, const int32_t *depth,
+           int trees, float base);
+  // Adds up the trees for Lanes blocks.
+  void evaluate(const int32_t *bins, float *out) const;
+
+private:
+  std::vector<uint32_t> nodes;
+  std::vector<float> values;
+  std::vector<int32_t> first, depth;
+  float base = 0;
+};
+
+}  // namespace nestor

@@ -1,0 +1,161 @@
+// Prediction: bytes to cycles with an interval, nothing in between leaves the native side.
+#include "Session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace nestor;
+
+namespace {
+
+uint64_t word(const uint8_t *p, int size) {
+  uint64_t value = 0;
+  std::memcpy(&value, p, size_t(std::min(size, 8)));
+  return value;
+}
+
+// Two independent 64-bit hashes: blocks that differ share neither in practice.
+Fingerprint fingerprint(const uint8_t *p, int size) {
+  Fingerprint out{uint64_t(size) * 0x9E3779B97F4A7C15ull, ~uint64_t(size)};
+  for (; size > 0; p += 8, size -= 8) {
+    uint64_t value = word(p, size);
+    out.first = (out.first ^ value) * 0xFF51AFD7ED558CCDull, out.first ^= out.first >> 32;
+    out.second = (out.second + value) * 0xC4CEB9FE1A85EC53ull, out.second ^= out.second >> 29;
+  }
+  return out;
+}
+
+constexpr size_t CacheMost = 4'000'000;
+
+// Blocks that wait for the trees, which take Lanes at a time.
+struct Batch {
+  Session &session;
+  Answer *answers;
+  int64_t where[Lanes];
+  Fingerprint prints[Lanes];
+  float rows[Lanes * AllFeatures];
+  int count = 0;
+
+  void flush() {
+    if (!count) return;
+    for (int lane = count; lane < Lanes; ++lane)
+      std::copy_n(rows, AllFeatures, rows + lane * AllFeatures);
+    int32_t bins[256 * Lanes];
+    float residual[Lanes], spread[Lanes];
+    session.bins.apply(rows, AllFeatures, bins);
+    session.residual.evaluate(bins, residual);
+    session.spread.evaluate(bins, spread);
+    for (int lane = 0; lane < count; ++lane) {
+      float logCycles = session.trust * rows[lane * AllFeatures] + residual[lane];
+      float half = session.factor * std::exp(spread[lane]);
+      Answer answer{std::exp(logCycles), std::exp(logCycles - half), std::exp(logCycles + half)};
+      answers[where[lane]] = answer;
+      if (session.cache.size() < CacheMost) session.cache.emplace(prints[lane], answer);
+    }
+    count = 0;
+  }
+};
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// Sets the bins of all features and the two forests: see Forest.h for their layout.
+int32_t nestor_cost_bins(Session *s, const float *edges, const int32_t *starts, int32_t features) {
+  if (features > AllFeatures) return 1;
+  s->bins.set(edges, starts, features);
+  s->cache.clear();
+  return 0;
+}
+
+void nestor_cost_forest(Session *s, int32_t which, const uint32_t *nodes, const float *values,
+                        const int32_t *first, const int32_t *depth, int32_t trees, float base) {
+  (which ? s->spread : s->residual).set(nodes, values, first, depth, trees, base);
+  s->cache.clear();
+}
+
+void nestor_cost_calibrate(Session *s, float machine, float factor, float trust) {
+  s->machine = machine, s->factor = factor, s->trust = trust;
+  s->cache.clear();
+}
+
+// Predicts n blocks. status: 0 done, 1 needs a template (as nestor_cost_keep), 2 undecodable.
+// Returns the number of blocks that are not done.
+int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *offsets, int64_t n,
+                            int8_t *status, int32_t *where, uint64_t *keys, float *answers) {
+  Batch batch{*s, reinterpret_cast<Answer *>(answers), {}, {}, {}};
+  std::vector<Op> ops;
+  int64_t bad = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const uint8_t *block = bytes + offsets[i];
+    int size = int(offsets[i + 1] - offsets[i]);
+    Fingerprint print = fingerprint(block, size);
+    auto known = s->cache.find(print);
+    status[i] = 0;
+    if (known != s->cache.end()) {
+      batch.answers[i] = known->second;
+      continue;
+    }
+    auto result = s->decoder.decode(block, size, ops, &where[i], &keys[i]);
+    status[i] = int8_t(result);
+    if (result != DecodeStatus::Ok) {
+      batch.answers[i] = {NAN, NAN, NAN};
+      ++bad;
+      continue;
+    }
+    featuresOf(*s, ops, size, batch.rows + batch.count * AllFeatures);
+    batch.where[batch.count] = i, batch.prints[batch.count] = print;
+    if (++batch.count == Lanes) batch.flush();
+  }
+  batch.flush();
+  return bad;
+}
+
+void nestor_cost_forget_answers(Session *s) { s->cache.clear(); }
+
+// Features of kept blocks with what the memory says, AllFeatures floats each.
+void nestor_cost_features(Session *s, const int64_t *which, int64_t n, float *out) {
+  for (int64_t i = 0; i < n; ++i) {
+    size_t b = size_t(which[i]);
+    std::fill(out + i * AllFeatures, out + (i + 1) * AllFeatures, 0.0f);
+    if (!s->blocks[b].empty()) featuresOf(*s, s->blocks[b], s->sizes[b], out + i * AllFeatures);
+  }
+}
+
+// Only the memory's part, for the folds of training: MemoryFeatures floats each.
+void nestor_cost_recall(Session *s, const int64_t *which, int64_t n, float *out) {
+  for (int64_t i = 0; i < n; ++i) {
+    keysOf(s->blocks[size_t(which[i])], s->keys);
+    s->memory.recall(s->keys, out + i * MemoryFeatures);
+  }
+}
+
+// Remembers the residuals of kept blocks, in place of what was remembered before.
+void nestor_cost_remember(Session *s, const int64_t *which, const float *residuals, int64_t n) {
+  s->memory.clear();
+  for (int64_t i = 0; i < n; ++i) {
+    keysOf(s->blocks[size_t(which[i])], s->keys);
+    s->memory.add(s->keys, residuals[i]);
+  }
+}
+
+// The memory's entries, by key; returns how many there are and writes at most `room`.
+int64_t nestor_cost_memory(Session *s, uint32_t *keys, float *sums, uint32_t *counts, int64_t room) {
+  auto entries = s->memory.entries();
+  for (size_t i = 0; i < entries.size() && int64_t(i) < room; ++i)
+    keys[i] = entries[i].key, sums[i] = entries[i].sum, counts[i] = entries[i].count;
+  return int64_t(entries.size());
+}
+
+void nestor_cost_set_memory(Session *s, const uint32_t *keys, const float *sums,
+                            const uint32_t *counts, int64_t n) {
+  s->memory.clear();
+  for (int64_t i = 0; i < n; ++i)
+    if (counts[i]) s->memory.put({keys[i], sums[i], counts[i]});
+  s->cache.clear();
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,52 @@
+// What one Python object holds on the native side.
+#pragma once
+#include "Forest.h"
+#include "Memory.h"
+
+#include <unordered_map>
+
+namespace nestor {
+
+constexpr int AllFeatures = PlainFeatures + MemoryFeatures + 1;  // the last is the machine
+
+struct Answer {
+  float cycles, low, high;
+};
+
+struct Fingerprint {
+  uint64_t first, second;
+  bool operator==(const Fingerprint &other) const {
+    return first == other.first && second == other.second;
+  }
+};
+
+struct FingerprintHash {
+  size_t operator()(const Fingerprint &print) const { return size_t(print.first); }
+};
+
+struct Session {
+  Decoder decoder;
+  Core core;
+  std::vector<std::vector<Op>> blocks;
+  std::vector<int> sizes;
+  Memory memory;
+  Bins bins;
+  Forest residual, spread;
+  float machine = 0;  // its number among those of the model
+  float trust = 1;    // 1: the residual is added to the simulation, 0: it stands alone
+  float factor = 1;  // conformal: half-width of the interval over the predicted spread, in logs
+  std::unordered_map<Fingerprint, Answer, FingerprintHash> cache;
+  Simulation seen;
+  Keys keys;
+};
+
+// The features of a decoded block, AllFeatures floats.
+inline void featuresOf(Session &s, const std::vector<Op> &ops, int size, float *row) {
+  s.core.simulate(ops, size, s.seen);
+  plainFeatures(ops, size, s.seen, row);
+  keysOf(ops, s.keys);
+  s.memory.recall(s.keys, row + PlainFeatures);
+  row[AllFeatures - 1] = s.machine;
+}
+
+}  // namespace nestor

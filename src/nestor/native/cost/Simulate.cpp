@@ -1,0 +1,243 @@
+#include "Simulate.h"
+
+#include "Emulate.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace nestor {
+namespace {
+
+constexpr uint64_t CodeStart = 0x5E5E00000000ull + 227;  // where the harness puts the first copy
+constexpr uint64_t Fill = 0x41234500ull;                  // every eight bytes of a fresh page
+
+uint64_t freshMemory(uint64_t address) {
+  int shift = int(address & 7) * 8;
+  return shift ? Fill >> shift | Fill << (64 - shift) : Fill;
+}
+
+}  // namespace
+
+void Core::simulate(const std::vector<Op> &ops, int blockBytes, Simulation &out) {
+  int n = int(ops.size());
+  int copies = std::clamp(machine.instructionBudget / std::max(n, 1), 4, 160);
+  run(ops, blockBytes, copies, out);
+}
+
+float Core::rate(const std::vector<Op> &ops, int blockBytes) {
+  Simulation out;
+  simulate(ops, blockBytes, out);
+  return out.cycles;
+}
+
+void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulation &out) {
+  const MachineParameters &m = machine;
+  out = {};
+  int ready[256] = {}, chained[256] = {};  // with limits, and with dependences only
+  int chain = 0, chainAtHalf = 0;
+  uint32_t version[16] = {};
+  Registers64 file;
+  file.reset();
+  ++epoch;
+  std::memset(taken, 0, sizeof taken);
+  constexpr int WindowMax = 512;
+  int retired[WindowMax] = {};
+  int window = std::min(m.window, WindowMax);
+  long sequence = 0;
+  int dispatch = 0, slotsLeft = m.dispatchWidth, clean = 0;
+  int retireCycle = 0, retireLeft = m.retireWidth;
+  int commit = 0, commitLeft = m.commitWidth;
+  constexpr int QueueMax = 128;
+  int queue[QueueMax] = {};
+  long storeSequence = 0;
+  int queueSize = std::clamp(m.storeQueue, 1, QueueMax);
+  int fetched = 0;
+  uint64_t fetchLine = ~0ull;
+  int usage[Ports] = {};
+  int half = copies / 2, quarter = copies / 4, counted = 0;
+  long early = 0, late = 0;  // summed ends of the copies in the second and the last quarter
+  int forwarded = 0, renamed = 0, partial = 0, splits = 0, pageSplits = 0, loads = 0, stored = 0,
+      slots = 0, lines = 0, pages = 0;
+  uint64_t lineSeen[32] = {}, pageSeen[32] = {};
+
+  auto advance = [&](int to) {
+    if (to - clean >= Ring) std::memset(taken, 0, sizeof taken);
+    else
+      for (int t = clean; t < to; ++t) taken[t & (Ring - 1)] = 0;
+    clean = std::max(clean, to);
+  };
+  // The first cycle from `from` on at which a port of `mask` is free; takes it for `busy` cycles.
+  auto issue = [&](int from, uint32_t mask, int busy) {
+    int t = from;
+    if (t - clean >= Ring - 64) return t;  // so far ahead that nothing competes
+    int limit = clean + Ring - 1 - busy;
+    while (t < limit && !(mask & ~taken[t & (Ring - 1)])) ++t;
+    uint32_t open = mask & ~taken[t & (Ring - 1)];
+    uint32_t port = open & -open;
+    if (!port) return t;
+    for (int k = 0; k < busy; ++k) taken[(t + k) & (Ring - 1)] |= port;
+    usage[__builtin_ctz(port)] += busy;
+    return t;
+  };
+
+  for (int copy = 0; copy < copies; ++copy) {
+    if (copy == half) {
+      chainAtHalf = chain;
+      std::memset(usage, 0, sizeof usage);
+      forwarded = renamed = partial = splits = pageSplits = loads = stored = slots = 0;
+      lines = pages = 0;
+      counted = copies - half;
+    }
+    uint64_t position = CodeStart + uint64_t(copy) * blockBytes;
+    for (const Op &op : ops) {
+      const FormParameters &form = forms[op.form];
+      // Front end: a number of slots a cycle, and a number of bytes.
+      int need = form.slots;
+      if (m.fetchBytes) {
+        uint64_t line = (position + op.offset) / m.fetchBytes;
+        if (line != fetchLine) {
+          fetchLine = line;
+          fetched = std::max(fetched + 1, dispatch);
+          if (fetched > dispatch) dispatch = fetched, slotsLeft = m.dispatchWidth;
+        }
+      }
+      while (need > slotsLeft) need -= slotsLeft, ++dispatch, slotsLeft = m.dispatchWidth;
+      slotsLeft -= need;
+      slots += form.slots;
+      int oldest = retired[sequence % window];
+      if (op.store) oldest = std::max(oldest, queue[storeSequence % queueSize]);
+      if (oldest > dispatch) dispatch = oldest, slotsLeft = m.dispatchWidth - std::min(need, m.dispatchWidth);
+      advance(dispatch);
+      int start = dispatch + 1;
+
+      uint64_t address = 0, loaded = 0;
+      int addressReady = start, addressChained = 0, dataChained = 0, dataReady = op.zeroIdiom ? dispatch : start;
+      bool memory = op.load || op.store;
+      if (memory || op.addressOnly) {
+        address = uint64_t(op.displacement);
+        if (op.base < 16) address += file.r[op.base], addressReady = std::max(addressReady, ready[op.base]), addressChained = chained[op.base];
+        if (op.index < 16) address += file.r[op.index] * op.scale;
+        if (op.index != None) {
+          addressReady = std::max(addressReady, ready[op.index]);
+          addressChained = std::max(addressChained, chained[op.index]);
+        }
+        if (op.ripRelative) address += position + op.offset + op.length;
+      }
+      int extra = 0;
+      if (memory) {
+        int size = std::max<int>(op.memorySize, 1);
+        bool split = (address & 63) + size > 64, pageSplit = (address & 4095) + size > 4096;
+        splits += split, pageSplits += pageSplit;
+        if (split) extra = m.splitLatency;
+        if (pageSplit) extra = m.pagePenalty;
+        uint64_t line = address >> 6, page = address >> 12;
+        if (lineSeen[line & 31] != line) lineSeen[line & 31] = line, ++lines;
+        if (pageSeen[page & 31] != page) pageSeen[page & 31] = page, ++pages;
+      }
+      if (op.load) {
+        ++loads;
+        int size = std::max<int>(op.memorySize, 1);
+        int t = issue(addressReady, uint32_t(m.loadPorts), 1);
+        if (extra) t = issue(t, uint32_t(m.loadPorts), 1);
+        int latency = (op.vectorLoad ? m.vectorLoadLatency : m.loadLatency) + form.loadExtra + extra;
+        int done = t + latency, doneChained = addressChained + latency;
+        const Store *hit = &stores[(address >> 3) % Stores];
+        bool overlap = hit->epoch == epoch && hit->granule == address >> 3 &&
+                       hit->address < address + size && address < hit->address + hit->size;
+        if (!overlap && size > 1) {
+          const Store *other = &stores[((address + size - 1) >> 3) % Stores];
+          if (other->epoch == epoch && other->granule == (address + size - 1) >> 3 &&
+              other->address < address + size && address < other->address + other->size)
+            hit = other, overlap = true;
+        }
+        loaded = freshMemory(address);
+        if (overlap) {
+          bool whole = hit->address <= address && hit->address + hit->size >= address + size;
+          if (whole && size <= 8) loaded = hit->value >> 8 * std::min<int>(7, int(address - hit->address));
+          else loaded = scramble(hit->value);
+          if (hit->committed > t) {
+            bool sameName = m.renamed && hit->address == address && hit->size == size &&
+                            hit->base == op.base && op.base < 16 && op.index == None &&
+                            (op.base == RSP || (hit->baseVersion == version[op.base] &&
+                            hit->displacement == op.displacement)) && !op.vectorLoad;
+            if (sameName) {
+              ++renamed;
+              done = std::max(start, hit->dataReady + m.renamedLatency);
+              doneChained = hit->chained + m.renamedLatency;
+            } else if (whole) {
+              ++forwarded;
+              int forward = op.vectorLoad ? m.vectorForwardLatency : m.forwardLatency;
+              done = std::max(done, hit->dataReady + forward);
+              doneChained = std::max(doneChained, hit->chained + forward);
+            } else {
+              ++partial;
+              done = std::max(done, hit->committed + m.partialPenalty);
+            }
+          }
+        }
+        dataReady = std::max(dataReady, done), dataChained = doneChained;
+      }
+      int operands = dataReady;
+      for (int i = 0; i < op.readCount; ++i) {
+        operands = std::max(operands, ready[op.reads[i]]);
+        dataChained = std::max(dataChained, chained[op.reads[i]]);
+      }
+      if (op.addressOnly) {
+        operands = std::max(operands, addressReady);
+        dataChained = std::max(dataChained, addressChained);
+      }
+      dataChained += form.latency;
+      chain = std::max(chain, dataChained);
+      int at = operands;
+      if (form.countA > 0) {
+        at = issue(operands, uint32_t(form.portsA), form.busy);
+        for (int k = 1; k < form.countA; ++k) issue(operands, uint32_t(form.portsA), form.busy);
+      }
+      for (int k = 0; k < form.countB; ++k) issue(operands, uint32_t(form.portsB), 1);
+      int done = at + form.latency;
+      uint64_t value = emulate(op, file, loaded, address);
+      for (int i = 0; i < op.writeCount; ++i) {
+        ready[op.writes[i]] = done, chained[op.writes[i]] = dataChained;
+        if (op.writes[i] < 16) ++version[op.writes[i]];
+      }
+      int finished = done;
+      if (op.store) {
+        ++stored;
+        int t = issue(addressReady, uint32_t(m.storePorts), 1);
+        finished = std::max(done, t + 1);
+      }
+      ++sequence;
+      if (finished > retireCycle) retireCycle = finished, retireLeft = m.retireWidth;
+      retireLeft -= std::max(1, std::min(form.slots, m.retireWidth));
+      if (retireLeft < 0) ++retireCycle, retireLeft += m.retireWidth;
+      retired[(sequence - 1) % window] = retireCycle;
+      if (op.store) {
+        int size = std::max<int>(op.memorySize, 1);
+        if (retireCycle > commit) commit = retireCycle, commitLeft = m.commitWidth;
+        commitLeft -= extra ? 2 : 1;
+        if (commitLeft < 0) ++commit, commitLeft += m.commitWidth;
+        queue[storeSequence++ % queueSize] = commit;
+        for (uint64_t g = address >> 3; g <= (address + size - 1) >> 3; ++g) {
+          Store &slot = stores[g % Stores];
+          slot = {g, address, value, size, op.base, done, dataChained, commit, epoch, op.displacement,
+                  op.base < 16 ? version[op.base] : 0};
+        }
+      }
+    }
+    if (copy >= half - quarter && copy < half) early += retireCycle;
+    if (copy >= copies - quarter) late += retireCycle;
+  }
+  // Means over a quarter of the copies each, because single ends are whole cycles.
+  float ends = float(late - early) / float(std::max(quarter, 1));
+  float per = 1.0f / float(std::max(counted, 1));
+  out.cycles = ends / float(copies - half);
+  out.chain = float(chain - chainAtHalf) * per;
+  out.copies = copies;
+  out.forwarded = forwarded * per, out.renamed = renamed * per, out.partial = partial * per;
+  out.splits = splits * per, out.pageSplits = pageSplits * per, out.lines = lines * per;
+  out.pages = pages * per, out.loads = loads * per, out.stores = stored * per;
+  out.slots = slots * per;
+  for (int p = 0; p < Ports; ++p) out.pressure[p] = usage[p] * per;
+}
+
+}  // namespace nestor

@@ -1,0 +1,71 @@
+// A simulated out-of-order core that runs a block over and over, as the labels were measured.
+//
+// One pass over the instructions in program order: each is dispatched, waits for what it reads,
+// takes the first free slots of its ports, and retires in order. General registers and memory are
+// emulated with the start values of the measuring harness, so that addresses, and with them
+// store-to-load forwarding, split lines and pages, are those of the measurement.
+#pragma once
+#include "Decode.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace nestor {
+
+// Parameters of one instruction form; Python fits them (nestor/cost/fitting.py).
+struct FormParameters {
+  int32_t slots;         // of the dispatch width
+  int32_t latency;       // cycles from the last operand to the result
+  int32_t portsA, countA;  // bit mask of ports; executions that need one of them
+  int32_t portsB, countB;
+  int32_t busy;          // cycles that the first port stays taken
+  int32_t loadExtra;     // cycles on top of the machine's load latency
+};
+constexpr int FormWords = sizeof(FormParameters) / 4;
+static_assert(FormWords == 8);
+
+// Parameters of the machine, in the order of nestor/cost/machine.py.
+struct MachineParameters {
+  int32_t dispatchWidth, retireWidth, window, loadLatency, vectorLoadLatency, forwardLatency,
+      vectorForwardLatency, renamedLatency, partialPenalty, splitLatency, pagePenalty, loadPorts,
+      storePorts, commitWidth, fetchBytes, instructionBudget, renamed, storeQueue;
+};
+constexpr int MachineWords = sizeof(MachineParameters) / 4;
+
+constexpr int Ports = 32;
+
+// What one simulation saw, per pass through the block.
+struct Simulation {
+  float cycles;       // the rate over the second half of the copies
+  float chain;        // the same with dependences only
+  float forwarded, renamed, partial, splits, pageSplits, lines, pages, loads, stores, slots;
+  float pressure[Ports];
+  int copies;
+};
+
+class Core {
+public:
+  MachineParameters machine{};
+  std::vector<FormParameters> forms;
+  void simulate(const std::vector<Op> &ops, int blockBytes, Simulation &out);
+  // Cycles only, for fitting.
+  float rate(const std::vector<Op> &ops, int blockBytes);
+
+private:
+  struct Store {
+    uint64_t granule, address;
+    uint64_t value;
+    int32_t size, base;
+    int32_t dataReady, chained, committed;
+    uint32_t epoch;
+    int64_t displacement;
+    uint32_t baseVersion;
+  };
+  static constexpr int Ring = 2048, Stores = 512;
+  uint32_t taken[Ring];
+  Store stores[Stores];
+  uint32_t epoch = 0;
+  void run(const std::vector<Op> &ops, int blockBytes, int copies, Simulation &out);
+};
+
+}  // namespace nestor
