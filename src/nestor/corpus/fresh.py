@@ -120,8 +120,8 @@ C: tuple[Recipe, ...] = (
          "7348e21502454a1331c58d5eec5c18a546395acd5628599a7a55dc77b48ffd2f"),
         "GPL-2.0-or-later", "test", "C: hand-written parsers of many languages",
         # Its own name for an attribute is one of the C library's today.
-        (configure("sh", "-c", "sed -i s/__unused__/not_used/ *.c *.h"),
-         configure("./configure", "CFLAGS=-O0"), run("make", "-j@JOBS@", "ctags")),
+        (configure("sh", "-c", "sed -i s/__unused__/not_used/g *.c *.h"),
+         configure("./configure", "CFLAGS=-O0 -fcommon"), run("make", "-j@JOBS@", "ctags")),
         {"ctags": ("-f", "-", "c.c")},
         inputs={"c.c": "c.c"},
     ),
