@@ -62,7 +62,7 @@ CXX: tuple[Recipe, ...] = (
          "e073325783135b72e666145c781bb48fada583d5224fb2490fb6c1403ba69c59"),
         "GPL-2.0-only OR LGPL-2.1-only OR BSD-3-Clause", "test",
         "class-heavy: text analysis, tries, a learner",
-        (configure(*_AUTOCONF),
+        (configure(*_AUTOCONF, "--enable-utf8-only"),
          run("make", "-C", "src", "-j@JOBS@", "CXXFLAGS=-O0 -std=gnu++98")),
         {"src/mecab": ("-v",), "src/mecab-dict-index": ("-v",), "src/mecab-cost-train": ("-v",)},
     ),
