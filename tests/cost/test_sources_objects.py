@@ -118,9 +118,10 @@ def test_maps_are_read_as_llvm_reads_them(tmp_path: Path, toolchain: Toolchain) 
         said = subprocess.run(
             [readobj, "--bb-addr-map", str(object_file)], check=True, capture_output=True, text=True
         ).stdout
+        entry = r"\bOffset: (0x\w+).*?Size: (0x\w+).*?CanFallThrough: (\w+)"
         expected = [
-            (int(offset, 16), int(size, 16))
-            for offset, size in re.findall(r"\bOffset: (0x\w+).*?Size: (0x\w+)", said, re.DOTALL)
+            (int(offset, 16), int(size, 16), falls == "Yes")
+            for offset, size, falls in re.findall(entry, said, re.DOTALL)
         ]
         contents = [content for _, content in maps_of(object_file)]
         assert len(contents) == 2
@@ -135,7 +136,7 @@ def test_any_map_is_read_or_refused(content: bytes, head: bytes) -> None:
         ranges = block_map.parse(head + content)
     except BlockMapError:
         return
-    assert all(size >= 0 for r in ranges for _, size in r.blocks)
+    assert all(block.size >= 0 for r in ranges for block in r.blocks)
 
 
 def test_a_map_of_tomorrow_falls_back_to_disassembly(tmp_path: Path, toolchain: Toolchain) -> None:

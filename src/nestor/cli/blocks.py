@@ -113,7 +113,7 @@ class Info:
 def _counts(found: Collection) -> dict[str, Any]:
     return {
         "blocks": len(found),
-        "occurrences": found.blocks,
+        "occurrences": found.occurrences,
         "files": found.files,
         "functions": found.functions,
         "mapped_functions": found.mapped,
@@ -129,7 +129,7 @@ def _counts(found: Collection) -> dict[str, Any]:
 
 def _show(found: Collection, content: dict[str, Any]) -> None:
     stdout.print(
-        f"{len(found):,} blocks, {found.blocks:,} occurrences; {found.files:,} files,"
+        f"{len(found):,} blocks, {found.occurrences:,.0f} occurrences; {found.files:,} files,"
         f" {found.functions:,} functions, {found.mapped:,} of them by an address map;"
         f" {content['seconds']:.1f} s",
         soft_wrap=True,

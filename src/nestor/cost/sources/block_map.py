@@ -7,7 +7,7 @@ versions 2 to 5; anything newer is refused, and the code is then disassembled in
 
 import struct
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from nestor.errors import NestorError
 
@@ -21,11 +21,23 @@ _WIDE_FEATURES: Final = 5
 _ENTRY_COUNT, _FREQUENCIES, _PROBABILITIES, _RANGES, _NO_BLOCKS, _CALLS, _HASHES = (
     1 << bit for bit in range(7)
 )
+_FALLS_THROUGH: Final = 1 << 3
+"""In what the map says of how a block ends."""
 _KNOWN_FEATURES: Final = (1 << 7) - 1
 
 
 class BlockMapError(NestorError):
     """A map that cannot be read."""
+
+
+class Block(NamedTuple):
+    """A block by its place."""
+
+    offset: int
+    """From the address of its range, in bytes."""
+    size: int
+    falls_through: bool
+    """What follows may run next: the filling before it, too."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +48,7 @@ class Range:
     """Where in the section the address stands: in an object, a relocation fills it in."""
     address: int
     """Address of the first block; 0 in an object."""
-    blocks: tuple[tuple[int, int], ...]
-    """Offset from the address and size in bytes of each block."""
+    blocks: tuple[Block, ...]
 
 
 def parse(content: bytes) -> list[Range]:
@@ -88,10 +99,10 @@ class _Reader:
             for _call in range(self._number() if features & _CALLS else 0):
                 end += self._number()
             end += self._number()
-            self._number()  # how it ends
+            falls_through = bool(self._number() & _FALLS_THROUGH)
             if features & _HASHES:
                 self._fixed("<Q")
-            blocks.append((start, end - start))
+            blocks.append(Block(start, end - start, falls_through))
         return Range(field, address, tuple(blocks))
 
     def _skip_profile(self, features: int, blocks: int) -> None:

@@ -19,8 +19,8 @@ class Collection:
     functions: int = 0
     mapped: int = 0
     """Functions whose blocks came from a basic-block address map."""
-    blocks: int = 0
-    """Occurrences of blocks, duplicates included."""
+    occurrences: float = 0.0
+    """Of blocks, duplicates included: the sum of the table's frequencies."""
     empty: int = 0
     """Blocks without an instruction, which are dropped."""
     undecodable: int = 0
@@ -40,10 +40,11 @@ class Collection:
 
     def add(self, block: bytes, source: str, function: str = "", count: float = 1.0) -> None:
         """Add ``count`` occurrences of a block that is known to be code."""
-        self.blocks += 1
         if len(block) > LONGEST_BLOCK:
             self.oversized += 1
-        elif (row := self._rows.get(block)) is not None:
+            return
+        self.occurrences += count
+        if (row := self._rows.get(block)) is not None:
             row[0] += count
         else:
             self._rows[block] = [count]

@@ -19,7 +19,7 @@ import lief
 
 from nestor.cost.sources import archive, block_map
 from nestor.cost.sources.archive import ArchiveError
-from nestor.cost.sources.block_map import BlockMapError
+from nestor.cost.sources.block_map import Block, BlockMapError
 from nestor.cost.sources.collection import Collection
 from nestor.cost.sources.splitting import Pieces, split
 from nestor.errors import NestorError
@@ -125,10 +125,11 @@ def _read_object(content: bytes, source: str, into: Collection) -> None:
         for function in _apart(named):
             end = function.start + function.size
             ranges = mapped.get(function.start)
+            code = section.code[function.start : end]
             if ranges is None:
-                pieces = split(section.code[function.start : end])
+                pieces = split(code)
             else:
-                pieces = _cut(section.code, function.start, ranges)
+                pieces = _cut(code, ranges)
                 into.mapped += 1
             into.add_function(pieces, source, function.name)
 
@@ -207,17 +208,14 @@ class _Places:
         return (index, offset) if offset < len(self._sections[index].code) else None
 
 
-_Blocks = tuple[tuple[int, int], ...]
-
-
 def _maps(
     binary: Any, sections: Mapping[int, _Section], relocatable: bool
-) -> dict[int, dict[int, _Blocks]]:
+) -> dict[int, dict[int, tuple[Block, ...]]]:
     """Return, by section and by the place of a function in it, its blocks.
 
     :raises BlockMapError: if a map cannot be read.
     """
-    found: dict[int, dict[int, _Blocks]] = defaultdict(dict)
+    found: dict[int, dict[int, tuple[Block, ...]]] = defaultdict(dict)
     maps = [s for s in binary.sections if _name(s).startswith(block_map.SECTION)]
     if not maps:
         return found
@@ -247,11 +245,18 @@ def _relocated(binary: Any) -> dict[tuple[int, int], tuple[int, int]]:
     }
 
 
-def _cut(code: bytes, start: int, blocks: _Blocks) -> Pieces:
-    """Return the blocks of a map, cut further at calls, which LLVM's own blocks run through."""
+def _cut(code: bytes, blocks: tuple[Block, ...]) -> Pieces:
+    """Return the blocks of a map, cut further at calls, which LLVM's own blocks run through.
+
+    The filling that aligns the next block belongs to the block that runs through it.
+    """
     pieces = Pieces()
-    for offset, size in blocks:
-        part = split(code[start + offset : start + offset + size])
+    starts = [block.offset for block in blocks[1:]]
+    for block, following in itertools.zip_longest(blocks, starts):
+        end = block.offset + block.size
+        if block.falls_through and following is not None:
+            end = max(end, following)
+        part = split(code[block.offset : end])
         pieces.blocks += part.blocks
         pieces.empty += part.empty
         pieces.undecodable += part.undecodable
