@@ -261,7 +261,10 @@ class Templates:
             row[6] = 0
             for memory in info.used_memory():
                 row[6] |= _ACCESS[memory.access]
-        if row[11] in (1, 2):  # the stack engine follows rsp at no cost
+        if row[11] in (1, 2) or mnemonic in (
+            "push",
+            "pop",
+        ):  # the stack engine follows rsp at no cost
             reads = [r for r in reads if r != 4]
             writes = [r for r in writes if r != 4]
         if instruction.is_vsib:

@@ -104,7 +104,7 @@ def forest_of(
 def _float32_below(threshold: float) -> float:
     """Return the greatest float32 that is not above: features are float32, so nothing changes."""
     value = np.float32(threshold)
-    return float(value if value <= threshold else np.nextafter(value, np.float32(-np.inf)))
+    return float(value if float(value) <= threshold else np.nextafter(value, np.float32(-np.inf)))
 
 
 def _inner(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

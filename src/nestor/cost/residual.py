@@ -81,6 +81,20 @@ def remembered(simulator: Simulator, rows: I64, residuals: F32, folds: Folds) ->
     return out
 
 
+_BINNING = {
+    "max_bin": 255,
+    "use_missing": False,
+    "feature_pre_filter": False,
+    "verbosity": -1,
+    "force_row_wise": True,
+}
+
+
+def binned(features: F32) -> lightgbm.Dataset:
+    """Return rows whose bins several forests can share, so that none has thresholds of its own."""
+    return lightgbm.Dataset(features, params=_BINNING, free_raw_data=False).construct()
+
+
 def grow(
     features: F32,
     target: F64,
@@ -89,14 +103,19 @@ def grow(
     quantile: float | None = None,
     progress: Progress | None = None,
     stage: str = "",
+    like: lightgbm.Dataset | None = None,
 ) -> lightgbm.Booster:
-    """Return trees for the median of ``target``, or for another quantile."""
+    """Return trees for the median of ``target``, or for another quantile.
+
+    :param like: rows of :func:`binned`, to use their bins.
+    """
 
     def told(environment: Any) -> None:
         if progress and environment.iteration % 10 == 0:
             progress(stage, environment.iteration, settings.trees)
 
     parameters: dict[str, Any] = {
+        **_BINNING,
         "objective": "quantile" if quantile else "regression_l1",
         "num_leaves": settings.leaves,
         "max_depth": settings.depth,
@@ -105,15 +124,11 @@ def grow(
         "feature_fraction": 0.4,
         "bagging_fraction": 0.8,
         "bagging_freq": 1,
-        "max_bin": 255,
-        "use_missing": False,
         "num_threads": settings.threads,
         "seed": seed,
         "deterministic": True,
-        "force_row_wise": True,
-        "verbosity": -1,
     }
     if quantile:
         parameters["alpha"] = quantile
-    data = lightgbm.Dataset(features, target, free_raw_data=True)
+    data = lightgbm.Dataset(features, target, reference=like, params=_BINNING)
     return lightgbm.train(parameters, data, settings.trees, callbacks=[told])

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,20 @@ def joined(blocks: Sequence[bytes]) -> tuple[NDArray[np.uint8], I64]:
     return np.frombuffer(b"".join(blocks) or b"\0", dtype=np.uint8), offsets
 
 
+@dataclass(frozen=True)
+class Operation:
+    """One instruction as the native side decoded it; registers by their native numbers."""
+
+    form: int
+    length: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    base: int
+    index: int
+    idiom: bool
+    """It gives 0 whatever it reads."""
+
+
 class Simulator:
     """A native session: its templates, its core and the blocks that it keeps.
 
@@ -43,6 +58,8 @@ class Simulator:
         self._native.nestor_cost_loss.restype = ctypes.c_double
         self._session = ctypes.c_void_p(self._native.nestor_cost_new())
         self.templates = templates or Templates()
+        self.core: CoreParameters | None = None
+        """What was set last; changes by :meth:`set_form` are not in it."""
         self.size = 0
         """Number of kept blocks."""
         for key, row in zip(self.templates.keys, self.templates.rows, strict=True):
@@ -75,6 +92,7 @@ class Simulator:
 
     def set_core(self, core: CoreParameters) -> None:
         """Simulate on ``core`` from now on; it must know the forms of all templates."""
+        self.core = core
         settings, forms = core.settings.row(), np.ascontiguousarray(core.forms, dtype=np.int32)
         self._native.nestor_cost_machine(
             self._session, pointer(settings), pointer(forms), ctypes.c_int64(len(forms))
@@ -94,6 +112,22 @@ class Simulator:
             if count <= len(out):
                 return out[:count].copy()
             out = np.zeros(count, dtype=np.int32)
+
+    def operations(self, block: int) -> tuple[Operation, ...]:
+        """Return the decoded instructions of a kept block."""
+        found = []
+        for number in range(len(self.forms(block))):
+            out = np.zeros(40, dtype=np.int64)
+            self._native.nestor_cost_op(
+                self._session, ctypes.c_int64(block), ctypes.c_int32(number), pointer(out)
+            )
+            values = out.tolist()
+            reads, writes = values[20 : 20 + values[2]], values[30 : 30 + values[3]]
+            found.append(
+                Operation(values[0], values[14], tuple(reads), tuple(writes), values[4],
+                          values[5], bool(values[11]))
+            )  # fmt: skip
+        return tuple(found)
 
     def rates(self, which: I64 | None = None) -> F32:
         """Return the simulated cycles of kept blocks (all if None), −1 for an undecodable one."""
@@ -167,6 +201,14 @@ class Simulator:
             pointer(forest.first), pointer(forest.depth), ctypes.c_int32(len(forest.depth)),
             ctypes.c_float(forest.base),
         )  # fmt: skip
+
+    def residuals(self, features: F32) -> F32:
+        """Return what the trees of the residual say of rows of features, [n]."""
+        out = np.zeros(len(features), dtype=np.float32)
+        self._native.nestor_cost_residuals(
+            self._session, pointer(features), ctypes.c_int64(len(features)), pointer(out)
+        )
+        return out
 
     def calibrate(self, machine: int, factor: float, core: bool = True) -> None:
         """Predict for this machine of the model, with intervals wider by ``factor``.

@@ -192,5 +192,5 @@ def _machine(
     if not 0 < factor < 1e6:
         raise ValueError("an interval that makes no sense")
     return MachinePart(
-        str(entry["name"]), core, (keys, means.astype(np.float32) * counts, counts), factor
+        str(entry["name"]), core, (keys, (means * counts).astype(np.float32), counts), factor
     )

@@ -25,6 +25,7 @@ from nestor.cost.residual import (
     FOLDS,
     Folds,
     TreeSettings,
+    binned,
     draw_folds,
     grow,
     remembered,
@@ -115,10 +116,15 @@ def train(
     errors = _errors_on_new_rows(features, target, folds, trees, seed, progress)
     spread_trees = TreeSettings(120, 31, 0.05, 8, 40, settings.threads)
     half = np.random.default_rng(seed).random(len(target)) < 0.6
-    spread = grow(features[half], np.log(errors[half] + 0.003), spread_trees, seed, COVERAGE)
+    like = binned(features)
+    spread = grow(
+        features[half], np.log(errors[half] + 0.003), spread_trees, seed, COVERAGE, like=like
+    )
     widths = np.exp(np.asarray(spread.predict(features[~half])))
     machine_of = np.repeat(np.arange(len(parts)), [len(part.target) for part in parts])
-    residual = grow(features, target, trees, seed, progress=progress, stage="Growing trees")
+    residual = grow(
+        features, target, trees, seed, progress=progress, stage="Growing trees", like=like
+    )
     dumps = [residual.dump_model(), spread.dump_model()]
     edges, starts = edges_of(dumps, len(FEATURES))
     made = []

@@ -113,6 +113,20 @@ int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *off
   return bad;
 }
 
+// The residual of n rows of AllFeatures floats, as prediction computes it.
+void nestor_cost_residuals(Session *s, const float *rows, int64_t n, float *out) {
+  std::vector<float> padded(size_t(Lanes) * AllFeatures);
+  for (int64_t i = 0; i < n; i += Lanes) {
+    int count = int(std::min<int64_t>(Lanes, n - i));
+    std::copy_n(rows + i * AllFeatures, count * AllFeatures, padded.data());
+    int32_t bins[256 * Lanes];
+    float sums[Lanes];
+    s->bins.apply(padded.data(), AllFeatures, bins);
+    s->residual.evaluate(bins, sums);
+    std::copy_n(sums, count, out + i);
+  }
+}
+
 void nestor_cost_forget_answers(Session *s) { s->cache.clear(); }
 
 // Features of kept blocks with what the memory says, AllFeatures floats each.
