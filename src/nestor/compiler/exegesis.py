@@ -57,7 +57,12 @@ def require(toolchain: Toolchain) -> None:
 
     :raises ExegesisError: if not.
     """
-    _, outcome = _measure(toolchain, "nop\n", 100, ExegesisSettings(repeat=1))
+    with tempfile.TemporaryDirectory(prefix="nestor-exegesis-") as folder:
+        given, result = Path(folder) / "snippet.s", Path(folder) / "result.yaml"
+        given.write_text("nop\n")
+        words = command(toolchain, given, result, 100, ExegesisSettings(repeat=1))
+        # Without a counter the other mode leaves its process behind, asleep.
+        outcome = run([*words, "--execution-mode=inprocess"], _LIMITS)
     if not outcome.ok:
         raise ExegesisError(problem(toolchain, outcome))
 
@@ -80,8 +85,11 @@ def benchmark(
     toolchain: Toolchain, snippet: str, instructions: int, settings: ExegesisSettings
 ) -> str:
     """Return llvm-exegesis' result for a snippet as it writes it (YAML), empty if it failed."""
-    text, outcome = _measure(toolchain, snippet, instructions, settings)
-    return text if outcome.ok else ""
+    with tempfile.TemporaryDirectory(prefix="nestor-exegesis-") as folder:
+        given, result = Path(folder) / "snippet.s", Path(folder) / "result.yaml"
+        given.write_text(snippet)
+        outcome = run(command(toolchain, given, result, instructions, settings), _LIMITS)
+        return result.read_text(errors="replace") if outcome.ok and result.exists() else ""
 
 
 def disassemble(toolchain: Toolchain, block: bytes) -> str:
@@ -95,14 +103,3 @@ def disassemble(toolchain: Toolchain, block: bytes) -> str:
             return ""
         lines = text.read_text().splitlines()
     return "".join(f"{line}\n" for line in lines if not line.strip().startswith("."))
-
-
-def _measure(
-    toolchain: Toolchain, snippet: str, instructions: int, settings: ExegesisSettings
-) -> tuple[str, Outcome]:
-    with tempfile.TemporaryDirectory(prefix="nestor-exegesis-") as folder:
-        given, result = Path(folder) / "snippet.s", Path(folder) / "result.yaml"
-        given.write_text(snippet)
-        outcome = run(command(toolchain, given, result, instructions, settings), _LIMITS)
-        text = result.read_text(errors="replace") if result.exists() else ""
-        return text, outcome

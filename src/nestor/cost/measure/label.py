@@ -73,7 +73,8 @@ def quiet_value(reading: Reading, quiet: float) -> float | None:
         for cycles, strain in zip(reading.cycles, reading.strain, strict=True)
         if abs(strain / quiet - 1) <= _TOLERANCE
     ]
-    return float(np.median(rounds)) if len(rounds) >= _QUIET_ROUNDS else None
+    enough = min(_QUIET_ROUNDS, max(1, len(reading.cycles)))
+    return float(np.median(rounds)) if len(rounds) >= enough else None
 
 
 def label(

@@ -1,5 +1,6 @@
 """Back end ``rdtsc``: our own harness, for machines without counters."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,8 @@ from nestor.progress import Progress
 
 _WARM_UP: Final = (b"\x90",) * 20
 """Blocks that tell the probe's quiet value before the first real one."""
+_REMEMBERED: Final = 50_000
+"""Rounds, which is minutes."""
 
 
 @dataclass
@@ -24,8 +27,8 @@ class Rdtsc:
     """Quiet passes that make a label."""
     attempts: int = 10
     """Passes at most, on a busy machine."""
-    _strains: list[float] = field(default_factory=list, init=False)
-    """Of all rounds so far: the longer we measure the better we know a quiet core."""
+    _strains: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED), init=False)
+    """Of the last rounds: the longer we measure the better we know a quiet core."""
 
     @property
     def name(self) -> str:

@@ -1,8 +1,13 @@
 """What need not be run to know that it is no basic block."""
 
+from typing import Final
+
 from iced_x86 import FlowControl
 
 from nestor.cost.decoding import DecodeError, raw
+
+_STRAIGHT: Final = (FlowControl.NEXT, FlowControl.EXCEPTION)
+"""Goes on, or ends in the harness as what it is."""
 
 
 def screen(block: bytes) -> tuple[str, int]:
@@ -15,7 +20,7 @@ def screen(block: bytes) -> tuple[str, int]:
     try:
         for instruction in raw(block):
             count += 1
-            if instruction.flow_control != FlowControl.NEXT:
+            if instruction.flow_control not in _STRAIGHT:
                 return "control flow", count
     except DecodeError:
         return "undecodable", count
