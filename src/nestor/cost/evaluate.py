@@ -96,20 +96,32 @@ def judge(model: CostModel, table: Table, clock: Callable[[], float] = time.perf
 
     :raises TableError: if no row has a label, or the model answers none.
     """
-    if not table.labelled.any():
-        raise TableError(
-            "No row has a number of cycles to judge by; 'nestor blocks measure' adds it."
-        )
+    _require_labels(table)
     model.predict([_WARM_UP])
     start = clock()
     predicted = model.predict(table.blocks)
-    seconds = max(1e-9, clock() - start)
+    return judged(predicted, table, max(1e-9, clock() - start))
+
+
+def judged(predicted: Prediction, table: Table, seconds: float) -> Judged:
+    """Return which rows of predictions that took ``seconds`` can be judged.
+
+    :raises TableError: if no row has a label and an answer.
+    """
+    _require_labels(table)
     answered = np.isfinite(predicted.cycles) & (predicted.cycles > 0)
     usable = table.labelled & answered
     if not usable.any():
         raise TableError("The model answers none of the labelled blocks; are they x86-64 code?")
     failed = int((table.labelled & ~answered).sum())
     return Judged(predicted, usable, failed, int((~table.labelled).sum()), seconds)
+
+
+def _require_labels(table: Table) -> None:
+    if not table.labelled.any():
+        raise TableError(
+            "No row has a number of cycles to judge by; 'nestor blocks measure' adds it."
+        )
 
 
 def evaluate(model: CostModel, table: Table, *, seed: int = 0) -> Evaluation:
@@ -121,20 +133,20 @@ def evaluate(model: CostModel, table: Table, *, seed: int = 0) -> Evaluation:
     return assess(judge(model, table), table, seed=seed)
 
 
-def assess(judged: Judged, table: Table, *, seed: int = 0) -> Evaluation:
+def assess(rows: Judged, table: Table, *, seed: int = 0) -> Evaluation:
     """Return the numbers of predictions that are there."""
-    stable = judged.usable & table.stable
-    shown = np.flatnonzero(stable if stable.any() else judged.usable)
-    part, cycles = table.select(shown), judged.predicted.cycles[shown]
+    stable = rows.usable & table.stable
+    shown = np.flatnonzero(stable if stable.any() else rows.usable)
+    part, cycles = table.select(shown), rows.predicted.cycles[shown]
     errors = metrics.absolute_errors(cycles, part.cycles)
     return Evaluation(
-        _quality(judged, table, judged.usable),
-        _quality(judged, table, stable),
+        _quality(rows, table, rows.usable),
+        _quality(rows, table, stable),
         metrics.interval(errors, sequence_groups(part), seed=seed),
-        metrics.coverage(judged.predicted.low[shown], judged.predicted.high[shown], part.cycles),
-        judged.failed,
-        judged.unlabelled,
-        len(table) / judged.seconds,
+        metrics.coverage(rows.predicted.low[shown], rows.predicted.high[shown], part.cycles),
+        rows.failed,
+        rows.unlabelled,
+        len(table) / rows.seconds,
         _by_length(cycles, part),
         _by_category(cycles, part),
         _worst(cycles, part),

@@ -73,7 +73,10 @@ def from_assembly(text: str, name: str, *, intel: bool = False) -> tuple[Functio
     with tempfile.TemporaryDirectory(prefix="nestor-assembly-") as folder:
         out = Path(folder) / "code.o"
         assemble(find(), text, out, intel=intel)
-        return tuple(Function(f.name, name, f.blocks) for f in functions.read(out))
+        found = tuple(Function(f.name, name, f.blocks) for f in functions.read(out))
+    if not found:
+        raise InputError(f"There is no code in {name}; name x86-64 instructions.")
+    return found
 
 
 def block_of(text: str) -> bytes:

@@ -1,0 +1,226 @@
+"""Our cost model beside llvm-mca, a bound and two networks: same rows, same splits, one table.
+
+    python -m benchmarks.cost_models [--models own bound …] [--seeds 0 1 2] [--minutes 5]
+    python -m benchmarks.cost_models --report      # only what is there already
+
+Each model, split and seed is trained once and keeps its model, its predictions and its numbers in a
+folder (.nestor/cost-models), so that the run can be stopped and goes on, and more seeds or models
+cost only themselves. All train on the stable rows of the training side and are judged by
+the test side: stable rows first, all rows beside them. The result is printed as Markdown and
+written to benchmarks/results/cost_models.json.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.cost_report import markdown, report
+from benchmarks.machine import describe
+from nestor.cli.console import progress
+from nestor.compiler.toolchain import find
+from nestor.cost import table, training
+from nestor.cost.baselines import llvm_mca, rescaled
+from nestor.cost.baselines.llvm_mca import McaModel
+from nestor.cost.evaluate import assess, judged
+from nestor.cost.model import CostModel, Prediction
+from nestor.cost.models import BASELINES, BaselineKind, open_model
+from nestor.cost.splits import SPLITS, SplitName, split
+from nestor.cost.table import Table
+from nestor.cost.trainers import Kind, TrainerSettings, save, train, training_rows
+from nestor.cost.training import TrainingSettings
+from nestor.progress import Progress
+
+F64 = NDArray[np.float64]
+
+ABLATIONS: Final[Mapping[str, TrainingSettings]] = MappingProxyType(
+    {
+        "own, core not fitted": TrainingSettings(passes=0),
+        "own, no simulated core": TrainingSettings(core=False),
+        "own, no memory of like code": TrainingSettings(memory=False),
+    }
+)
+MODELS: Final = ("own", *BASELINES, *ABLATIONS)
+SPEED_BLOCKS: Final = 2000
+RESULT: Final = Path("benchmarks/results/cost_models.json")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model, split and seed."""
+
+    model: str
+    split: SplitName
+    seed: int
+
+    def path(self, folder: Path, suffix: str) -> Path:
+        """Return where the run keeps something."""
+        name = self.model.replace(", ", "-").replace(" ", "-")
+        return folder / f"{name}-{self.split}-{self.seed}{suffix}"
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of the children that it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def trained(
+    run: Run, rows: Table, folder: Path, settings: TrainerSettings, note: Progress
+) -> CostModel:
+    """Return the run's model, trained now if it is not there; its costs stand beside it."""
+    path, costs = run.path(folder, ".safetensors"), run.path(folder, ".training.json")
+    if path.exists() and costs.exists():
+        return open_model(path)
+    use = training_rows(rows, split(rows, run.split, run.seed).train)
+    start = cpu_seconds()
+    if run.model in ABLATIONS:
+        own = ABLATIONS[run.model]
+        model: CostModel = training.train(rows, use, own, run.seed, note)
+    elif run.model == "llvm-mca":
+        model = McaModel(rescaled.fit(mca_estimates(rows, folder, note)[use], rows.cycles[use]))
+    else:
+        kind: Kind = "own" if run.model == "own" else _baseline(run.model)
+        checkpoint = run.path(folder, ".checkpoint")
+        model = train(kind, rows, use, settings, run.seed, checkpoint, note)
+    save(model, path)
+    spent = {"cpu_seconds": cpu_seconds() - start, "rows": len(use)}
+    costs.write_text(json.dumps(spent))
+    return model
+
+
+def _baseline(name: str) -> BaselineKind:
+    (kind,) = [kind for kind in get_args(BaselineKind) if kind == name]
+    baseline: BaselineKind = kind
+    return baseline
+
+
+def mca_estimates(rows: Table, folder: Path, note: Progress) -> F64:
+    """Return llvm-mca's own cycles of all rows, asked once."""
+    path = folder / f"llvm-mca-{len(rows)}.npy"
+    if not path.exists():
+        np.save(path, llvm_mca.estimate(rows.blocks, progress=note))
+    found: F64 = np.load(path)
+    return found
+
+
+def predictions(
+    run: Run, rows: Table, folder: Path, settings: TrainerSettings, note: Progress
+) -> tuple[Table, Prediction]:
+    """Return the test rows and what the run's model says of them."""
+    test = split(rows, run.split, run.seed).test
+    part, path = rows.select(test), run.path(folder, ".npy")
+    if not path.exists():
+        model = trained(run, rows, folder, settings, note)
+        if isinstance(model, McaModel):
+            found = rescaled.prediction(model.curve, mca_estimates(rows, folder, note)[test])
+        else:
+            found = model.predict(part.blocks)
+        np.save(path, np.stack([found.cycles, found.low, found.high]))
+    cycles, low, high = np.load(path)
+    return part, Prediction(cycles, low, high)
+
+
+def measure(run: Run, rows: Table, folder: Path, settings: TrainerSettings, note: Progress) -> None:
+    """Make the run's numbers, if they are not there."""
+    path = run.path(folder, ".json")
+    if path.exists():
+        return
+    part, predicted = predictions(run, rows, folder, settings, note)
+    result = assess(judged(predicted, part, seconds=np.nan), part)
+    content = {
+        "run": asdict(run),
+        "training": json.loads(run.path(folder, ".training.json").read_text()),
+        "test": result.to_json(),
+    }
+    del content["test"]["blocks_per_second"]  # see speeds()
+    path.write_text(json.dumps(content, indent=1))
+
+
+def speeds(rows: Table, folder: Path, models: Sequence[str], seed: int) -> dict[str, Any]:
+    """Return blocks per CPU second of every model on the same blocks, decoding included.
+
+    ``seen`` are blocks that the same model predicts again: its memory by bytes, if it has one.
+    """
+    test = split(rows, "random", seed).test
+    few = rows.select(test[:SPEED_BLOCKS]).blocks
+    found: dict[str, Any] = {}
+    for name in models:
+        run = Run(name, "random", seed)
+        if not run.path(folder, ".safetensors").exists():
+            continue
+        model = open_model(run.path(folder, ".safetensors"))
+        blocks = few if name == "llvm-mca" else rows.select(test).blocks
+        model.predict([bytes.fromhex("90")])
+        rates = []
+        for _ in range(2):
+            start, wall = cpu_seconds(), time.perf_counter()
+            model.predict(blocks)
+            rates.append((cpu_seconds() - start, time.perf_counter() - wall))
+        found[name] = {
+            "blocks": len(blocks),
+            "blocks_per_cpu_second": len(blocks) / max(0.01, rates[0][0]),
+            "blocks_per_second": len(blocks) / rates[0][1],
+            "seen_blocks_per_second": len(blocks) / rates[1][1],
+        }
+    return found
+
+
+def main() -> int:
+    """Run what is missing, then print and write the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().partition("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--splits", nargs="+", choices=SPLITS, default=list(SPLITS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--minutes", type=float, default=5.0, help="CPU time for each network")
+    parser.add_argument("--blocks", default="zen5", help="a table, or a data set's name")
+    parser.add_argument("--folder", type=Path, default=Path(".nestor/cost-models"))
+    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--report", action="store_true", help="train nothing")
+    parser.add_argument("--speed", action="store_true", help="measure the speeds again")
+    arguments = parser.parse_args()
+    folder: Path = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = table.named(arguments.blocks)
+    settings = TrainerSettings(minutes=arguments.minutes)
+    runs = [
+        Run(model, part, seed)
+        for seed in arguments.seeds
+        for part in arguments.splits
+        for model in arguments.models
+    ]
+    with progress() as note:
+        for run in () if arguments.report else runs:
+            print(f"{run.model}, {run.split}, seed {run.seed}", file=sys.stderr, flush=True)
+            measure(run, rows, folder, settings, note)
+    timing = folder / "speed.json"
+    if arguments.speed or not timing.exists():
+        timing.write_text(json.dumps(speeds(rows, folder, MODELS, arguments.seeds[0]), indent=1))
+    content = report(
+        [run for run in runs if run.path(folder, ".json").exists()],
+        lambda run: json.loads(run.path(folder, ".json").read_text()),
+        lambda run: predictions(run, rows, folder, settings, note),
+    )
+    content |= {
+        "table": {"name": arguments.blocks, "rows": len(rows), "stable": int(rows.stable.sum())},
+        "network_minutes": arguments.minutes,
+        "speed": json.loads(timing.read_text()),
+        "machine": describe(find()),
+    }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(content, indent=1) + "\n")
+    print(markdown(content))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
