@@ -14,7 +14,7 @@ _SIMULATION: Final = (
     "ALU", "busiest ALU", "load ports", "store ports", "FP", "busiest FP", "FP store", "divider",
     "high bytes", "rip-relative", "indexed", "wide accesses", "narrow", "segments", "idioms",
     "memory operands", "large immediates", "close links", "carried", "carried others",
-    "measured bytes", "last category",
+    "measured instructions", "last category",
 )  # fmt: skip
 
 _LISTS: Final = ("form", "pair", "link")

@@ -52,15 +52,15 @@ class MachineSettings:
 
     dispatch_width: int = 8
     """Operations that enter the back end in a cycle."""
-    retire_width: int = 8
+    retire_width: int = 7
     window: int = 448
     """Operations between dispatch and retirement."""
     load_latency: int = 4
-    vector_load_latency: int = 7
-    forward_latency: int = 7
+    vector_load_latency: int = 6
+    forward_latency: int = 6
     """From a store's data to a load of the same address."""
-    vector_forward_latency: int = 7
-    renamed_latency: int = 1
+    vector_forward_latency: int = 10
+    renamed_latency: int = 0
     """The same if the address is written the same way, so that memory renaming sees it."""
     partial_penalty: int = 14
     """A load that needs a store's data and more waits until the store is written, then so long."""
@@ -72,13 +72,15 @@ class MachineSettings:
     store_ports: int = STORE
     commit_width: int = 2
     """Stores that go to the cache in a cycle."""
-    fetch_bytes: int = 0
-    """Aligned bytes of code that enter in a cycle; 0 if that is no limit."""
+    entry_ops: int = 8
+    """Instructions in an entry of the operation cache; 0 if its entries are no limit."""
     instruction_budget: int = 250
     """Instructions to simulate: a block is repeated between 4 and 100 times."""
     renamed: int = 1
     """Whether there is memory renaming."""
-    store_queue: int = 64
+    store_queue: int = 48
+    line_commit: int = 0
+    """Whether only stores to the same line go to the cache together."""
 
     def row(self) -> I32:
         """Return the numbers for the native core."""
@@ -149,7 +151,7 @@ def checked_core(core: CoreParameters) -> CoreParameters:
         (1, 512, (s.window, s.store_queue)),
         (0, 1000, (s.load_latency, s.vector_load_latency, s.forward_latency, s.renamed_latency,
                    s.vector_forward_latency, s.partial_penalty, s.split_latency, s.page_penalty)),
-        (0, 4096, (s.fetch_bytes,)),
+        (0, 4096, (s.entry_ops,)),
         (1, 100_000, (s.instruction_budget,)),
     )  # fmt: skip
     for least, most, values in limits:

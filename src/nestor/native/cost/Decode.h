@@ -46,6 +46,7 @@ struct Op {
   uint8_t base, index, scale;
   uint8_t load, store, addressOnly, ripRelative, zeroIdiom, elided, vectorLoad;
   uint8_t emulation, width, destination, source, length, category, highByte, segment;
+  uint8_t fused;  // rides with the copy before it: see fuses()
   uint8_t sourceIsMemory, destinationIsMemory, sourceIsImmediate, sourceWidth;
   int16_t memorySize;
   int16_t offset;  // from the start of the block, bytes

@@ -61,7 +61,7 @@ void plainFeatures(const std::vector<Op> &ops, int blockBytes, const Simulation 
       fpStore, divide, float(high), float(rip), float(indexed), float(wide), float(narrow),
       float(prefixed), float(idioms), float(memoryAlu), float(immediates), float(links),
       float(__builtin_popcountll(carried[0])), float(__builtin_popcountll(carried[1])),
-      float(copies * blockBytes), float(n > 0 ? ops.back().category : 0)};
+      float(copies / 2 * n), float(n > 0 ? ops.back().category : 0)};
   static_assert(sizeof values / sizeof values[0] + Categories == PlainFeatures);
   std::copy(std::begin(values), std::end(values), out);
   std::copy(counts, counts + Categories, out + (PlainFeatures - Categories));

@@ -16,6 +16,17 @@ uint64_t freshMemory(uint64_t address) {
   return shift ? Fill >> shift | Fill << (64 - shift) : Fill;
 }
 
+// How many instructions start in the cache line of `address`, where operation `first` is.
+int startsIn(const std::vector<Op> &ops, size_t first, uint64_t address) {
+  uint64_t end = (address | 63) + 1;
+  int count = 0;
+  while (address < end) {
+    address += ops[first].length, ++count;
+    first = first + 1 == ops.size() ? 0 : first + 1;
+  }
+  return count;
+}
+
 }  // namespace
 
 void Core::simulate(const std::vector<Op> &ops, int blockBytes, Simulation &out) {
@@ -49,11 +60,12 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   int commit = 0, commitLeft = m.commitWidth;
   constexpr int QueueMax = 128;
   int queue[QueueMax] = {};
+  uint64_t commitLine = ~0ull;
   long storeSequence = 0;
   int queueSize = std::clamp(m.storeQueue, 1, QueueMax);
-  int fetched = 0;
-  uint64_t fetchLine = ~0ull;
-  int usage[Ports] = {};
+  int lineEnd = 0;
+  uint64_t codeLine = ~0ull;
+  int load[Ports] = {}, loadAtHalf[Ports] = {};
   int half = copies / 2, quarter = copies / 4, counted = 0;
   long early = 0, late = 0;  // summed ends of the copies in the second and the last quarter
   int forwarded = 0, renamed = 0, partial = 0, splits = 0, pageSplits = 0, loads = 0, stored = 0,
@@ -73,17 +85,22 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
     int limit = clean + Ring - 1 - busy;
     while (t < limit && !(mask & ~taken[t & (Ring - 1)])) ++t;
     uint32_t open = mask & ~taken[t & (Ring - 1)];
-    uint32_t port = open & -open;
-    if (!port) return t;
-    for (int k = 0; k < busy; ++k) taken[(t + k) & (Ring - 1)] |= port;
-    usage[__builtin_ctz(port)] += busy;
+    if (!open) return t;
+    // The port that was used least: what can run anywhere leaves the others their own ports.
+    int best = __builtin_ctz(open);
+    for (uint32_t rest = open & (open - 1); rest; rest &= rest - 1) {
+      int port = __builtin_ctz(rest);
+      if (load[port] < load[best]) best = port;
+    }
+    for (int k = 0; k < busy; ++k) taken[(t + k) & (Ring - 1)] |= 1u << best;
+    load[best] += busy;
     return t;
   };
 
   for (int copy = 0; copy < copies; ++copy) {
     if (copy == half) {
       chainAtHalf = chain;
-      std::memset(usage, 0, sizeof usage);
+      std::copy(load, load + Ports, loadAtHalf);
       forwarded = renamed = partial = splits = pageSplits = loads = stored = slots = 0;
       lines = pages = 0;
       counted = copies - half;
@@ -91,19 +108,23 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
     uint64_t position = CodeStart + uint64_t(copy) * blockBytes;
     for (const Op &op : ops) {
       const FormParameters &form = forms[op.form];
-      // Front end: a number of slots a cycle, and a number of bytes.
-      int need = form.slots;
-      if (m.fetchBytes) {
-        uint64_t line = (position + op.offset) / m.fetchBytes;
-        if (line != fetchLine) {
-          fetchLine = line;
-          fetched = std::max(fetched + 1, dispatch);
-          if (fetched > dispatch) dispatch = fetched, slotsLeft = m.dispatchWidth;
+      // Front end: a number of slots a cycle. A line of code that needs more than two entries
+      // of the operation cache enters one entry a cycle (seen in blocks of copies and nops).
+      int need = op.fused ? form.slots - 1 : form.slots;
+      uint64_t line = (position + uint64_t(op.offset)) >> 6;
+      if (m.entryOps && line != codeLine) {
+        codeLine = line;
+        if (lineEnd > dispatch) dispatch = lineEnd, slotsLeft = m.dispatchWidth;
+        int inLine = startsIn(ops, size_t(&op - ops.data()), position + uint64_t(op.offset));
+        if (inLine > 2 * m.entryOps) {
+          if (slotsLeft < m.dispatchWidth) ++dispatch, slotsLeft = m.dispatchWidth;
+          lineEnd = dispatch + (inLine + m.entryOps - 1) / m.entryOps;
         }
       }
+      int wanted = need;
       while (need > slotsLeft) need -= slotsLeft, ++dispatch, slotsLeft = m.dispatchWidth;
       slotsLeft -= need;
-      slots += form.slots;
+      slots += wanted;
       int oldest = retired[sequence % window];
       if (op.store) oldest = std::max(oldest, queue[storeSequence % queueSize]);
       if (oldest > dispatch) dispatch = oldest, slotsLeft = m.dispatchWidth - std::min(need, m.dispatchWidth);
@@ -157,7 +178,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
           else loaded = scramble(hit->value);
           if (hit->committed > t) {
             bool sameName = m.renamed && hit->address == address && hit->size == size &&
-                            hit->base == op.base && op.base < 16 && op.index == None &&
+                            size >= 4 && hit->base == op.base && op.base < 16 && op.index == None &&
                             (op.base == RSP || (hit->baseVersion == version[op.base] &&
                             hit->displacement == op.displacement)) && !op.vectorLoad;
             if (sameName) {
@@ -208,12 +229,16 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
       }
       ++sequence;
       if (finished > retireCycle) retireCycle = finished, retireLeft = m.retireWidth;
-      retireLeft -= std::max(1, std::min(form.slots, m.retireWidth));
+      retireLeft -= std::min(wanted, m.retireWidth);
       if (retireLeft < 0) ++retireCycle, retireLeft += m.retireWidth;
       retired[(sequence - 1) % window] = retireCycle;
       if (op.store) {
         int size = std::max<int>(op.memorySize, 1);
+        // Two stores go to the cache together only if they go to the same line.
+        uint64_t line = address >> 6;
         if (retireCycle > commit) commit = retireCycle, commitLeft = m.commitWidth;
+        else if (m.lineCommit && line != commitLine) ++commit, commitLeft = m.commitWidth;
+        commitLine = line;
         commitLeft -= extra ? 2 : 1;
         if (commitLeft < 0) ++commit, commitLeft += m.commitWidth;
         queue[storeSequence++ % queueSize] = commit;
@@ -237,7 +262,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   out.splits = splits * per, out.pageSplits = pageSplits * per, out.lines = lines * per;
   out.pages = pages * per, out.loads = loads * per, out.stores = stored * per;
   out.slots = slots * per;
-  for (int p = 0; p < Ports; ++p) out.pressure[p] = usage[p] * per;
+  for (int p = 0; p < Ports; ++p) out.pressure[p] = float(load[p] - loadAtHalf[p]) * per;
 }
 
 }  // namespace nestor

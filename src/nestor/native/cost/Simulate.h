@@ -28,7 +28,7 @@ static_assert(FormWords == 8);
 struct MachineParameters {
   int32_t dispatchWidth, retireWidth, window, loadLatency, vectorLoadLatency, forwardLatency,
       vectorForwardLatency, renamedLatency, partialPenalty, splitLatency, pagePenalty, loadPorts,
-      storePorts, commitWidth, fetchBytes, instructionBudget, renamed, storeQueue;
+      storePorts, commitWidth, entryOps, instructionBudget, renamed, storeQueue, lineCommit;
 };
 constexpr int MachineWords = sizeof(MachineParameters) / 4;
 
