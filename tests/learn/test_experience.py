@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nestor.cli.train import RELEASE_FEATURES
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError, Module
 from nestor.learn import experience
 from nestor.learn.experience import Known, Tally
+from nestor.learn.learners import RELEASE_FEATURES
 from nestor.policy import bundle, network
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.problems.inlining_size import INLINING_SIZE

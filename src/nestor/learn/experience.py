@@ -33,11 +33,16 @@ class Tally:
     failures: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     """How often what failed for which reason."""
+    prices: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """CPU seconds by module and program; what is not listed costs nothing."""
+    microseconds: int = 0
+    """What the compiles and links cost by the prices; whole, so that sums are exact."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, rollouts: Sequence[Rollout]) -> None:
-        """Count ``rollouts``."""
+        """Count ``rollouts``, and what they cost."""
         self.count(len(rollouts))
+        self.charge([rolled.request.module.name for rolled in rollouts])
         for failed in (r for r in rollouts if not r.ok):
             self.fail(f"{failed.request.module.name}: {failed.failure}")
 
@@ -45,6 +50,12 @@ class Tally:
         """Count so many rollouts; from any thread."""
         with self._lock:
             self.rollouts += rollouts
+
+    def charge(self, names: Sequence[str]) -> None:
+        """Count the prices of a compile of each module and of a link of each program named."""
+        cost = sum(round(1e6 * self.prices.get(name, 0.0)) for name in names)
+        with self._lock:
+            self.microseconds += cost
 
     def fail(self, what: str) -> None:
         """Count one failure; from any thread."""
@@ -215,6 +226,13 @@ def comparer(
 
             pairs = [(i, j) for i in range(len(policies)) for j in range(len(stock.programs))]
             changes = pool.map(change, pairs)
+            tally.charge(
+                [
+                    stock.programs[j].name
+                    for i, j in pairs
+                    if any(name in changed[i] for name in stock.programs[j].modules)
+                ]
+            )
         return np.array(changes).reshape(len(policies), len(stock.programs))
 
     return run

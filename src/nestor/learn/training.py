@@ -98,7 +98,8 @@ def train(
 ) -> Result:
     """Run ``learner`` to its end, from the last checkpoint if there is one.
 
-    Writes ``run.json``, ``checkpoint.safetensors`` and TensorBoard curves to the run's folder.
+    Writes ``run.json``, ``checkpoint.safetensors``, TensorBoard curves and the same numbers as
+    lines of JSON (``curves.jsonl``) to the run's folder.
 
     :raises CheckpointError: if the folder holds another run, or cannot be written.
     """
@@ -114,6 +115,8 @@ def train(
     kept = time.monotonic()
     # What a killed run had plotted behind its last checkpoint is purged.
     writer = SummaryWriter(str(run.folder / "curves"), purge_step=resumed_at)
+    lines = run.folder / "curves.jsonl"
+    _cut(lines, resumed_at)
     try:
         progress(stage, resumed_at, learner.steps)
         while state.step < learner.steps:
@@ -121,6 +124,8 @@ def train(
             state, metrics = learner.update(state, learner.batch(state))
             for name, value in metrics.items():
                 writer.add_scalar(name, value, step)
+            with lines.open("a") as file:
+                file.write(json.dumps({"step": step, **metrics}) + "\n")
             if time.monotonic() - kept > run.checkpoint_seconds:
                 checkpoint.save(path, state, run.digest)
                 kept = time.monotonic()
@@ -139,6 +144,19 @@ def _make_folder(run: Run) -> None:
             f"The run's folder {run.folder} cannot be written ({error.strerror}); take another"
             " --out."
         ) from None
+
+
+def _cut(lines: Path, step: int) -> None:
+    """Leave of a file of curves what was before ``step``."""
+    kept = []
+    for line in lines.read_text().splitlines() if lines.exists() else []:
+        try:
+            before = json.loads(line)["step"] < step
+        except (ValueError, KeyError, TypeError):
+            break  # the last line of a process that was killed
+        if before:
+            kept.append(line + "\n")
+    lines.write_text("".join(kept))
 
 
 def _canonical(value: Mapping[str, Any]) -> str:

@@ -1,0 +1,250 @@
+"""Deep Q-learning: learn what each answer is worth, and mostly give the better one.
+
+The value of *act* and of *do not* are the network's two outputs; their difference is the policy's
+margin (Mnih et al., 2015; the RFC that brought MLGO to LLVM named it first). Every decision ever
+paid is kept and used again. With a discount of 0 a decision's value is its own credit, which makes
+the learner a regression on a bandit; above 0 the next decision of the module counts too, by the
+target network.
+
+The compiler explores: with probability ε an answer is random, and that is a network as well, whose
+margin is cut at the logarithm of the odds (:func:`epsilon_greedy`).
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.errors import NestorError
+from nestor.learn.batch import Batch
+from nestor.learn.credit import CreditSettings, at_the_end, pay
+from nestor.learn.episodes import Episodes, draw
+from nestor.learn.gradient import Walk, descend
+from nestor.learn.learner import Metrics
+from nestor.learn.setup import Ready, Setup
+from nestor.learn.start import SITE_FEATURES, StartSettings, with_two_outputs
+from nestor.policy import network
+from nestor.policy.network import Layer, MlpPolicy
+
+if TYPE_CHECKING:
+    import torch
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_STEEP = np.float32(1024)
+"""A margin of more than c/1024, c the logarithm of the odds, is greedy."""
+
+
+@dataclass(frozen=True)
+class DqnSettings:
+    """How values are learned and followed."""
+
+    steps: int = 1000
+    """Updates, at most."""
+    modules: int = 32
+    """Modules compiled for an update."""
+    epsilon: float = 0.1
+    """Part of the answers that are random."""
+    discount: float = 0.0
+    """What the next decision's value counts."""
+    gradient_steps: int = 60
+    """Per update."""
+    minibatch: int = 512
+    """Decisions per gradient step."""
+    learning_rate: float = 1e-3
+    """Adam's step size."""
+    capacity: int = 200_000
+    """Decisions that are remembered."""
+    target_every: int = 1
+    """Updates after which the target network is renewed."""
+    caution: float = 0.3
+    """By how much the value of acting must be greater in the final policy (units of reward)."""
+    credit: CreditSettings = field(default_factory=CreditSettings)
+    """What decisions are paid."""
+    start: StartSettings = field(default_factory=StartSettings)
+    """Where to start; its ``explore`` says how bad acting is believed to be at first."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < 1:
+            raise NestorError("The part of random answers must be between 0 and 1.")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The last decisions that were paid: a ring of at most ``capacity``."""
+
+    z: F32
+    """Normalised features, ``[n, inputs]``."""
+    positive: Bools
+    reward: F32
+    last: Bools
+    """Whether the decision ended its episode; its successor is the next row else."""
+    head: int
+    """Where the next decision goes once the ring is full."""
+
+    @staticmethod
+    def empty(inputs: int) -> "Memory":
+        """Return a memory of nothing."""
+        nothing = np.zeros(0, dtype=np.float32)
+        return Memory(np.zeros((0, inputs), np.float32), nothing > 0, nothing, nothing > 0, 0)
+
+    def with_rows(
+        self, z: F32, positive: Bools, reward: F32, last: Bools, capacity: int
+    ) -> "Memory":
+        """Return the memory with these decisions, the oldest forgotten."""
+        new = (z[-capacity:], positive[-capacity:], reward[-capacity:], last[-capacity:])
+        old = (self.z, self.positive, self.reward, self.last)
+        room = min(capacity - len(self.z), len(new[0]))
+        grown = [np.concatenate([a, b[:room]]) for a, b in zip(old, new, strict=True)]
+        rest = [b[room:] for b in new]
+        places = (self.head + np.arange(len(rest[0]))) % capacity
+        for array, values in zip(grown, rest, strict=True):
+            array[places] = values
+        if len(grown[3]):  # what the newest row overtook is another episode's
+            newest = (self.head + len(rest[0]) - 1) % len(grown[3]) if len(rest[0]) else -1
+            grown[3][newest] = True
+        head = (self.head + len(rest[0])) % capacity
+        return Memory(grown[0], grown[1], grown[2], grown[3], head)
+
+
+@dataclass(frozen=True)
+class DqnState:
+    """Both networks, the averages that credit is against, and the memory."""
+
+    step: int
+    walk: Walk
+    target: F64
+    averages: F64
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class Dqn:
+    """The learner. See :class:`nestor.learn.learner.Learner`."""
+
+    settings: DqnSettings
+    seed: int
+    start: MlpPolicy
+    """With two outputs."""
+    episodes: Episodes
+
+    @property
+    def steps(self) -> int:
+        """How many updates make a run."""
+        return self.settings.steps
+
+    def init(self) -> DqnState:
+        """Begin at the initial policy, with no memory."""
+        walk = Walk.begin(self.start)
+        memory = Memory.empty(self.start.widths[0])
+        return DqnState(0, walk, walk.parameters, self.episodes.reference.totals, memory)
+
+    def batch(self, state: DqnState) -> Batch:
+        """Compile the next modules under the ε-greedy policy."""
+        count = len(self.episodes.reference.stocks)
+        modules = draw(self.seed, state.step, self.settings.modules, count)
+        policy = epsilon_greedy(state.walk.policy(self.start), self.settings.epsilon)
+        return self.episodes.sampled(policy, modules, self.seed, state.step)
+
+    def update(self, state: DqnState, batch: Batch) -> tuple[DqnState, Metrics]:
+        """Remember the batch and fit the values to draws from the memory."""
+        import torch
+
+        settings, step = self.settings, state.step
+        rewards, averages = pay(settings.credit, batch, state.averages)
+        if settings.discount > 0:
+            rewards = at_the_end(rewards, batch, settings.credit.scheme)
+        z = self.start.normalise(batch.x)
+        memory = state.memory.with_rows(
+            z, batch.positive, rewards.astype(np.float32), batch.last, settings.capacity
+        )
+        state = replace(state, step=step + 1, averages=averages, memory=memory)
+        if len(memory.z) == 0:
+            return state, {"relative_change_pct": 0.0}
+        generator = np.random.default_rng([self.seed, 8, step])
+        walk, value = state.walk, 0.0
+        for _ in range(settings.gradient_steps):
+            rows = generator.integers(len(memory.z), size=settings.minibatch)
+            goal = torch.from_numpy(self._goals(state, rows))
+            inputs = torch.from_numpy(memory.z[rows])
+            action = torch.from_numpy(memory.positive[rows].astype(np.int64))[:, None]
+
+            def loss(
+                net: "network.Network",
+                inputs: "torch.Tensor" = inputs,
+                action: "torch.Tensor" = action,
+                goal: "torch.Tensor" = goal,
+            ) -> "torch.Tensor":
+                values = _values(net, inputs).gather(1, action)[:, 0]
+                return torch.nn.functional.smooth_l1_loss(values, goal)
+
+            walk, value = descend(self.start, walk, loss, settings.learning_rate)
+        renewed = state.step % settings.target_every == 0
+        target = walk.parameters if renewed else state.target
+        return replace(state, walk=walk, target=target), {
+            "relative_change_pct": 100 * batch.relative_change,
+            "reward": float(rewards.mean()) if len(rewards) else 0.0,
+            "positive_pct": 100 * float(batch.positive.mean()) if len(batch.x) else 0.0,
+            "loss": value,
+            "remembered": float(len(memory.z)),
+            "decisions": float(len(batch.x)),
+        }
+
+    def policy(self, state: DqnState) -> MlpPolicy:
+        """Return the greedy policy, which acts where that is better by the caution."""
+        policy = state.walk.policy(self.start)
+        last = policy.layers[-1]
+        wary = last.bias + np.array([self.settings.caution, 0], dtype=np.float32)
+        return replace(policy, layers=(*policy.layers[:-1], Layer(last.weight, wary)))
+
+    def _goals(self, state: DqnState, rows: npt.NDArray[np.int64]) -> F32:
+        """Return what the values of these decisions should be, ``[rows]``."""
+        import torch
+
+        memory = state.memory
+        if self.settings.discount == 0:
+            return memory.reward[rows]
+        target = network.to_torch(self.start.with_parameters(state.target.astype(np.float32)))
+        after = memory.z[(rows + 1) % len(memory.z)]
+        with torch.no_grad():
+            best = _values(target, torch.from_numpy(after)).max(dim=1).values.numpy()
+        ahead = np.where(memory.last[rows], 0.0, self.settings.discount * best)
+        return (memory.reward[rows] + ahead).astype(np.float32)
+
+
+def _values(net: "network.Network", z: "torch.Tensor") -> "torch.Tensor":
+    """Return the values of not acting and acting, ``[n, 2]``."""
+    import torch
+
+    for k, layer in enumerate(net.layers):
+        z = layer(z if k == 0 else torch.relu(z))
+    return z
+
+
+def epsilon_greedy(policy: MlpPolicy, epsilon: float) -> MlpPolicy:
+    """Return the network that, sampled, gives a random answer with probability ``epsilon``.
+
+    Its margin is that of ``policy``, made steep and cut at ±c: relu(m + c) − relu(m − c) − c, where
+    sigmoid(c) = 1 − epsilon / 2.
+    """
+    last = policy.layers[-1]
+    weight, bias = last.weight, last.bias
+    if len(bias) == 2:
+        weight, bias = weight[1:] - weight[:1], bias[1:] - bias[:1]
+    cut = np.float32(np.log((1 - epsilon / 2) / (epsilon / 2)))
+    steep = Layer(
+        np.concatenate([_STEEP * weight, _STEEP * weight]),
+        np.concatenate([_STEEP * bias + cut, _STEEP * bias - cut]),
+    )
+    sum_ = Layer(np.array([[1, -1]], dtype=np.float32), np.array([-cut], dtype=np.float32))
+    return replace(policy, layers=(*policy.layers[:-1], steep, sum_))
+
+
+def set_up(settings: DqnSettings, setup: Setup) -> Ready:
+    """Make the learner ready to run."""
+    episodes = setup.episodes(SITE_FEATURES)
+    start = with_two_outputs(setup.start(settings.start, episodes))
+    return Ready(Dqn(settings, setup.seed, start, episodes), "Q-learning", start.features)

@@ -1,0 +1,147 @@
+"""All learners for inlining, by the name that the command line knows them by.
+
+A new one is a file with a frozen dataclass of settings and a function ``set_up``, and a line in
+:data:`LEARNERS`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from nestor.errors import NestorError
+from nestor.learn import (
+    best_of,
+    cma_es,
+    dqn,
+    experience,
+    ppo,
+    random_search,
+    reinforce,
+)
+from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
+from nestor.learn.distil import DISTIL_FEATURES, Distil, DistilSettings
+from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
+from nestor.learn.experience import Known
+from nestor.learn.searches import Searches, largest_programs
+from nestor.learn.setup import Ready, Setup
+from nestor.learn.start import load_start
+from nestor.learn.training import Result
+from nestor.learn.validation import judge, mean_change
+from nestor.problems.inlining_size import INLINING_SIZE
+from nestor.tune.search import SearchSettings
+
+RELEASE_FEATURES = (
+    "cost_estimate",
+    "nr_ctant_params",
+    "callee_basic_block_count",
+    "caller_basic_block_count",
+    "callee_conditionally_executed_blocks",
+    "caller_conditionally_executed_blocks",
+)
+"""Features that cost the compiler next to nothing (docs/how-it-works.md)."""
+
+
+def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
+    """Make distillation of searches ready to run."""
+    pool = setup.pool
+    programs = largest_programs(experience.training_programs(pool.corpus))
+    held_back = largest_programs(pool.corpus.programs_of("validation"))
+    searches = Searches(
+        pool,
+        programs,
+        SearchSettings(compiles=settings.compiles),
+        settings.trials,
+        setup.seed,
+        setup.trials or setup.folder / "trials",
+        setup.tally,
+        setup.progress,
+    )
+    changes = judge(pool, held_back, setup.tally, setup.folder / "validation", setup.progress)
+    # Without validation programs there is nothing to choose a candidate by.
+    candidates = settings.candidates if held_back else 1
+    features = setup.features or DISTIL_FEATURES
+    learner = Distil(
+        replace(settings, candidates=candidates),
+        setup.seed,
+        features,
+        searches,
+        lambda policy: mean_change(changes(policy)),
+    )
+    return Ready(learner, "Distilling", features, lambda _: {"training_programs": len(programs)})
+
+
+def set_up_cloning(settings: CloningSettings, setup: Setup) -> Ready:
+    """Make behavioural cloning ready to run."""
+    modules = setup.pool.corpus.modules_of("train")
+    done = experience.default_rollouts(setup.pool, modules, setup.tally, setup.progress).values()
+    logs = [rolled.trajectory for rolled in done if rolled.trajectory is not None]
+    features = setup.features or RELEASE_FEATURES
+    x = np.concatenate([log.matrix(features) for log in logs])
+    answers = np.concatenate([log.matrix([INLINING_SIZE.default_tensor])[:, 0] for log in logs])
+    learner = BehaviouralCloning.fit(settings, setup.seed, features, x, answers)
+
+    def after(result: Result) -> Mapping[str, Any]:
+        agreement = float((result.policy.decide(x) == (answers > 0)).mean())
+        return {"decisions": len(x), "agreement": agreement}
+
+    return Ready(learner, "Cloning the default heuristic", features, after)
+
+
+def set_up_evolution(settings: EvolutionSettings, setup: Setup) -> Ready:
+    """Make evolution strategies ready to run."""
+    if setup.init is None:
+        raise NestorError(
+            "Evolution strategies need a policy to start from: train one with --learner bc, then"
+            " pass it with --init."
+        )
+    start, tally = load_start(setup.init), setup.tally
+    if start.metadata.answers != "decision":
+        raise NestorError(f"{setup.init} deviates from a default; this learner needs a clone.")
+    if setup.budget.cpu_minutes is not None:
+        setup.reference(start.features)  # prices
+    programs = experience.training_programs(setup.pool.corpus)
+    stock = experience.baseline(setup.pool, programs, setup.progress)
+    modules = experience.modules_of(setup.pool.corpus, stock.programs)
+    defaults = experience.default_rollouts(setup.pool, modules, tally, setup.progress)
+    known = {
+        name: Known.of(rolled, INLINING_SIZE, start.features) for name, rolled in defaults.items()
+    }
+    compare = experience.comparer(setup.pool, stock, known, tally)
+    deviation = experience.deviation(known)
+    projects = tuple(program.project for program in stock.programs)
+
+    def after(result: Result) -> Mapping[str, Any]:
+        (changes,) = compare([result.policy])
+        named = zip(stock.programs, changes, strict=True)
+        return {"training_programs": {p.name: float(100 * c) for p, c in named}}
+
+    learner = EvolutionStrategies(settings, setup.seed, start, projects, compare, deviation)
+    return Ready(learner, "Evolving", start.features, after)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A learner as the command line offers it."""
+
+    settings: type[Any]
+    """A frozen dataclass, whose fields are options."""
+    set_up: Callable[[Any, Setup], Ready]
+    summary: str
+    budgeted: bool = True
+    """Whether a budget of compiles or CPU minutes can end it."""
+
+
+LEARNERS: Final[Mapping[str, Entry]] = {
+    "distil": Entry(DistilSettings, set_up_distil, "searches, distilled", budgeted=False),
+    "bc": Entry(CloningSettings, set_up_cloning, "the default heuristic, cloned", budgeted=False),
+    "es": Entry(EvolutionSettings, set_up_evolution, "guarded evolution strategies"),
+    "ars": Entry(random_search.RandomSearchSettings, random_search.set_up, "random search"),
+    "cma": Entry(cma_es.CmaSettings, cma_es.set_up, "CMA-ES"),
+    "reinforce": Entry(reinforce.ReinforceSettings, reinforce.set_up, "REINFORCE"),
+    "ppo": Entry(ppo.PpoSettings, ppo.set_up, "proximal policy optimisation"),
+    "dqn": Entry(dqn.DqnSettings, dqn.set_up, "deep Q-learning"),
+    "best-of": Entry(best_of.BestOfSettings, best_of.set_up, "imitation of the best (BC-Max)"),
+}
+"""Every learner; a line each."""

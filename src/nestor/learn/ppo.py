@@ -1,0 +1,183 @@
+"""Proximal policy optimisation: use a batch several times, but do not go far on it.
+
+The clipped objective of Schulman et al. (2017). Without a critic, as MLGO has it: a decision's
+reward is its own credit (:mod:`nestor.learn.credit`), so there is no return to predict. The
+epochs on a batch end early when the policy has moved too far from the one that sampled it.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.learn import random_network_distillation as novelty
+from nestor.learn.batch import Batch
+from nestor.learn.credit import CreditSettings, pay, standardised
+from nestor.learn.episodes import Episodes, draw
+from nestor.learn.gradient import Walk, descend, entropy, log_probabilities, minibatches
+from nestor.learn.learner import Metrics
+from nestor.learn.random_network_distillation import NoveltySettings, NoveltyState
+from nestor.learn.setup import Ready, Setup
+from nestor.learn.start import SITE_FEATURES, StartSettings
+from nestor.policy.network import MlpPolicy
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PpoSettings:
+    """How far and how often the policy moves."""
+
+    preset: Literal["nestor", "mlgo"] = "nestor"
+    """"mlgo" takes every other setting from the published configuration; see ``MLGO``."""
+    steps: int = 1000
+    """Updates, at most."""
+    modules: int = 32
+    """Modules compiled for an update."""
+    epochs: int = 6
+    """Passes over a batch, at most."""
+    minibatch: int = 1024
+    """Decisions per gradient step."""
+    learning_rate: float = 1e-3
+    """Adam's step size."""
+    epsilon: float = 1e-8
+    """Adam's smallest deviation."""
+    clip: float = 0.2
+    """How far from 1 the ratio of probabilities still pays."""
+    entropy: float = 0.001
+    """What a nat of entropy is worth, in standard deviations of the reward."""
+    stop: float = 0.02
+    """Divergence from the sampling policy (KL, nats a decision) that ends the epochs."""
+    credit: CreditSettings = field(default_factory=CreditSettings)
+    """What decisions are paid."""
+    novelty: NoveltySettings = field(default_factory=NoveltySettings)
+    """A bonus for the unseen (random network distillation)."""
+    start: StartSettings = field(default_factory=StartSettings)
+    """Where to start."""
+
+
+MLGO = PpoSettings(
+    preset="mlgo",
+    steps=3000,
+    modules=100,
+    epochs=1,
+    minibatch=256 * 16,
+    learning_rate=3e-5,
+    epsilon=3.125e-4,
+    entropy=0.003,
+    stop=float("inf"),
+    credit=CreditSettings(scheme="module", decay=0.8),
+    start=StartSettings(answers="decision", hidden=(40, 40, 20), explore=0.03),
+)
+"""MLGO's configuration for inlining (``ppo_nn_agent.gin`` of ml-compiler-opt, 2022): batches of
+256 sequences of 16 decisions, Adam at 3e-5, one epoch, no critic, the module's total against its
+moving average, the clone of the default as a start. Its features were quantiles; ours are squashed
+logarithms of the features that are on offer today. It was made for 3,000 updates."""
+
+
+@dataclass(frozen=True)
+class PpoState:
+    """Parameters, optimiser, and the averages that credit is against."""
+
+    step: int
+    walk: Walk
+    averages: F64
+    novelty: NoveltyState
+
+
+@dataclass(frozen=True)
+class Ppo:
+    """The learner. See :class:`nestor.learn.learner.Learner`."""
+
+    settings: PpoSettings
+    seed: int
+    start: MlpPolicy
+    episodes: Episodes
+
+    @property
+    def steps(self) -> int:
+        """How many updates make a run."""
+        return self.settings.steps
+
+    def init(self) -> PpoState:
+        """Begin at the initial policy."""
+        bonus = novelty.init(self.settings.novelty, self.start.widths[0], self.seed)
+        return PpoState(0, Walk.begin(self.start), self.episodes.reference.totals, bonus)
+
+    def batch(self, state: PpoState) -> Batch:
+        """Compile the next modules under the stochastic policy."""
+        count = len(self.episodes.reference.stocks)
+        modules = draw(self.seed, state.step, self.settings.modules, count)
+        return self.episodes.sampled(self.policy(state), modules, self.seed, state.step)
+
+    def update(self, state: PpoState, batch: Batch) -> tuple[PpoState, Metrics]:
+        """Take the epochs' steps up the clipped objective."""
+        import torch
+
+        step, after = state.step, replace(state, step=state.step + 1)
+        if len(batch.x) == 0:
+            return after, {"relative_change_pct": 0.0}
+        z = self.start.normalise(batch.x)
+        rewards, averages = pay(self.settings.credit, batch, state.averages)
+        bonus, extra = novelty.update(self.settings.novelty, state.novelty, z, self.seed)
+        advantage = torch.from_numpy((standardised(rewards) + extra).astype(np.float32))
+        before = torch.from_numpy(batch.log_probability.astype(np.float32))
+        inputs, positive = torch.from_numpy(z), torch.from_numpy(batch.positive)
+        walk, value, epoch, divergence = state.walk, 0.0, 0, 0.0
+        for epoch in range(1, self.settings.epochs + 1):
+            for rows in minibatches(len(z), self.settings.minibatch, [self.seed, 7, step, epoch]):
+                chosen = torch.from_numpy(rows)
+
+                def loss(net: "torch.nn.Module", chosen: "torch.Tensor" = chosen) -> "torch.Tensor":
+                    margins = net(inputs[chosen])
+                    now = log_probabilities(margins, positive[chosen])
+                    ratio = torch.exp(now - before[chosen])
+                    near = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
+                    gained = torch.minimum(ratio * advantage[chosen], near * advantage[chosen])
+                    return -gained.mean() - self.settings.entropy * entropy(margins)
+
+                walk, value = descend(
+                    self.start,
+                    walk,
+                    loss,
+                    self.settings.learning_rate,
+                    epsilon=self.settings.epsilon,
+                )
+            divergence = self._divergence(walk, batch, z)
+            if divergence > self.settings.stop:
+                break
+        return replace(after, walk=walk, averages=averages, novelty=bonus), {
+            "relative_change_pct": 100 * batch.relative_change,
+            "reward": float(rewards.mean()),
+            "positive_pct": 100 * float(batch.positive.mean()),
+            "loss": value,
+            "epochs": float(epoch),
+            "divergence": divergence,
+            "decisions": float(len(batch.x)),
+        }
+
+    def policy(self, state: PpoState) -> MlpPolicy:
+        """Return the parameters as a policy."""
+        return state.walk.policy(self.start)
+
+    def _divergence(self, walk: Walk, batch: Batch, z: npt.NDArray[np.float32]) -> float:
+        """Estimate KL(sampling policy ‖ present one) a decision: the mean of r − 1 − log r."""
+        import torch
+
+        from nestor.policy import network
+
+        with torch.no_grad():
+            margins = network.to_torch(walk.policy(self.start))(torch.from_numpy(z))
+            now = log_probabilities(margins, torch.from_numpy(batch.positive))
+        change = now.numpy().astype(np.float64) - batch.log_probability
+        return float((np.expm1(change) - change).mean())
+
+
+def set_up(settings: PpoSettings, setup: Setup) -> Ready:
+    """Make the learner ready to run."""
+    if settings.preset == "mlgo":
+        settings = replace(MLGO, novelty=settings.novelty)
+    episodes = setup.episodes(SITE_FEATURES)
+    start = setup.start(settings.start, episodes)
+    return Ready(Ppo(settings, setup.seed, start, episodes), "PPO", start.features)
