@@ -84,7 +84,7 @@ class Train:
             )
         seconds = time.process_time() - start
         save(model, self.out)
-        result = None if judge_by is None else evaluate(open_model(self.out), judge_by)
+        results = {} if judge_by is None else _by_machine(self.out, judge_by)
         content = {
             "model": str(self.out),
             "kind": self.kind,
@@ -92,7 +92,7 @@ class Train:
             "seed": self.seed,
             "trained_on": len(train_on),
             "cpu_seconds": seconds,
-            "test": None if result is None else result.to_json(),
+            "test": {machine: result.to_json() for machine, result in results.items()},
         }
         if self.json:
             print_json(content)
@@ -102,8 +102,8 @@ class Train:
             f" {escape(str(self.out))}",
             soft_wrap=True,
         )
-        if result is not None:
-            _show_evaluation(result)
+        for machine, result in results.items():
+            _show_evaluation(result, machine)
         return 0
 
 
@@ -129,6 +129,8 @@ class Evaluate:
     """A table with the columns block_hex, cycles and spread, or the data set 'zen5'."""
     model: str = "shipped"
     """The model to judge."""
+    machine: str | None = None
+    """Judge by the rows of this machine alone, and predict for it."""
     seed: int = 0
     """Seed of the bootstrap."""
     json: bool = False
@@ -136,7 +138,10 @@ class Evaluate:
 
     def run(self) -> int:
         """Evaluate and print."""
-        result = evaluate(open_model(self.model), table.named(self.blocks), seed=self.seed)
+        rows = table.named(self.blocks)
+        if self.machine is not None:
+            rows = _rows_of(rows, self.machine)
+        result = evaluate(open_model(self.model, self.machine), rows, seed=self.seed)
         if self.json:
             print_json(result.to_json())
         else:
@@ -144,8 +149,25 @@ class Evaluate:
         return 0
 
 
-def _show_evaluation(result: Evaluation) -> None:
-    grid = Grid(title="errors in per cent of the measured cycles")
+def _by_machine(model: Path, rows: table.Table) -> dict[str, Evaluation]:
+    """Judge a model by the rows of each machine; the name is empty where the table has none."""
+    if rows.machine is None:
+        return {"": evaluate(open_model(model), rows)}
+    names = sorted(set(rows.machine))
+    return {name: evaluate(open_model(model, name), _rows_of(rows, name)) for name in names}
+
+
+def _rows_of(rows: table.Table, machine: str) -> table.Table:
+    of_it = np.array([name == machine for name in rows.machine or ()], dtype=np.bool_)
+    if not of_it.any():
+        known = ", ".join(sorted(set(rows.machine or ()))) or "none"
+        raise ModelError(f"The table has no rows of the machine '{machine}'; it has {known}.")
+    return rows.select(of_it)
+
+
+def _show_evaluation(result: Evaluation, machine: str = "") -> None:
+    where = f"{escape(machine)}: " if machine else ""
+    grid = Grid(title=f"{where}errors in per cent of the measured cycles")
     for name in ("rows", "n", "MAPE", "median", "Kendall", "Spearman"):
         grid.add_column(name, justify="left" if name == "rows" else "right")
     grid.add_row("stable", *_quality_cells(result.stable))

@@ -43,6 +43,8 @@ class Predict:
     """Blocks in hexadecimal, or files; nothing: standard input."""
     model: str = "shipped"
     """'shipped', a model file, 'llvm-mca' or 'bound'."""
+    machine: str | None = None
+    """The machine to predict for, of those that the model knows."""
     assembly: str | None = None
     """Assembly text instead of files; instructions are parted by ';' or lines."""
     intel: bool = False
@@ -57,7 +59,7 @@ class Predict:
 
     def run(self) -> int:
         """Predict and print; 1 if no block has an answer."""
-        model = open_model(self.model)
+        model = open_model(self.model, self.machine)
         code = _code(self.code, self.assembly, self.intel)
         counts = functions.read_frequencies(self.frequencies) if self.frequencies else None
         predicted = model.predict(code.blocks)
@@ -135,6 +137,8 @@ class Explain:
     """Blocks in hexadecimal, or files; nothing: standard input."""
     model: str = "shipped"
     """'shipped' or a file of our own kind of model."""
+    machine: str | None = None
+    """The machine to predict for, of those that the model knows."""
     assembly: str | None = None
     """Assembly text instead of files; instructions are parted by ';' or lines."""
     intel: bool = False
@@ -146,7 +150,7 @@ class Explain:
         """Explain every block and print; 1 if none is code."""
         from nestor.cost.explain import explain  # it needs the native library
 
-        model = open_model(self.model)
+        model = open_model(self.model, self.machine)
         if not isinstance(model, HybridModel):
             raise ModelError(
                 f"Only our own kind of model can be explained, and '{self.model}' is another; name"

@@ -24,12 +24,14 @@ BASELINES: Final[tuple[BaselineKind, ...]] = get_args(BaselineKind)
 _KEY: Final = "baseline"
 
 
-def open_model(name_or_path: str | Path) -> CostModel:
+def open_model(name_or_path: str | Path, machine: str | None = None) -> CostModel:
     """Return ``shipped``, a model from a file, or the baseline ``llvm-mca`` or ``bound``.
 
     By name the two are as LLVM has them, without rescaling: nothing of a machine is needed.
 
-    :raises ModelError: if there is no such model or its file is broken.
+    :param machine: the machine to predict for, of those that our own kind of model knows; its
+        first if None. Baselines know one and do not ask.
+    :raises ModelError: if there is no such model, or its file is broken.
     """
     name = str(name_or_path)
     if name == "llvm-mca":
@@ -44,7 +46,7 @@ def open_model(name_or_path: str | Path) -> CostModel:
         )
     if name != "shipped" and (description := _description(path)) is not None:
         return _restore(path, description)
-    return load(name_or_path)
+    return load(name_or_path, machine)
 
 
 def save_baseline(model: Any, path: Path) -> None:
