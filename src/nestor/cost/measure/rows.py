@@ -26,6 +26,9 @@ _SCHEMA: Final = pa.schema(
         ("machine", pa.string()),
     ]
 )
+_MEASURED: Final = tuple(
+    field.name for field in dataclasses.fields(Measurement) if field.name != "block"
+)
 
 
 @dataclass(frozen=True)
@@ -47,20 +50,15 @@ def write(rows: Sequence[Row], path: Path) -> None:
 
     :raises TableError: if the file cannot be written.
     """
-    lines = [
-        {
-            "block_hex": row.measurement.block.hex(),
-            "backend": row.backend,
-            "machine": row.machine,
-            **dataclasses.asdict(row.measurement),
-        }
-        for row in rows
-    ]
-    columns = [
-        pa.array([line[field.name] for line in lines], field.type, from_pandas=True)
-        for field in _SCHEMA
-    ]
-    write_columns(pa.Table.from_arrays(columns, schema=_SCHEMA), path)
+    found = [row.measurement for row in rows]
+    columns = {
+        "block_hex": [one.block.hex() for one in found],
+        **{name: [getattr(one, name) for one in found] for name in _MEASURED},
+        "backend": [row.backend for row in rows],
+        "machine": [row.machine for row in rows],
+    }
+    arrays = [pa.array(columns[field.name], field.type, from_pandas=True) for field in _SCHEMA]
+    write_columns(pa.Table.from_arrays(arrays, schema=_SCHEMA), path)
 
 
 def read(path: Path) -> list[Row]:
