@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +20,11 @@ from rich.progress import Progress as Bars
 
 from nestor.progress import Progress
 
-stdout = Console(highlight=False)
+_PIPE_WIDTH = 140
+"""Columns of a table in a pipe or file, where no terminal's edge folds it."""
+
+_free = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+stdout = Console(highlight=False, width=_PIPE_WIDTH if _free else None)
 stderr = Console(stderr=True, highlight=False)
 
 

@@ -28,6 +28,7 @@ MISSING = -1.0
 
 _PROGRAM = "program_"
 """How the names of features begin that need a summary of the program."""
+_CALLEE_SIZES = ("callee_code_size", "callee_instructions")
 _LINK_MODES: tuple[LinkMode, ...] = ("no-gc", "gc", "icf")
 """The link modes by the value of the feature ``program_link_gc``."""
 
@@ -62,8 +63,11 @@ class GainSettings:
     """Bytes that must be left of it."""
     clip: float = 60.0
     """Bytes; a gain or loss beyond this counts as this."""
-    tolerance: float = 0.001
-    """What a program may grow in calibration, as part of its linked bytes."""
+    tolerance: float = 0.0
+    """What a project may grow in calibration, as part of its linked bytes."""
+    outliers: float = 0.05
+    """Part of the trials with the largest callees. Callees larger than the rest are the default's:
+    a mistake there costs far more than ``clip`` lets the models know."""
     folds: int = 5
     """Parts of the projects for predictions across projects."""
     repeats: int = 3
@@ -179,6 +183,9 @@ def policy(
         (fitted.spread.policy(features), -settings.caution),
     ]
     known = np.stack([data.x.min(axis=0), data.x.max(axis=0)], axis=1)
+    for index, name in enumerate(features):
+        if name in _CALLEE_SIZES:
+            known[index, 1] = np.quantile(data.x[:, index], 1 - settings.outliers)
     return replace(kind.weighted_sum(parts, -settings.least), range=known)
 
 
