@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from nestor.compiler.harness import HarnessError, HarnessSettings, Reading, ensure_harness, readings
+from nestor.compiler.harness import (
+    HarnessError,
+    HarnessSettings,
+    Reading,
+    ensure_harness,
+    readings,
+    warm_up,
+)
 from nestor.compiler.toolchain import Toolchain
 
 FAST = HarnessSettings(rounds=2, runs=2, milliseconds=60)
@@ -155,6 +162,11 @@ def test_settings_that_cannot_be_are_one_sentence(
 ) -> None:
     with pytest.raises(HarnessError, match=said):
         run(harness, ["90"], settings)
+
+
+def test_a_machine_where_nothing_runs_is_one_sentence(harness: Path) -> None:
+    with pytest.raises(HarnessError, match=r"a nop ends with 'timeout'"):
+        warm_up(harness, HarnessSettings(runs=1_000_000, milliseconds=20))
 
 
 def test_leaving_early_ends_the_harness(harness: Path) -> None:

@@ -32,6 +32,7 @@ _SLOWEST: Final = 30.0
 """Seconds for which the harness may be silent beyond what a block is given."""
 _WALL_FACTOR: Final = 20
 """As in Main.c: a block's process may wait this much longer than it runs."""
+_HARMLESS: Final = (b"\x90",) * 20
 
 
 class HarnessError(NestorError):
@@ -93,7 +94,7 @@ def ensure_harness(toolchain: Toolchain) -> Path:
         raise HarnessError(
             "Blocks can be measured on Linux on x86-64 only; take the labels of another machine."
         )
-    digest = digest_of(source_folder(), toolchain.build_id)
+    digest = digest_of(source_folder(), " ".join([toolchain.build_id, *_FLAGS]))
     path = cache_folder() / "throughput" / digest / "throughput"
 
     def build(folder: Path) -> Path:
@@ -109,6 +110,21 @@ def ensure_harness(toolchain: Toolchain) -> Path:
 
     build_once(path, build)
     return path
+
+
+def warm_up(harness: Path, settings: HarnessSettings) -> list[Reading]:
+    """Return readings of a block that cannot fail, so that whatever fails is the machine.
+
+    :raises HarnessError: if it fails all the same.
+    """
+    found = list(readings(harness, _HARMLESS, settings))
+    failed = next((reading.status for reading in found if reading.status != OK), None)
+    if failed is not None:
+        raise HarnessError(
+            f"Blocks cannot be run here: a nop ends with '{failed}'; allow seccomp filters and"
+            " executable memory, and give blocks more time (--milliseconds)."
+        )
+    return found
 
 
 def readings(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from nestor.compiler.exegesis import ExegesisSettings, benchmark, disassemble
-from nestor.compiler.harness import OK, HarnessSettings, readings
+from nestor.compiler.harness import OK, HarnessSettings, readings, warm_up
 from nestor.compiler.toolchain import Toolchain
 from nestor.cost.measure.label import Measurement, summary
 from nestor.cost.measure.screen import screen
@@ -90,6 +90,7 @@ class Exegesis:
         screened = [screen(block) for block in blocks]
         sound = [block for block, (status, _) in zip(blocks, screened, strict=True) if not status]
         once = HarnessSettings(rounds=1, runs=1, core=self.settings.core)
+        warm_up(self.harness, once)
         gate = dict(zip(sound, readings(self.harness, sound, once), strict=True))
         rows = []
         for index, (block, (status, count)) in enumerate(zip(blocks, screened, strict=True)):

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.harness import OK, HarnessSettings, Reading, readings
+from nestor.compiler.harness import OK, HarnessSettings, Reading, readings, warm_up
 from nestor.cost.measure.label import Measurement, label, quiet_strain, quiet_value
 from nestor.cost.measure.screen import screen
 from nestor.progress import Progress
 
-_WARM_UP: Final = (b"\x90",) * 20
-"""Blocks that tell the probe's quiet value before the first real one."""
 _REMEMBERED: Final = 50_000
 """Rounds, which is minutes."""
 
@@ -41,7 +39,7 @@ class Rdtsc:
         :raises HarnessError: if the harness cannot run.
         """
         if not self._strains:
-            for reading in readings(self.harness, _WARM_UP, self.settings):
+            for reading in warm_up(self.harness, self.settings):
                 self._strains += reading.strain
         screened = [screen(block) for block in blocks]
         found: list[list[Reading]] = [[] for _ in blocks]
