@@ -103,7 +103,11 @@ _ONES_IDIOMS: Final = frozenset(("pcmpeqb", "pcmpeqw", "pcmpeqd", "pcmpeqq"))
 _COPIES: Final = frozenset(
     ["mov", "movaps", "movups", "movapd", "movupd", "movdqa", "movdqu", "movq", "xchg", "fxch"]
 )
+_MERGES: Final = frozenset(["cvtsi2sd", "cvtsi2ss", "cvtss2sd", "cvtsd2ss", "sqrtsd", "sqrtss"])
+"""They keep the upper part of their destination, but do not wait for it while that is known to be
+zero, which is the rule in compiled code and in the harness."""
 _ZERO_IDIOM, _BREAKS, _ELIDED, _ADDRESS_ONLY, _VECTOR_INDEX, _VECTOR = 1, 2, 4, 8, 16, 32
+_STACK, _EXTENDS = 64, 128
 
 _KIND_NAMES: Final = {
     getattr(OpCodeOperandKind, name): name for name in dir(OpCodeOperandKind) if name.isupper()
@@ -267,6 +271,12 @@ class Templates:
         ):  # the stack engine follows rsp at no cost
             reads = [r for r in reads if r != 4]
             writes = [r for r in writes if r != 4]
+        if mnemonic in ("push", "pop"):
+            traits |= _STACK
+        if mnemonic in ("movzx", "movsx", "movsxd"):
+            traits |= _EXTENDS
+        if mnemonic in _MERGES:
+            row[14] &= ~_READS
         if instruction.is_vsib:
             traits |= _VECTOR_INDEX
         if mnemonic == "lea" or (7 in row[12:27:3] and row[6] == 0 and not row[11]):

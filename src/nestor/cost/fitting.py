@@ -35,7 +35,7 @@ class FittingSettings:
 
     passes: int = 2
     """Rounds over all forms."""
-    blocks: int = 120
+    blocks: int = 160
     """Blocks to judge one form by, at most."""
     alike: int = 2
     """Of these with the same sequence of forms, at most, so that no frequent one decides."""
@@ -120,7 +120,7 @@ def _improve(
                 for number in numbers:
                     simulator.set_form(number, values)
                 loss = simulator.loss(blocks, labels, current, errors)
-                if loss < best - tolerance - 0.002 * len(blocks):
+                if loss < best - tolerance - 0.004 * len(blocks):
                     best, kept = loss, row
                     current[:] = errors
             forms[numbers] = kept

@@ -52,7 +52,7 @@ class MachineSettings:
 
     dispatch_width: int = 8
     """Operations that enter the back end in a cycle."""
-    retire_width: int = 7
+    retire_width: int = 8
     window: int = 448
     """Operations between dispatch and retirement."""
     load_latency: int = 4
@@ -78,7 +78,7 @@ class MachineSettings:
     """Instructions to simulate: a block is repeated between 4 and 100 times."""
     renamed: int = 1
     """Whether there is memory renaming."""
-    store_queue: int = 48
+    store_queue: int = 32
     line_commit: int = 0
     """Whether only stores to the same line go to the cache together."""
 

@@ -206,6 +206,8 @@ void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, i
   op.length = uint8_t(in.length + row.immediateBytes);
   op.immediate = immediateOf(bytes + in.length, row.immediateBytes);
   op.segment = in.segment;
+  op.stack = row.traits & StackOp ? 1 : 0;
+  op.extends = row.traits & Extends ? 1 : 0;
   int is4 = row.immediateBytes ? (bytes[in.length] >> 4) & 15 : 0;
   int before = top, after = (top + row.stackStep) & 7;
   int registers[5], seen = 0;

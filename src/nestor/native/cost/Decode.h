@@ -34,6 +34,8 @@ enum Trait : int32_t {
   AddressOnly = 8,     // lea, nop: the memory operand is not accessed
   VectorIndex = 16,    // gather and scatter
   VectorOp = 32,       // the load goes to the floating-point side
+  StackOp = 64,        // push or pop
+  Extends = 128,       // movzx, movsx
 };
 
 enum Access : int32_t { Reads = 1, Writes = 2 };
@@ -46,6 +48,7 @@ struct Op {
   uint8_t base, index, scale;
   uint8_t load, store, addressOnly, ripRelative, zeroIdiom, elided, vectorLoad;
   uint8_t emulation, width, destination, source, length, category, highByte, segment;
+  uint8_t stack, extends;  // push or pop; a load that widens what it reads
   uint8_t fused;  // rides with the copy before it: see fuses()
   uint8_t sourceIsMemory, destinationIsMemory, sourceIsImmediate, sourceWidth;
   int16_t memorySize;

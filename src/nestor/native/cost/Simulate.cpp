@@ -16,15 +16,24 @@ uint64_t freshMemory(uint64_t address) {
   return shift ? Fill >> shift | Fill << (64 - shift) : Fill;
 }
 
-// How many instructions start in the cache line of `address`, where operation `first` is.
+// How many operations start in the cache line of `address`, where operation `first` is.
 int startsIn(const std::vector<Op> &ops, size_t first, uint64_t address) {
   uint64_t end = (address | 63) + 1;
   int count = 0;
   while (address < end) {
-    address += ops[first].length, ++count;
+    address += ops[first].length, count += !ops[first].fused;
     first = first + 1 == ops.size() ? 0 : first + 1;
   }
   return count;
+}
+
+constexpr uint32_t AnyAlu = 63;
+
+bool asksFor(const Op &op, uint8_t reg) {
+  if (op.base == reg || op.index == reg) return true;
+  for (int i = 0; i < op.readCount; ++i)
+    if (op.reads[i] == reg) return true;
+  return false;
 }
 
 }  // namespace
@@ -63,6 +72,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   uint64_t commitLine = ~0ull;
   long storeSequence = 0;
   int queueSize = std::clamp(m.storeQueue, 1, QueueMax);
+  bool stackMoved = false;
   int lineEnd = 0;
   uint64_t codeLine = ~0ull;
   int load[Ports] = {}, loadAtHalf[Ports] = {};
@@ -110,7 +120,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
       const FormParameters &form = forms[op.form];
       // Front end: a number of slots a cycle. A line of code that needs more than two entries
       // of the operation cache enters one entry a cycle (seen in blocks of copies and nops).
-      int need = op.fused ? form.slots - 1 : form.slots;
+      int need = op.fused ? 0 : form.slots;
       uint64_t line = (position + uint64_t(op.offset)) >> 6;
       if (m.entryOps && line != codeLine) {
         codeLine = line;
@@ -131,6 +141,15 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
       advance(dispatch);
       int start = dispatch + 1;
 
+      // Pushes and pops move rsp in a stack engine of its own; who else asks for rsp waits for
+      // an operation that brings it up to date.
+      bool stackOp = op.stack;
+      if (stackOp) stackMoved = true;
+      else if (stackMoved && asksFor(op, RSP)) {
+        stackMoved = false;
+        ready[RSP] = issue(std::max(ready[RSP], start), AnyAlu, 1) + 1;
+        ++chained[RSP];
+      }
       uint64_t address = 0, loaded = 0;
       int addressReady = start, addressChained = 0, dataChained = 0, dataReady = op.zeroIdiom ? dispatch : start;
       bool memory = op.load || op.store;
@@ -178,9 +197,9 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
           else loaded = scramble(hit->value);
           if (hit->committed > t) {
             bool sameName = m.renamed && hit->address == address && hit->size == size &&
-                            size >= 4 && hit->base == op.base && op.base < 16 && op.index == None &&
-                            (op.base == RSP || (hit->baseVersion == version[op.base] &&
-                            hit->displacement == op.displacement)) && !op.vectorLoad;
+                            hit->base == op.base && op.base < 16 && hit->index == op.index &&
+                            (op.base == RSP || hit->baseVersion == version[op.base]) &&
+                            !op.vectorLoad && !op.extends;
             if (sameName) {
               ++renamed;
               done = std::max(start, hit->dataReady + m.renamedLatency);
@@ -244,7 +263,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
         queue[storeSequence++ % queueSize] = commit;
         for (uint64_t g = address >> 3; g <= (address + size - 1) >> 3; ++g) {
           Store &slot = stores[g % Stores];
-          slot = {g, address, value, size, op.base, done, dataChained, commit, epoch, op.displacement,
+          slot = {g, address, value, size, op.base, op.index, done, dataChained, commit, epoch,
                   op.base < 16 ? version[op.base] : 0};
         }
       }

@@ -55,10 +55,9 @@ private:
   struct Store {
     uint64_t granule, address;
     uint64_t value;
-    int32_t size, base;
+    int32_t size, base, index;
     int32_t dataReady, chained, committed;
     uint32_t epoch;
-    int64_t displacement;
     uint32_t baseVersion;
   };
   static constexpr int Ring = 2048, Stores = 512;
