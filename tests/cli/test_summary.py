@@ -86,7 +86,11 @@ def test_warnings_name_the_remedy(build: Path, tmp_path: Path, toolchain: Toolch
     subprocess.run([toolchain.clang, "-Oz", "-c", "other.c"], cwd=build)
     done = nestor("summary", str(build), "--out", str(tmp_path / "out.txt"), "--json")
     warnings = json.loads(done.stdout)["warnings"]
-    for said in ("1 files that are named like", "1 of 3 objects were compiled without", "2 objects def"):
+    for said in (
+        "1 files that are named like",
+        "1 of 3 objects were compiled without",
+        "2 objects def",
+    ):
         assert any(said in warning for warning in warnings), warnings
     assert any("1 of 3 objects were made by another compiler" in warning for warning in warnings)
     shown = nestor("summary", str(build), "--out", str(tmp_path / "out.txt"))
