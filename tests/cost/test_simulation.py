@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess
 
 from nestor.cost.decoding import DecodeError, decode
-from nestor.cost.encoding import native_register
 from nestor.cost.fitting import FittingSettings, fit
 from nestor.cost.machine import (
     VARIANTS,
@@ -16,6 +15,7 @@ from nestor.cost.machine import (
     checked_core,
     starting_forms,
 )
+from nestor.cost.operands import native_register
 from nestor.cost.simulation import Simulator
 from nestor.cost.table import named
 
@@ -79,6 +79,12 @@ def test_any_bytes_are_decoded_or_refused(block: bytes) -> None:
         forms = starting_forms(simulator.templates.categories())
         simulator.set_core(CoreParameters(MachineSettings(), forms))
         assert simulator.rates()[0] > 0
+
+
+def test_a_block_that_ends_early_spoils_nothing() -> None:
+    whole = bytes.fromhex("4881c000010000")  # add rax, 256
+    simulator = Simulator()
+    assert simulator.keep([whole[:5], whole]).tolist() == [False, True]
 
 
 def test_a_chain_costs_its_latency_and_width_bounds_the_rest() -> None:

@@ -68,11 +68,14 @@ bool parse(const uint8_t *start, const uint8_t *end, Layout &out) {
               : *p == 0x64 || *p == 0x65 ? 32 : 0;
     if (bit == 2) prefixes &= ~4ull;
     if (bit == 4) prefixes &= ~2ull;
+    if ((*p & 0xF0) == 0x40) {
+      rex = *p;  // counts only right before the opcode
+      continue;
+    }
     if (!bit && *p != 0x2E && *p != 0x36 && *p != 0x3E && *p != 0x26) break;
-    prefixes |= bit;
+    prefixes |= bit, rex = 0;
   }
-  if (p < end && (*p & 0xF0) == 0x40) {
-    rex = *p++;
+  if (rex) {
     w = rex & 8, r = (rex & 4) << 1, x = (rex & 2) << 2, b = (rex & 1) << 3;
   }
   if (p >= end || p - start > 14) return false;
