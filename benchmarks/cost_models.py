@@ -32,8 +32,10 @@ from nestor.cost import table, training
 from nestor.cost.baselines import llvm_mca, rescaled
 from nestor.cost.baselines.llvm_mca import McaModel
 from nestor.cost.evaluate import assess, judged
+from nestor.cost.hybrid import HybridModel
 from nestor.cost.model import CostModel, Prediction
 from nestor.cost.models import BASELINES, BaselineKind, open_model
+from nestor.cost.simulation import widened
 from nestor.cost.splits import SPLITS, SplitName, split
 from nestor.cost.table import Table
 from nestor.cost.trainers import Kind, TrainerSettings, save, train, training_rows
@@ -49,7 +51,9 @@ ABLATIONS: Final[Mapping[str, TrainingSettings]] = MappingProxyType(
         "own, no memory of like code": TrainingSettings(memory=False),
     }
 )
-MODELS: Final = ("own", *BASELINES, *ABLATIONS)
+CORE_ALONE: Final = "own, the simulated core alone"
+"""What the trees start from, of the very model that stands as ``own``."""
+MODELS: Final = ("own", *BASELINES, *ABLATIONS, CORE_ALONE)
 SPEED_BLOCKS: Final = 2000
 RESULT: Final = Path("benchmarks/results/cost_models.json")
 
@@ -68,6 +72,24 @@ class Run:
         return folder / f"{name}-{self.split}-{self.seed}{suffix}"
 
 
+class CoreAlone:
+    """The simulated core of one of our models, without its trees; it has no interval."""
+
+    def __init__(self, model: HybridModel) -> None:
+        self._model = model
+
+    def predict(self, blocks: Sequence[bytes]) -> Prediction:
+        """Return the simulated cycles of ``blocks``; NaN where one cannot be decoded."""
+        simulator = self._model.simulator
+        simulator.keep(blocks)
+        # What was met for the first time has starting values, as the model itself gives it.
+        simulator.set_core(widened(self._model.part.core, simulator.templates))
+        cycles = simulator.rates().astype(np.float64)
+        cycles[cycles <= 0] = np.nan
+        unknown = np.full(len(cycles), np.nan)
+        return Prediction(cycles, unknown, unknown)
+
+
 def cpu_seconds() -> float:
     """Return the CPU time of this process and of the children that it waited for."""
     times = os.times()
@@ -78,6 +100,14 @@ def trained(
     run: Run, rows: Table, folder: Path, settings: TrainerSettings, note: Progress
 ) -> CostModel:
     """Return the run's model, trained now if it is not there; its costs stand beside it."""
+    model: CostModel
+    if run.model == CORE_ALONE:
+        whole = Run("own", run.split, run.seed)
+        model = trained(whole, rows, folder, settings, note)
+        known = whole.path(folder, ".training.json").read_text()
+        run.path(folder, ".training.json").write_text(known)
+        assert isinstance(model, HybridModel)
+        return CoreAlone(model)
     path, costs = run.path(folder, ".safetensors"), run.path(folder, ".training.json")
     if path.exists() and costs.exists():
         return open_model(path)
@@ -85,7 +115,7 @@ def trained(
     start = cpu_seconds()
     if run.model in ABLATIONS:
         own = ABLATIONS[run.model]
-        model: CostModel = training.train(rows, use, own, run.seed, note)
+        model = training.train(rows, use, own, run.seed, note)
     elif run.model == "llvm-mca":
         model = McaModel(rescaled.fit(mca_estimates(rows, folder, note)[use], rows.cycles[use]))
     else:

@@ -105,7 +105,7 @@ def _row(model: str, runs: Sequence[Mapping[str, Any]], speed: Mapping[str, Any]
         f"{stable['median_ape']:.2f}",
         f"{stable['kendall']:.3f}",
         f"{stable['spearman']:.3f}",
-        f"{inside:.1f} %",
+        f"{inside:.1f} %" if np.isfinite(inside) else "",
         f"{every:.2f}",
         f"{rate:,.0f}" if rate else "",
         f"{minutes:.1f}",
