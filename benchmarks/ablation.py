@@ -111,7 +111,7 @@ def main() -> int:
             data = gain_model.rows(trials, features, settings, 0)
             across = gain_model.predict_across(kind, data, settings, 0)
             fitted = gain_model.fit(kind, data, across, 0)
-            chosen = gain_model.calibrate(fitted, data, across, settings, cautions)
+            chosen = gain_model.calibrate(fitted, data, across, features, settings, cautions)
             changes = changes_under(gain_model.policy(kind, fitted, data, features, chosen))
             # A policy that reads no summary makes the same builds with one as without.
             told = [columns.get(TOLD, columns["gc"]) for columns in changes.values()]

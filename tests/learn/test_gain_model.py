@@ -78,7 +78,7 @@ def test_caution_grows_where_projects_disagree() -> None:
         data = rows(trials(contrary=contrary), FEATURES, SETTINGS, 0)
         across = predict_across(TREES, data, SETTINGS, 0)
         fitted = fit(TREES, data, across, 0)
-        chosen.append(calibrate(fitted, data, across, SETTINGS, cautions).caution)
+        chosen.append(calibrate(fitted, data, across, FEATURES, SETTINGS, cautions).caution)
     assert chosen[0] == 0
     assert chosen[1] > 0
 

@@ -110,7 +110,7 @@ class DistilSettings:
     """Models fitted with other draws of rows and features, of which validation chooses one."""
     worthwhile: float = 0.002
     """How much smaller a later round must make the validation programs to be believed."""
-    cautions: tuple[float, ...] = (0.0, 0.2, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0)
+    cautions: tuple[float, ...] = (0.0, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.7, 1.0)
     """Values of ``gain.caution`` that calibration chooses from."""
 
 
@@ -170,7 +170,7 @@ class Distil:
         found: list[tuple[float, int, float, Policy]] = []
         for candidate in range(self.settings.candidates):
             fitted = gain_model.fit(kind, data, across, self.seed + candidate)
-            calibrated = gain_model.calibrate(fitted, data, across, gain, cautions)
+            calibrated = gain_model.calibrate(fitted, data, across, self.features, gain, cautions)
             made = gain_model.policy(kind, fitted, data, self.features, calibrated)
             found.append((self.validate(made), candidate, calibrated.caution, made))
         change, chosen, caution, policy = min(found, key=lambda one: one[:2])

@@ -63,7 +63,7 @@ class GainSettings:
     """Bytes that must be left of it."""
     clip: float = 60.0
     """Bytes; a gain or loss beyond this counts as this."""
-    tolerance: float = 0.0
+    tolerance: float = 0.0001
     """What a project may grow in calibration, as part of its linked bytes."""
     outliers: float = 0.05
     """Part of the trials with the largest callees. Callees larger than the rest are the default's:
@@ -158,7 +158,12 @@ def fit(kind: Kind, data: Rows, across: F64, seed: int) -> Fit:
 
 
 def calibrate(
-    fitted: Fit, data: Rows, across: F64, settings: GainSettings, cautions: Sequence[float]
+    fitted: Fit,
+    data: Rows,
+    across: F64,
+    features: Sequence[str],
+    settings: GainSettings,
+    cautions: Sequence[float],
 ) -> GainSettings:
     """Return ``settings`` with the smallest caution by which no unseen project grows.
 
@@ -166,8 +171,9 @@ def calibrate(
     of ``cautions`` is taken if with every one of them some project grows beyond the tolerance.
     """
     spread = fitted.spread.predict(data.x)
+    known = (data.x <= _range(data, features, settings)[:, 1]).all(axis=1)
     for caution in sorted(cautions):
-        leaves = across - caution * spread > settings.least
+        leaves = known & (across - caution * spread > settings.least)
         saved = [np.bincount(data.project, data.part * follows) for follows in leaves]
         if np.min(saved) >= -settings.tolerance:
             break
@@ -182,11 +188,17 @@ def policy(
         (fitted.gain.policy(features), 1.0),
         (fitted.spread.policy(features), -settings.caution),
     ]
+    summed = kind.weighted_sum(parts, -settings.least)
+    return replace(summed, range=_range(data, features, settings))
+
+
+def _range(data: Rows, features: Sequence[str], settings: GainSettings) -> F64:
+    """Return the least and largest value of each feature at which the policy may leave the default."""
     known = np.stack([data.x.min(axis=0), data.x.max(axis=0)], axis=1)
     for index, name in enumerate(features):
         if name in _CALLEE_SIZES:
             known[index, 1] = np.quantile(data.x[:, index], 1 - settings.outliers)
-    return replace(kind.weighted_sum(parts, -settings.least), range=known)
+    return known
 
 
 def _folds(
