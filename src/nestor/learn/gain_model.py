@@ -193,7 +193,7 @@ def policy(
 
 
 def _range(data: Rows, features: Sequence[str], settings: GainSettings) -> F64:
-    """Return the least and largest value of each feature at which the policy may leave the default."""
+    """Return each feature's least and largest value at which the policy may leave the default."""
     known = np.stack([data.x.min(axis=0), data.x.max(axis=0)], axis=1)
     for index, name in enumerate(features):
         if name in _CALLEE_SIZES:
