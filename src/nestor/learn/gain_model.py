@@ -71,7 +71,7 @@ class GainSettings:
     folds: int = 5
     """Parts of the projects for predictions across projects."""
     repeats: int = 3
-    """Partitions into such parts: a project must lose in none of them."""
+    """Partitions into such parts; what a project would save is the mean over them."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def calibrate(
     for caution in sorted(cautions):
         leaves = known & (across - caution * spread > settings.least)
         saved = [np.bincount(data.project, data.part * follows) for follows in leaves]
-        if np.min(saved) >= -settings.tolerance:
+        if np.mean(saved, axis=0).min() >= -settings.tolerance:
             break
     return replace(settings, caution=caution)
 
