@@ -91,7 +91,7 @@ def test_learns_what_is_right(name: str) -> None:
 
 def test_credit_by_function_learns_from_fewer_compiles() -> None:
     found = {}
-    for credit in (CreditSettings(), MODULE):
+    for credit in (CreditSettings(scheme="function"), MODULE):
         made = world(modules=4, decisions=300)
         learner = reinforce(made, credit=credit)
         learner = replace(learner, settings=replace(learner.settings, modules=1))

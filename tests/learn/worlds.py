@@ -75,6 +75,7 @@ class World(Episodes):
             log_probability=np.log(chances),
             episode=episode.astype(np.int64),
             change=change,
+            share=change,
             module=np.asarray(modules, dtype=np.int64),
             total=stock_bytes + np.bincount(episode, change, len(modules)),
             stock=stock_bytes,

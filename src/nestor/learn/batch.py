@@ -28,6 +28,8 @@ class Batch:
     """The place of its episode below, ``[decisions]``."""
     change: F64
     """Linked bytes against stock of the functions that each decision reaches, ``[decisions]``."""
+    share: F64
+    """What of that is put down to it (:mod:`nestor.learn.credit`), ``[decisions]``."""
     module: I64
     """The module of each episode, ``[episodes]``."""
     total: F64

@@ -1,6 +1,6 @@
 """Credit: what a decision is paid for what its compile came to.
 
-Three schemes, all of linked bytes (:mod:`nestor.rewards.weights`):
+Four schemes, all of linked bytes (:mod:`nestor.rewards.weights`):
 
 * ``module``: every decision of a module is paid by the module's total against a moving average of
   that module's totals, as MLGO does (Trofin et al., 2021, section 4.1).
@@ -8,9 +8,14 @@ Three schemes, all of linked bytes (:mod:`nestor.rewards.weights`):
 * ``function``: a decision is paid by the functions that it reaches, against stock: its caller, all
   functions that hold a copy of the caller, and the callee if that appears or disappears. What a
   decision cannot reach does not depend on its answer. So leaving it out leaves the policy's
-  gradient where it was and takes the noise of all other decisions away.
+  gradient where it was and takes the noise of the decisions elsewhere away.
+* ``share``: the same, but what changed is shared equally by those decisions in reach of it that
+  left the default, and a decision that did not is paid nothing: its function changed because of
+  others. In a large function that is most of the noise. As in :mod:`nestor.tune.credit`, where
+  few leave the default, each is paid what it did.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -26,33 +31,33 @@ from nestor.tune.moves import Reach
 F64 = npt.NDArray[np.float64]
 
 BYTES = 16.0
-"""Linked bytes that are worth one unit of reward under ``function``: about one call."""
+"""Linked bytes that are a unit of reward under ``share`` and ``function``: about one call."""
 
 
 @dataclass(frozen=True)
 class CreditSettings:
     """How decisions are paid."""
 
-    scheme: Literal["function", "module", "stock"] = "function"
-    """By the functions that a decision reaches, or by the module's total: against a moving average
-    of it, or against stock."""
+    scheme: Literal["share", "function", "module", "stock"] = "share"
+    """By the functions that a decision reaches, shared with other decisions or not, or by the
+    module's total: against a moving average of it, or against stock."""
     decay: float = 0.8
     """Of the moving average (module only)."""
     most: float = 160.0
-    """Bytes above which a change counts no more, in either direction (function only)."""
+    """Bytes above which a change counts no more, in either direction (share and function)."""
 
 
 def pay(settings: CreditSettings, batch: Batch, averages: F64) -> tuple[F64, F64]:
     """Return the reward of every decision ``[decisions]``, and the next averages.
 
-    Higher is better. Under ``function`` a unit is :data:`BYTES`; else it is one per cent.
+    Higher is better. A unit is :data:`BYTES`, or one per cent of a module's total.
 
     :param averages: the moving average of each module's total ``[modules]``; the stock totals at
         first. Only ``module`` moves them.
     """
-    if settings.scheme == "function":
-        changes = np.clip(batch.change, -settings.most, settings.most)
-        return -changes / BYTES, averages
+    if settings.scheme in ("share", "function"):
+        changes = batch.share if settings.scheme == "share" else batch.change
+        return -np.clip(changes, -settings.most, settings.most) / BYTES, averages
     if settings.scheme == "stock":
         return (100 * (1 - batch.total / batch.stock))[batch.episode], averages
     rewards = 100 * (1 - batch.total / averages[batch.module])
@@ -64,7 +69,7 @@ def pay(settings: CreditSettings, batch: Batch, averages: F64) -> tuple[F64, F64
 
 def at_the_end(rewards: F64, batch: Batch, scheme: str) -> F64:
     """Return the rewards of learners that look ahead: a module's is paid once, at its end."""
-    return rewards if scheme == "function" else np.where(batch.last, rewards, 0.0)
+    return np.where(batch.last, rewards, 0.0) if scheme in ("module", "stock") else rewards
 
 
 def standardised(rewards: F64) -> F64:
@@ -75,37 +80,51 @@ def standardised(rewards: F64) -> F64:
 
 def reached_changes(
     before: tuple[Trajectory, Mapping[str, float]], after: tuple[Trajectory, Mapping[str, float]]
-) -> F64:
-    """Return what the functions within each decision's reach changed by, ``[decisions]``.
+) -> tuple[F64, F64]:
+    """Return what the functions in each decision's reach changed by, and its share of that.
+
+    Both are bytes ``[decisions]``; see ``function`` and ``share`` above.
 
     :param before: the trajectory and the bytes by function's name of one compile of a module.
     :param after: those of another one, whose decisions are paid.
     """
-    names = set(before[1]) | set(after[1])
-    different = {n: after[1].get(n, 0.0) - before[1].get(n, 0.0) for n in sorted(names)}
+    changed, ended = _changes(before, after)
+    records = after[0].records
+    whole, share = np.zeros(len(records)), np.zeros(len(records))
+    if not changed:
+        return whole, share
+    reach = Reach({"before": before[0]}, {"after": after[0]})
+    left = (records["inlining_decision"] > 0) != (records["inlining_default"] > 0)
+    callers, callees = (records[name].view("<u8").tolist() for name in ("caller", "callee"))
+    # Sorted: a sum of floats must not depend on the order of a set.
+    above = {c: tuple(sorted(reach.above(c) & changed.keys())) for c in set(callers)}
+    reached = [
+        (*above[caller], callee)
+        if callee in ended and callee not in above[caller]
+        else above[caller]
+        for caller, callee in zip(callers, callees, strict=True)
+    ]
+    sharers = Counter(f for row in np.flatnonzero(left) for f in reached[row])
+    totals = {own: sum(changed[f] for f in own) for own in set(reached)}
+    for row, own in enumerate(reached):
+        whole[row] = totals[own]
+        if left[row]:
+            share[row] = sum(changed[f] / sharers[f] for f in own)
+    return whole, share
+
+
+def _changes(
+    before: tuple[Trajectory, Mapping[str, float]], after: tuple[Trajectory, Mapping[str, float]]
+) -> tuple[dict[int, float], set[int]]:
+    """Return the change of each function that changed, and those that only one compile has."""
     numbers = {name: key for log in (before[0], after[0]) for key, name in log.names.items()}
     changed: dict[int, float] = {}
-    ended: dict[int, float] = {}
-    """Of the functions that only one of the compiles has."""
-    for name, difference in different.items():
+    ended: set[int] = set()
+    for name in sorted(before[1].keys() | after[1].keys()):
+        difference = after[1].get(name, 0.0) - before[1].get(name, 0.0)
         if difference:
             number = numbers.get(name) or xxhash.xxh3_64_intdigest(name.encode())
             changed[number] = changed.get(number, 0.0) + difference
             if (name in before[1]) != (name in after[1]):
-                ended[number] = changed[number]
-    records = after[0].records
-    if not changed:
-        return np.zeros(len(records))
-    reach = Reach({"before": before[0]}, {"after": after[0]})
-    above: dict[int, float] = {}
-    result = np.empty(len(records))
-    pairs = zip(
-        records["caller"].view("<u8").tolist(), records["callee"].view("<u8").tolist(), strict=True
-    )
-    for row, (caller, callee) in enumerate(pairs):
-        if caller not in above:
-            # Sorted: a sum of floats must not depend on the order of a set.
-            above[caller] = sum(changed[f] for f in sorted(reach.above(caller) & changed.keys()))
-        gone = callee in ended and callee not in reach.above(caller)
-        result[row] = above[caller] + (ended[callee] if gone else 0.0)
-    return result
+                ended.add(number)
+    return changed, ended

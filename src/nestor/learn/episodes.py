@@ -134,6 +134,7 @@ class Episodes:
             log_probability=np.concatenate([np.empty(0), *(e.log_probability for e in episodes)]),
             episode=np.repeat(np.arange(len(episodes)), counts).astype(np.int64),
             change=np.concatenate([np.empty(0), *(e.change for e in episodes)]),
+            share=np.concatenate([np.empty(0), *(e.share for e in episodes)]),
             module=np.array([e.module for e in episodes], dtype=np.int64),
             total=np.array([e.total for e in episodes]),
             stock=np.array([self.reference.stocks[e.module].total for e in episodes]),
@@ -147,6 +148,7 @@ class _Episode:
     positive: npt.NDArray[np.bool_]
     log_probability: F64
     change: F64
+    share: F64
     total: float
 
     @staticmethod
@@ -155,7 +157,7 @@ class _Episode:
         if log is None or measure is None:
             raise ValueError("the rollout has no log or no object")
         functions = stock.weights.functions_of(measure)
-        change = reached_changes((stock.trajectory, stock.functions), (log, functions))
+        change, share = reached_changes((stock.trajectory, stock.functions), (log, functions))
         asked = _asked(log)
         answers, default = (
             log.records[name][asked] > 0 for name in ("inlining_decision", "inlining_default")
@@ -167,6 +169,7 @@ class _Episode:
             answers != default if deviates else answers,
             log.records["log_probability"][asked].astype(np.float64),
             change[asked],
+            share[asked],
             stock.weights.total(measure),
         )
 

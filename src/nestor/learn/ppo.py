@@ -39,7 +39,7 @@ class PpoSettings:
     """Passes over a batch, at most."""
     minibatch: int = 1024
     """Decisions per gradient step."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     """Adam's step size."""
     epsilon: float = 1e-8
     """Adam's smallest deviation."""

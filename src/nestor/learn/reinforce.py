@@ -32,7 +32,7 @@ class ReinforceSettings:
     """Updates, at most."""
     modules: int = 32
     """Modules compiled for an update."""
-    learning_rate: float = 3e-3
+    learning_rate: float = 1e-2
     """Adam's step size."""
     entropy: float = 0.001
     """What a nat of entropy is worth, in standard deviations of the reward."""
