@@ -29,7 +29,10 @@ LONGEST_BLOCK: Final = 1 << 16
 """Bytes; what is longer is no basic block."""
 
 _DATA: Final = Path(__file__).parent / "data"
-_NAMED: Final = {"zen5": ("zen5.parquet", "AMD Zen 5")}
+_NAMED: Final = {
+    "zen4": ("zen4.parquet", "AMD Zen 4"),
+    "zen5": ("zen5.parquet", "AMD Zen 5"),
+}
 """The data sets of the package: file and machine."""
 
 
