@@ -86,6 +86,8 @@ class Simulator:
                 return np.asarray(status == 0)
             for key, i in examples.items():
                 self._teach(key, self.templates.learn(key, blocks[i][where[i] :]))
+            if self.core is not None:
+                self.set_core(widened(self.core, self.templates))
 
     def _teach(self, key: int, row: NDArray[np.int32]) -> None:
         self._native.nestor_cost_template(self._session, ctypes.c_uint64(key), pointer(row))

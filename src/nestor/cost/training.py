@@ -47,7 +47,7 @@ class TrainingSettings:
 
     passes: int = 3
     """Rounds of coordinate descent over the parameters of the core; 0 leaves it unfitted."""
-    trees: int = 1400
+    trees: int = 800
     """Trees of the residual."""
     leaves: int = 127
     """Leaves of one tree."""

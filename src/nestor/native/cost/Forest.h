@@ -1,4 +1,4 @@
-// Regression trees over binned features, sixteen blocks at a time.
+// Regression trees over binned features, many blocks at a time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,14 +6,16 @@
 
 namespace nestor {
 
-constexpr int Lanes = 16;
+// Blocks that go through the trees together, so that a tree is fetched once for all of them, and
+// how many of these walk a tree side by side.
+constexpr int Lanes = 128, Group = 64;
 
 // The edges of each feature's bins, shared by all forests of a model.
 class Bins {
 public:
   void set(const float *edges, const int32_t *starts, int features);
-  // rows: Lanes × stride floats; out: features × Lanes bin numbers.
-  void apply(const float *rows, int stride, int32_t *out) const;
+  // rows: count × stride floats; out: features × Lanes bin numbers.
+  void apply(const float *rows, int stride, int count, uint8_t *out) const;
   int features() const { return int(starts.size()) - 1; }
 
 private:
@@ -27,8 +29,8 @@ public:
   // inner nodes before leaves; a leaf leads to itself. `first` and `depth` are per tree.
   void set(const uint32_t *nodes, const float *values, const int32_t *first, const int32_t *depth,
            int trees, float base);
-  // Adds up the trees for Lanes blocks.
-  void evaluate(const int32_t *bins, float *out) const;
+  // Adds up the trees for `count` blocks, at most Lanes.
+  void evaluate(const uint8_t *bins, int count, float *out) const;
 
 private:
   std::vector<uint32_t> nodes;

@@ -39,13 +39,11 @@ struct Batch {
 
   void flush() {
     if (!count) return;
-    for (int lane = count; lane < Lanes; ++lane)
-      std::copy_n(rows, AllFeatures, rows + lane * AllFeatures);
-    int32_t bins[256 * Lanes];
+    uint8_t bins[AllFeatures * Lanes] = {};
     float residual[Lanes], spread[Lanes];
-    session.bins.apply(rows, AllFeatures, bins);
-    session.residual.evaluate(bins, residual);
-    session.spread.evaluate(bins, spread);
+    session.bins.apply(rows, AllFeatures, count, bins);
+    session.residual.evaluate(bins, count, residual);
+    session.spread.evaluate(bins, count, spread);
     for (int lane = 0; lane < count; ++lane) {
       float logCycles = session.trust * rows[lane * AllFeatures] + residual[lane];
       float half = session.factor * std::exp(spread[lane]);
@@ -115,15 +113,11 @@ int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *off
 
 // The residual of n rows of AllFeatures floats, as prediction computes it.
 void nestor_cost_residuals(Session *s, const float *rows, int64_t n, float *out) {
-  std::vector<float> padded(size_t(Lanes) * AllFeatures);
   for (int64_t i = 0; i < n; i += Lanes) {
     int count = int(std::min<int64_t>(Lanes, n - i));
-    std::copy_n(rows + i * AllFeatures, count * AllFeatures, padded.data());
-    int32_t bins[256 * Lanes];
-    float sums[Lanes];
-    s->bins.apply(padded.data(), AllFeatures, bins);
-    s->residual.evaluate(bins, sums);
-    std::copy_n(sums, count, out + i);
+    uint8_t bins[AllFeatures * Lanes] = {};
+    s->bins.apply(rows + i * AllFeatures, AllFeatures, count, bins);
+    s->residual.evaluate(bins, count, out + i);
   }
 }
 

@@ -72,6 +72,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   uint64_t commitLine = ~0ull;
   long storeSequence = 0;
   int queueSize = std::clamp(m.storeQueue, 1, QueueMax);
+  const FormParameters plain{1, 1, int32_t(AnyAlu), 1, 0, 0, 1, 0};  // of forms not heard of
   bool stackMoved = false;
   int lineEnd = 0;
   uint64_t codeLine = ~0ull;
@@ -117,7 +118,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
     }
     uint64_t position = CodeStart + uint64_t(copy) * blockBytes;
     for (const Op &op : ops) {
-      const FormParameters &form = forms[op.form];
+      const FormParameters &form = size_t(op.form) < forms.size() ? forms[size_t(op.form)] : plain;
       // Front end: a number of slots a cycle. A line of code that needs more than two entries
       // of the operation cache enters one entry a cycle (seen in blocks of copies and nops).
       int need = op.fused ? 0 : form.slots;
