@@ -1,5 +1,7 @@
 """Our own model: training on a small part of the data, its file, its answers."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import lightgbm
@@ -183,3 +185,24 @@ def test_an_explanation_names_the_chain_and_the_ports(model: HybridModel) -> Non
     assert not any(i.on_chain for i in stores.instructions)
     with pytest.raises(ModelError, match="no whole number"):
         explain(model, b"\x06")
+
+
+def test_the_shipped_model_predicts_without_a_training_stack() -> None:
+    code = (
+        "import sys; sys.modules['lightgbm'] = sys.modules['torch'] = None\n"
+        "from nestor.cost.model import load\n"
+        "p = load('shipped').predict([bytes.fromhex('480fafc1'), b'\\x90' * 8])\n"
+        "assert 2.5 < p.cycles[0] < 3.5 and 0.8 < p.cycles[1] < 1.3, p\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_the_shipped_model_keeps_its_promise() -> None:
+    """On rows that it was partly trained on, so this is a smoke test of the file, no evaluation."""
+    table = named("zen5")
+    rows = np.random.default_rng(1).permutation(np.flatnonzero(table.stable))[:2000]
+    sample = table.select(rows)
+    predicted = load("shipped", "AMD Zen 5").predict(sample.blocks)
+    assert np.mean(np.abs(predicted.cycles / sample.cycles - 1)) < 0.06
+    inside = (predicted.low <= sample.cycles) & (sample.cycles <= predicted.high)
+    assert 0.86 < inside.mean() < 0.97
