@@ -5,7 +5,7 @@
     python -m benchmarks.model_card POLICY CORPUS plain.json told.json > docs/model-card.md
 
 Everything in the card is read from these files. POLICY is the first policy of each evaluation;
-the others of the first evaluation stand beside it.
+all others stand beside it.
 """
 
 import argparse
@@ -121,18 +121,18 @@ def groups(found: Sequence[Column]) -> Iterator[str]:
             )
 
 
-def beside(content: Any, policies: Sequence[str]) -> Iterator[str]:
-    """Yield the other policies' means over all programs, C and C++ styles in the first mode."""
-    mode = content["evaluations"][0]["link_mode"]
-    names = list(dict.fromkeys(g["group"] for g in content["groups"]))
+def beside(contents: Sequence[Any]) -> Iterator[str]:
+    """Yield every policy's means by group, in the first mode and without summaries if it can be."""
+    mode = contents[0]["evaluations"][0]["link_mode"]
+    names = list(dict.fromkeys(g["group"] for g in contents[0]["groups"]))
+    found: dict[str, dict[str, Any]] = {}
+    for content in contents:
+        for group in content["groups"]:
+            if group["link_mode"] == mode:
+                found.setdefault(group["policy"], {}).setdefault(group["group"], group)
     yield f"| policy ({mode}) | {' | '.join(names)} | worst |"
     yield "|---|" + "---:|" * len(names) + "---|"
-    for policy in policies:
-        own = {
-            g["group"]: g
-            for g in content["groups"]
-            if (g["policy"], g["link_mode"]) == (policy, mode)
-        }
+    for policy, own in found.items():
         worst = own[names[0]]["worst"]
         cells = " | ".join(_means(own.get(name)) for name in names)
         yield f"| {policy} | {cells} | {worst['name']} {_percent(worst['linked_change_pct'])} |"
@@ -185,19 +185,19 @@ def main() -> int:
         parser.error("the default heuristic has no card")
     corpus = store.load(options.corpus)
     contents = [json.loads(path.read_text()) for path in options.evaluation]
-    evaluated = list(dict.fromkeys(e["policy"] for e in contents[0]["evaluations"]))
-    found = columns(contents, evaluated[0])
+    name = contents[0]["evaluations"][0]["policy"]
+    found = columns(contents, name)
     failures = sum(column.failures for column in found)
     introduction = _INTRODUCTION.format(clang=corpus.toolchain)
     sections = {
-        f"# Model card: the policy `{evaluated[0]}`": [introduction],
+        f"# Model card: the policy `{name}`": [introduction],
         "## Origin": origin(policy),
         "## Held-out programs by group": [
             "Per cent of linked bytes / of code against stock `clang -Oz`, geometric means over the"
             " programs of at least 80 KB.\n",
             *groups(found),
         ],
-        "## Beside other policies": beside(contents[0], evaluated),
+        "## Beside other policies": beside(contents),
         "## Held-out programs": [*results(found), f"\n{failures} failures."],
         "## Worst": worst(found),
         "## Training projects": projects(corpus, "train"),
