@@ -2,6 +2,7 @@
 
     python -m benchmarks.cost_models [--models own bound …] [--seeds 0 1 2] [--minutes 5]
     python -m benchmarks.cost_models --report      # only what is there already
+    python -m benchmarks.cost_models --report --seeds 0 1 2 --docs docs/cost-models.md
 
 Each model, split and seed is trained once and keeps its model, its predictions and its numbers in a
 folder (.nestor/cost-models), so that the run can be stopped and goes on, and more seeds or models
@@ -16,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, get_args
@@ -38,23 +39,27 @@ from nestor.cost.models import BASELINES, BaselineKind, open_model
 from nestor.cost.simulation import widened
 from nestor.cost.splits import SPLITS, SplitName, split
 from nestor.cost.table import Table
-from nestor.cost.trainers import Kind, TrainerSettings, save, train, training_rows
+from nestor.cost.trainers import TrainerSettings, save, train, training_rows
 from nestor.cost.training import TrainingSettings
 from nestor.progress import Progress
 
 F64 = NDArray[np.float64]
 
-ABLATIONS: Final[Mapping[str, TrainingSettings]] = MappingProxyType(
+_OWN: Final = TrainingSettings(threads=1)  # as the networks: CPU time is compared
+OWN: Final[Mapping[str, TrainingSettings]] = MappingProxyType(
     {
-        "own, core not fitted": TrainingSettings(passes=0),
-        "own, no simulated core": TrainingSettings(core=False),
-        "own, no memory of like code": TrainingSettings(memory=False),
+        "own": _OWN,
+        "own, core not fitted": replace(_OWN, passes=0),
+        "own, no simulated core": replace(_OWN, core=False),
+        "own, no memory of like code": replace(_OWN, memory=False),
     }
 )
+"""Our model, and what it is without one of its parts."""
 CORE_ALONE: Final = "own, the simulated core alone"
 """What the trees start from, of the very model that stands as ``own``."""
-MODELS: Final = ("own", *BASELINES, *ABLATIONS, CORE_ALONE)
+MODELS: Final = ("own", *BASELINES, *list(OWN)[1:], CORE_ALONE)
 SPEED_BLOCKS: Final = 2000
+MARKS: Final = ("<!-- results of benchmarks.cost_models -->", "<!-- end of results -->")
 RESULT: Final = Path("benchmarks/results/cost_models.json")
 
 
@@ -113,15 +118,13 @@ def trained(
         return open_model(path)
     use = training_rows(rows, split(rows, run.split, run.seed).train)
     start = cpu_seconds()
-    if run.model in ABLATIONS:
-        own = ABLATIONS[run.model]
-        model = training.train(rows, use, own, run.seed, note)
+    if run.model in OWN:
+        model = training.train(rows, use, OWN[run.model], run.seed, note)
     elif run.model == "llvm-mca":
         model = McaModel(rescaled.fit(mca_estimates(rows, folder, note)[use], rows.cycles[use]))
     else:
-        kind: Kind = "own" if run.model == "own" else _baseline(run.model)
         checkpoint = run.path(folder, ".checkpoint")
-        model = train(kind, rows, use, settings, run.seed, checkpoint, note)
+        model = train(_baseline(run.model), rows, use, settings, run.seed, checkpoint, note)
     save(model, path)
     spent = {"cpu_seconds": cpu_seconds() - start, "rows": len(use)}
     costs.write_text(json.dumps(spent))
@@ -216,6 +219,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=Path(".nestor/cost-models"))
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--report", action="store_true", help="train nothing")
+    parser.add_argument("--docs", type=Path, help="a page whose table is to be replaced")
     parser.add_argument("--speed", action="store_true", help="measure the speeds again")
     arguments = parser.parse_args()
     folder: Path = arguments.folder
@@ -248,7 +252,13 @@ def main() -> int:
     }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(content, indent=1) + "\n")
-    print(markdown(content))
+    text = markdown(content)
+    print(text)
+    if arguments.docs is not None:
+        page = arguments.docs.read_text()
+        before, _, rest = page.partition(MARKS[0])
+        _, _, after = rest.partition(MARKS[1])
+        arguments.docs.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}")
     return 0
 
 
