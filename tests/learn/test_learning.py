@@ -67,6 +67,7 @@ LEARNERS: dict[str, Callable[[World], Learner[Any, Any]]] = {
     "ppo": ppo,
     "ppo with novelty": lambda made: ppo(made, novelty=NOVELTY),
     "dqn": dqn,
+    "dqn, at random": lambda made: dqn(made, explore="epsilon"),
     "best of": best_of,
     "random search": random_search,
     "cma-es": cma_es,
@@ -162,7 +163,7 @@ def test_looking_ahead_values_what_comes_later() -> None:
     """Paid at the end of a module alone, a discount below 1 still tells the answers apart."""
     made = world(modules=12, decisions=4)
     credit = CreditSettings(scheme="stock")
-    learner = dqn(made, credit=credit, discount=0.9)
+    learner = dqn(made, credit=credit, discount=0.9, explore="epsilon")
     state = learner.init()
     for _ in range(learner.steps):
         state, metrics = learner.update(state, learner.batch(state))

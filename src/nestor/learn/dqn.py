@@ -6,12 +6,15 @@ paid is kept and used again. With a discount of 0 a decision's value is its own 
 the learner a regression on a bandit; above 0 the next decision of the module counts too, by the
 target network.
 
-The compiler explores: with probability ε an answer is random, and that is a network as well, whose
-margin is cut at the logarithm of the odds (:func:`epsilon_greedy`).
+The compiler explores. Either as the values say (softmax: what is believed to cost a little is tried
+more often than what costs much, and most answers that leave the default cost much); or with a
+probability of ε an answer is random, as published. That is a network as well, whose margin is cut
+at the logarithm of the odds (:func:`epsilon_greedy`).
 """
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +49,12 @@ class DqnSettings:
     """Updates, at most."""
     modules: int = 32
     """Modules compiled for an update."""
+    explore: Literal["softmax", "epsilon"] = "softmax"
+    """How answers are drawn."""
+    temperature: float = 0.7
+    """Units of reward that make an answer e times less likely (softmax only)."""
     epsilon: float = 0.1
-    """Part of the answers that are random."""
+    """Part of the answers that are random (epsilon only)."""
     discount: float = 0.0
     """What the next decision's value counts."""
     gradient_steps: int = 60
@@ -70,6 +77,8 @@ class DqnSettings:
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < 1:
             raise NestorError("The part of random answers must be between 0 and 1.")
+        if not self.temperature > 0:
+            raise NestorError("The temperature must be above 0.")
 
 
 @dataclass(frozen=True)
@@ -143,11 +152,15 @@ class Dqn:
         return DqnState(0, walk, walk.parameters, self.episodes.reference.totals, memory)
 
     def batch(self, state: DqnState) -> Batch:
-        """Compile the next modules under the ε-greedy policy."""
+        """Compile the next modules under the exploring policy."""
         count = len(self.episodes.reference.stocks)
         modules = draw(self.seed, state.step, self.settings.modules, count)
-        policy = epsilon_greedy(state.walk.policy(self.start), self.settings.epsilon)
-        return self.episodes.sampled(policy, modules, self.seed, state.step)
+        policy, temperature = state.walk.policy(self.start), self.settings.temperature
+        if self.settings.explore == "softmax":
+            play = partial(self.episodes.sampled, policy, temperature=temperature)
+        else:
+            play = partial(self.episodes.sampled, epsilon_greedy(policy, self.settings.epsilon))
+        return play(modules=modules, seed=self.seed, step=state.step)
 
     def update(self, state: DqnState, batch: Batch) -> tuple[DqnState, Metrics]:
         """Remember the batch and fit the values to draws from the memory."""
