@@ -10,7 +10,7 @@ import pytest
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.learn.budget import Budget, Budgeted
-from nestor.learn.credit import CreditSettings, at_the_end, pay, standardised
+from nestor.learn.credit import CreditSettings, advantages, at_the_end, pay
 from nestor.learn.episodes import Episodes, draw
 from nestor.learn.experience import Tally, training_programs
 from nestor.learn.learners import LEARNERS
@@ -145,7 +145,8 @@ def test_credit_schemes(episodes: Episodes) -> None:
     by_function, _ = pay(CreditSettings(scheme="function", most=16.0), batch, totals)
     assert set(np.unique(by_function)) <= {-1.0, *(-batch.change / 16).clip(-1, 1)}
     assert (np.flatnonzero(at_the_end(by_stock, batch, "stock")) < len(batch.x)).all()
-    assert standardised(by_stock).mean() == pytest.approx(0, abs=1e-9)
+    assert advantages(by_stock, "stock").mean() == pytest.approx(0, abs=1e-9)
+    assert advantages(by_function, "function") is by_function
 
 
 def test_every_module_is_drawn_once_before_one_is_drawn_again() -> None:

@@ -72,10 +72,13 @@ def at_the_end(rewards: F64, batch: Batch, scheme: str) -> F64:
     return np.where(batch.last, rewards, 0.0) if scheme in ("module", "stock") else rewards
 
 
-def standardised(rewards: F64) -> F64:
-    """Return rewards with mean 0 and deviation 1; zeros if all are equal."""
-    deviation = rewards.std()
-    return (rewards - rewards.mean()) / deviation if deviation > 0 else np.zeros_like(rewards)
+def advantages(rewards: F64, scheme: str) -> F64:
+    """Return how much better than usual each decision did, in units of reward.
+
+    A module's total goes up and down for all of its decisions together, so the batch's mean is
+    taken off; a decision's own credit is against stock already.
+    """
+    return rewards - rewards.mean() if scheme in ("module", "stock") and len(rewards) else rewards
 
 
 def reached_changes(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from nestor.learn import random_network_distillation as novelty
 from nestor.learn.batch import Batch
-from nestor.learn.credit import CreditSettings, pay, standardised
+from nestor.learn.credit import CreditSettings, advantages, pay
 from nestor.learn.episodes import Episodes, draw
 from nestor.learn.gradient import Walk, descend, entropy, log_probabilities, minibatches
 from nestor.learn.learner import Metrics
@@ -45,8 +45,9 @@ class PpoSettings:
     """Adam's smallest deviation."""
     clip: float = 0.2
     """How far from 1 the ratio of probabilities still pays."""
-    entropy: float = 0.001
-    """What a nat of entropy is worth, in standard deviations of the reward."""
+    entropy: float = 0.5
+    """Units of reward that a nat of entropy is worth. It is a temperature: most answers that leave
+    the default cost much, and without it all of them die out before the good ones are found."""
     stop: float = 0.02
     """Divergence from the sampling policy (KL, nats a decision) that ends the epochs."""
     credit: CreditSettings = field(default_factory=CreditSettings)
@@ -65,15 +66,16 @@ MLGO = PpoSettings(
     minibatch=256 * 16,
     learning_rate=3e-5,
     epsilon=3.125e-4,
-    entropy=0.003,
+    entropy=0.3,
     stop=float("inf"),
     credit=CreditSettings(scheme="module", decay=0.8),
     start=StartSettings(answers="decision", hidden=(40, 40, 20), explore=0.03),
 )
 """MLGO's configuration for inlining (``ppo_nn_agent.gin`` of ml-compiler-opt, 2022): batches of
 256 sequences of 16 decisions, Adam at 3e-5, one epoch, no critic, the module's total against its
-moving average, the clone of the default as a start. Its features were quantiles; ours are squashed
-logarithms of the features that are on offer today. It was made for 3,000 updates."""
+moving average, the clone of the default as a start. Its entropy of 0.003 was for rewards as parts,
+ours are per cent. Its features were quantiles; ours are squashed logarithms of the features that
+are on offer today. It was made for 3,000 updates."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ class Ppo:
         z = self.start.normalise(batch.x)
         rewards, averages = pay(self.settings.credit, batch, state.averages)
         bonus, extra = novelty.update(self.settings.novelty, state.novelty, z, self.seed)
-        advantage = torch.from_numpy((standardised(rewards) + extra).astype(np.float32))
+        better = advantages(rewards, self.settings.credit.scheme) + extra
+        advantage = torch.from_numpy(better.astype(np.float32))
         before = torch.from_numpy(batch.log_probability.astype(np.float32))
         inputs, positive = torch.from_numpy(z), torch.from_numpy(batch.positive)
         walk, value, epoch, divergence = state.walk, 0.0, 0, 0.0

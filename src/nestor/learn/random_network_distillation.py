@@ -28,7 +28,7 @@ class NoveltySettings:
     """How much novelty is worth."""
 
     weight: float = 0.0
-    """Standard deviations of the reward that the mean novelty is worth at first; 0: no bonus."""
+    """Units of reward that the mean novelty is worth at first; 0: no bonus."""
     half_life: float = 20.0
     """Updates after which it is worth half."""
     learning_rate: float = 1e-3

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from nestor.learn import random_network_distillation as novelty
 from nestor.learn.batch import Batch
-from nestor.learn.credit import CreditSettings, pay, standardised
+from nestor.learn.credit import CreditSettings, advantages, pay
 from nestor.learn.episodes import Episodes, draw
 from nestor.learn.gradient import Walk, descend, entropy, log_probabilities
 from nestor.learn.learner import Metrics
@@ -34,8 +34,9 @@ class ReinforceSettings:
     """Modules compiled for an update."""
     learning_rate: float = 1e-2
     """Adam's step size."""
-    entropy: float = 0.001
-    """What a nat of entropy is worth, in standard deviations of the reward."""
+    entropy: float = 0.5
+    """Units of reward that a nat of entropy is worth. It is a temperature: most answers that leave
+    the default cost much, and without it all of them die out before the good ones are found."""
     credit: CreditSettings = field(default_factory=CreditSettings)
     """What decisions are paid."""
     novelty: NoveltySettings = field(default_factory=NoveltySettings)
@@ -90,7 +91,8 @@ class Reinforce:
         z = self.start.normalise(batch.x)
         rewards, averages = pay(self.settings.credit, batch, state.averages)
         bonus, extra = novelty.update(self.settings.novelty, state.novelty, z, self.seed)
-        advantage = torch.from_numpy((standardised(rewards) + extra).astype(np.float32))
+        better = advantages(rewards, self.settings.credit.scheme) + extra
+        advantage = torch.from_numpy(better.astype(np.float32))
         inputs, positive = torch.from_numpy(z), torch.from_numpy(batch.positive)
 
         def loss(net: "torch.nn.Module") -> "torch.Tensor":
