@@ -16,7 +16,8 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -65,7 +66,7 @@ PACKAGED: Final = ("shipped", "mlgo2020", "threshold:15")
 """Policies that reference lines are drawn for."""
 
 LONG_TUNE: Final = 25.0
-"""Whole-program compiles of the search that shows what there is to find."""
+"""Whole-program compiles of the searches that show what there is to find."""
 
 
 def train(corpus: Path, out: Path, row: str, minutes: float, seed: int) -> Path:
@@ -126,30 +127,48 @@ def geomean(rows: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def references(
-    pool: Pool, programs: Sequence[Program], minutes: Sequence[float], seeds: Sequence[int]
+    pool: Pool,
+    programs: Sequence[Program],
+    minutes: Sequence[float],
+    seeds: Sequence[int],
+    path: Path,
 ) -> list[dict[str, Any]]:
-    """Return the reference lines: packaged policies, and searches of the programs themselves."""
-    lines: list[dict[str, Any]] = []
+    """Return the reference lines: packaged policies, and searches of the programs themselves.
+
+    :param path: keeps each line as soon as it is known.
+    """
+    lines: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+
+    def add(key: Mapping[str, Any], make: Callable[[], float | None]) -> None:
+        if not any(all(line.get(k) == v for k, v in key.items()) for line in lines):
+            lines.append({**key, "change_pct": make()})
+            path.write_text(json.dumps(lines, indent=2))
+
     for name in PACKAGED:
-        rows = judge(pool, programs, policy_file(name))
-        lines.append({"name": name, "minutes": None, "change_pct": geomean(rows)})
+        key: dict[str, Any] = {"name": name, "minutes": None}
+        add(key, lambda name=name: geomean(judge(pool, programs, policy_file(name))))  # type: ignore[misc]
     prices = reference(pool, programs, CHEAP_FEATURES, Tally()).prices()
     names = [name for p in programs for name in (*p.modules, p.name)]
     sweep = sum(prices.get(name, 0.0) for name in names)
-    for budget in minutes:
+    for budget in (*minutes, LONG_TUNE * sweep / 60):
         compiles = 60 * budget / sweep
         for kind in get_args(Kind):
             for seed in seeds[:1] if kind == "greedy" else seeds:
-                found = [climb(pool, program, kind, compiles, seed) for program in programs]
-                change = geometric_mean_change_pct([s for s, _ in found], [b for _, b in found])
-                line = {"name": f"{kind} search", "minutes": budget, "seed": seed}
-                lines.append({**line, "compiles": compiles, "change_pct": change})
-        lines.append({"minutes": budget, **_tuned(pool, programs, compiles)})
-    lines.append({"minutes": LONG_TUNE * sweep / 60, **_tuned(pool, programs, LONG_TUNE)})
+                key = {"name": f"{kind} search", "minutes": budget, "seed": seed}
+                add(key, partial(_climbed, pool, programs, kind, compiles, seed))
+        key = {"name": "nestor tune", "minutes": budget}
+        add(key, partial(_tuned, pool, programs, compiles))
     return lines
 
 
-def _tuned(pool: Pool, programs: Sequence[Program], compiles: float) -> dict[str, Any]:
+def _climbed(
+    pool: Pool, programs: Sequence[Program], kind: Kind, compiles: float, seed: int
+) -> float:
+    found = [climb(pool, program, kind, compiles, seed) for program in programs]
+    return geometric_mean_change_pct([s for s, _ in found], [b for _, b in found])
+
+
+def _tuned(pool: Pool, programs: Sequence[Program], compiles: float) -> float:
     before, after = [], []
     for program in programs:
         with tempfile.TemporaryDirectory(prefix="nestor-learners-") as folder:
@@ -164,8 +183,7 @@ def _tuned(pool: Pool, programs: Sequence[Program], compiles: float) -> dict[str
             )
         before.append(float(result.stock.sizes["gc"].loadable))
         after.append(float(result.best.sizes["gc"].loadable))
-    change = geometric_mean_change_pct(before, after)
-    return {"name": "nestor tune", "compiles": compiles, "change_pct": change}
+    return geometric_mean_change_pct(before, after)
 
 
 def main() -> int:
@@ -200,12 +218,9 @@ def main() -> int:
                 print(f"{folder.name} {geomean_of(folder):+.2f} %", file=sys.stderr, flush=True)
     lines: list[dict[str, Any]] = []
     if options.references:
-        path = options.out / "references.json"
-        if not path.exists():
-            with Pool(corpus, plugin) as pool:
-                made = references(pool, held_out, options.minutes, options.seeds)
-            path.write_text(json.dumps(made, indent=2))
-        lines = json.loads(path.read_text())
+        with Pool(corpus, plugin) as pool:
+            path = options.out / "references.json"
+            lines = references(pool, held_out, options.minutes, options.seeds, path)
     learners = compare(runs)
     table = {
         "machine": describe(plugin.toolchain),
@@ -233,7 +248,7 @@ def main() -> int:
         )
     for line in lines:
         cost = f"{line['minutes']:.1f} CPU-min" if line["minutes"] else ""
-        print(f"{line['name']:60} {line['change_pct']:+7.2f} %  {cost}")
+        print(f"{line['name']:60} {line['change_pct'] or 0.0:+7.2f} %  {cost}")
     print(f"training took {table['training_cpu_minutes']:.1f} CPU-minutes in all")
     return 0
 
