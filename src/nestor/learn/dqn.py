@@ -51,7 +51,7 @@ class DqnSettings:
     """Modules compiled for an update."""
     explore: Literal["softmax", "epsilon"] = "softmax"
     """How answers are drawn."""
-    temperature: float = 0.7
+    temperature: float = 0.3
     """Units of reward that make an answer e times less likely (softmax only)."""
     epsilon: float = 0.1
     """Part of the answers that are random (epsilon only)."""

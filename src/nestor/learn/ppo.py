@@ -45,7 +45,7 @@ class PpoSettings:
     """Adam's smallest deviation."""
     clip: float = 0.2
     """How far from 1 the ratio of probabilities still pays."""
-    entropy: float = 0.5
+    entropy: float = 0.2
     """Units of reward that a nat of entropy is worth. It is a temperature: most answers that leave
     the default cost much, and without it all of them die out before the good ones are found."""
     stop: float = 0.02

@@ -34,7 +34,7 @@ class ReinforceSettings:
     """Modules compiled for an update."""
     learning_rate: float = 1e-2
     """Adam's step size."""
-    entropy: float = 0.5
+    entropy: float = 0.2
     """Units of reward that a nat of entropy is worth. It is a temperature: most answers that leave
     the default cost much, and without it all of them die out before the good ones are found."""
     credit: CreditSettings = field(default_factory=CreditSettings)
