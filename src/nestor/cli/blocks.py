@@ -92,7 +92,7 @@ class Info:
     """
 
     table: tyro.conf.Positional[str]
-    """A table, or the name of a data set: zen5."""
+    """A table, or the name of a data set: zen4, zen5."""
     opcodes: int = 20
     """Opcodes to list."""
     json: bool = False

@@ -45,7 +45,7 @@ class Train:
     out: Path
     """The model file to write."""
     blocks: str = "zen5"
-    """A table with the columns block_hex, cycles and spread, or the data set 'zen5'."""
+    """A table with the columns block_hex, cycles and spread, or a data set: zen4, zen5."""
     kind: Kind = "own"
     """What to train."""
     split: SplitName | Literal["none"] = "random"
@@ -126,7 +126,7 @@ class Evaluate:
     """
 
     blocks: str
-    """A table with the columns block_hex, cycles and spread, or the data set 'zen5'."""
+    """A table with the columns block_hex, cycles and spread, or a data set: zen4, zen5."""
     model: str = "shipped"
     """The model to judge."""
     machine: str | None = None

@@ -7,7 +7,7 @@ times the analysis.
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,9 @@ F64 = npt.NDArray[np.float64]
 
 CPU = "znver5"
 """What the data set ``zen5`` was measured on, as LLVM names it."""
+
+Known = Sequence[tuple[int, tuple[str, ...]]]
+"""Blocks that LLVM can disassemble: their index and their lines of assembly."""
 
 _BATCH = 400
 """Blocks in one process: long enough to forget its start, short enough to fit any limit."""
@@ -59,14 +62,9 @@ def throughputs(
     """
     _require(toolchain, cpu)
     result = np.full(len(blocks), np.nan)
-    with tempfile.TemporaryDirectory(prefix="nestor-mca-") as text:
-        for start in range(0, len(blocks), _BATCH):
-            part = range(start, min(start + _BATCH, len(blocks)))
-            listings = _disassemble(toolchain, [blocks[i] for i in part], Path(text))
-            known = [(i, lines) for i, lines in zip(part, listings, strict=True) if lines]
-            for index, cycles in _analyse(toolchain, known, cpu, Path(text)).items():
-                result[index] = cycles
-            progress("Analysing with llvm-mca", part.stop, len(blocks))
+    for known, folder in _batches(toolchain, blocks, "Analysing with llvm-mca", progress):
+        for index, cycles in _analyse(toolchain, known, cpu, folder).items():
+            result[index] = cycles
     return result
 
 
@@ -79,14 +77,10 @@ def resources(
     """
     _require(toolchain, cpu)
     found: list[Resources | None] = [None] * len(instructions)
-    with tempfile.TemporaryDirectory(prefix="nestor-mca-") as text:
-        for start in range(0, len(instructions), _BATCH):
-            part = range(start, min(start + _BATCH, len(instructions)))
-            listings = _disassemble(toolchain, [instructions[i] for i in part], Path(text))
-            known = [(i, lines) for i, lines in zip(part, listings, strict=True) if lines]
-            for index, resource in _describe(toolchain, known, cpu, Path(text)).items():
-                found[index] = resource
-            progress("Asking llvm-mca about instructions", part.stop, len(instructions))
+    stage = "Asking llvm-mca about instructions"
+    for known, folder in _batches(toolchain, instructions, stage, progress):
+        for index, resource in _describe(toolchain, known, cpu, folder).items():
+            found[index] = resource
     return found
 
 
@@ -144,6 +138,19 @@ def _why(done: Outcome) -> str:
     return done.reason.rpartition("error: ")[2]
 
 
+def _batches(
+    toolchain: Toolchain, blocks: Sequence[bytes], stage: str, progress: Progress
+) -> Iterator[tuple[Known, Path]]:
+    """Yield what is known of each batch, with a folder for the files that its analysis needs."""
+    with tempfile.TemporaryDirectory(prefix="nestor-mca-") as text:
+        for start in range(0, len(blocks), _BATCH):
+            part = range(start, min(start + _BATCH, len(blocks)))
+            listings = _disassemble(toolchain, [blocks[i] for i in part], Path(text))
+            known = [(i, lines) for i, lines in zip(part, listings, strict=True) if lines]
+            yield known, Path(text)
+            progress(stage, part.stop, len(blocks))
+
+
 def _disassemble(
     toolchain: Toolchain, blocks: Sequence[bytes], folder: Path
 ) -> list[tuple[str, ...]]:
@@ -178,9 +185,7 @@ def _lines(listing: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("."))
 
 
-def _analyse(
-    toolchain: Toolchain, known: Sequence[tuple[int, tuple[str, ...]]], cpu: str, folder: Path
-) -> dict[int, float]:
+def _analyse(toolchain: Toolchain, known: Known, cpu: str, folder: Path) -> dict[int, float]:
     """Return cycles per iteration by block number; a block that is refused is left out."""
     if not known:
         return {}
@@ -206,9 +211,7 @@ def _summaries(text: str) -> dict[int, float]:
     return found
 
 
-def _describe(
-    toolchain: Toolchain, known: Sequence[tuple[int, tuple[str, ...]]], cpu: str, folder: Path
-) -> dict[int, Resources]:
+def _describe(toolchain: Toolchain, known: Known, cpu: str, folder: Path) -> dict[int, Resources]:
     if not known:
         return {}
     out = folder / "views.json"
@@ -238,7 +241,7 @@ def _resources(region: dict[str, Any], names: Sequence[str]) -> Resources:
 
 def _regions(
     toolchain: Toolchain,
-    known: Sequence[tuple[int, tuple[str, ...]]],
+    known: Known,
     cpu: str,
     folder: Path,
     options: Sequence[str],
@@ -260,8 +263,8 @@ _Found = TypeVar("_Found")
 
 
 def _halves(
-    analyse: Callable[[Sequence[tuple[int, tuple[str, ...]]]], dict[int, _Found]],
-    known: Sequence[tuple[int, tuple[str, ...]]],
+    analyse: Callable[[Known], dict[int, _Found]],
+    known: Known,
 ) -> dict[int, _Found]:
     """Go on with the halves of a batch that was refused, down to the block that is to blame."""
     if len(known) == 1:

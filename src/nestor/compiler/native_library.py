@@ -5,14 +5,13 @@ keyed by the sources, the compiler and the processor, because the code is compil
 """
 
 import ctypes
-import fcntl
 import functools
-import hashlib
 import platform
 import shutil
 from importlib import resources
 from pathlib import Path
 
+from nestor.compiler.built import build_once, digest_of
 from nestor.compiler.plugin import cache_folder
 from nestor.compiler.process import Limits, run
 from nestor.compiler.toolchain import ToolchainError, discover
@@ -24,11 +23,8 @@ _EXACT = ("-ffp-contract=off",)
 
 def library_path(name: str) -> Path:
     """Return where the library ``name`` (a folder under ``native/``) is or will be."""
-    digest = hashlib.sha256(_compiler().encode() + b"\0" + _processor().encode())
-    digest.update(" ".join(_OPTIONS + _EXACT).encode())
-    for file in _sources(name):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return cache_folder() / "native" / digest.hexdigest()[:24] / f"{name}.so"
+    builder = "\0".join((_compiler(), _processor(), *_OPTIONS, *_EXACT))
+    return cache_folder() / "native" / digest_of(_folder(name), builder) / f"{name}.so"
 
 
 @functools.cache
@@ -40,30 +36,24 @@ def load_library(name: str) -> ctypes.CDLL:
     :raises ToolchainError: if there is no C++ compiler or the build fails.
     """
     path = library_path(name)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with (path.parent / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not path.exists():
-                _build(name, path)
+    build_once(path, lambda folder: _build(name, folder))
     return ctypes.CDLL(str(path))
 
 
-def _build(name: str, path: Path) -> None:
-    partial = path.with_suffix(".partial")
-    sources = [file for file in _sources(name) if file.suffix == ".cpp"]
-    outcome = run([_compiler(), *_OPTIONS, *_EXACT, "-o", partial, *sources], Limits(seconds=300))
+def _build(name: str, folder: Path) -> Path:
+    made = folder / f"{name}.so"
+    sources = sorted(_folder(name).glob("*.cpp"))
+    outcome = run([_compiler(), *_OPTIONS, *_EXACT, "-o", made, *sources], Limits(seconds=300))
     if not outcome.ok:
         raise ToolchainError(
             f"The library '{name}' could not be built with {_compiler()} ({outcome.reason});"
             " check that the compiler supports C++17."
         )
-    partial.replace(path)
+    return made
 
 
-def _sources(name: str) -> list[Path]:
-    folder = Path(str(resources.files("nestor"))) / "native" / name
-    return sorted(file for file in folder.iterdir() if file.suffix in (".cpp", ".h"))
+def _folder(name: str) -> Path:
+    return Path(str(resources.files("nestor"))) / "native" / name
 
 
 @functools.cache
