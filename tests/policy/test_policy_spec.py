@@ -98,19 +98,21 @@ def test_integers_and_doubles_agree(policy: Policy) -> None:
 
 
 def test_using_a_policy_needs_no_training_stack() -> None:
+    # NumPy's own import is the unit: it alone takes 0.07 s on one machine and 0.13 on another.
     code = (
-        "import sys, time; start = time.process_time(); import nestor.policy.bundle;"
+        "import sys, time; start = time.process_time(); import numpy;"
+        "unit = time.process_time() - start; import nestor.policy.bundle;"
         "spent = time.process_time() - start; import nestor.policy.builtin;"
-        "print(spent, [m for m in ('torch', 'lightgbm', 'scipy') if m in sys.modules])"
+        "print(spent / unit, [m for m in ('torch', 'lightgbm', 'scipy') if m in sys.modules])"
     )
     best = float("inf")
     for _ in range(5):
         run = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
-        seconds, modules = run.stdout.split(maxsplit=1)
+        ratio, modules = run.stdout.split(maxsplit=1)
         assert modules.strip() == "[]"
-        best = min(best, float(seconds))
-        if best < 0.15:
+        best = min(best, float(ratio))
+        if best < 2:
             return
-    pytest.fail(f"importing nestor.policy.bundle takes {best:.3f} s")
+    pytest.fail(f"importing nestor.policy.bundle takes {best:.2f} times as long as NumPy alone")
