@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import io
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -69,9 +70,22 @@ LONG_TUNE: Final = 25.0
 """Whole-program compiles of the searches that show what there is to find."""
 
 
-def train(corpus: Path, out: Path, row: str, minutes: float, seed: int) -> Path:
-    """Train what ``out`` does not hold; return the run's folder."""
+def train(
+    corpus: Path, out: Path, row: str, minutes: float, seed: int, shorter: Sequence[float]
+) -> Path:
+    """Train what ``out`` does not hold; return the run's folder.
+
+    A run goes on where the longest of the ``shorter`` ones that is there ended: it would have
+    passed there anyhow.
+    """
     folder = out / f"{row}-{minutes:g}-{seed}"
+    earlier = [out / f"{row}-{less:g}-{seed}" for less in sorted(shorter) if less < minutes]
+    if earlier and not folder.exists() and (earlier[-1] / "result.json").exists():
+        copied = out / f"{folder.name}.partial"
+        shutil.rmtree(copied, ignore_errors=True)
+        left_out = shutil.ignore_patterns("result.json", EVALUATION, "policy.safetensors")
+        shutil.copytree(earlier[-1], copied, ignore=left_out)
+        copied.rename(folder)
     words = ["train", "inlining-size", "--corpus", str(corpus), "--seed", str(seed), "--json"]
     extra = [*ROWS[row], "--budget.cpu-minutes", str(minutes)]
     if row == "es":
@@ -206,7 +220,7 @@ def main() -> int:
     for seed in options.seeds:
         for minutes in options.minutes:
             for row in options.only:
-                folder = train(options.corpus, options.out, row, minutes, seed)
+                folder = train(options.corpus, options.out, row, minutes, seed, options.minutes)
                 if not (folder / EVALUATION).exists():
                     with Pool(corpus, plugin) as pool:
                         policy = policy_file(str(folder / "policy.safetensors"))

@@ -6,7 +6,9 @@ import pytest
 
 from nestor.errors import NestorError
 from nestor.learn.budget import Budget, Budgeted, price_list
+from nestor.learn.checkpoint import CheckpointError
 from nestor.learn.training import Run, train
+from nestor.policy import bundle
 from tests.learn.test_learning import reinforce
 from tests.learn.worlds import world
 
@@ -30,6 +32,23 @@ def test_run_ends_closest_to_its_budget(budget: Budget, compiles: int, tmp_path:
     assert made.tally.rollouts == compiles
     assert result.last_metrics["spent/compiles"] == compiles
     assert result.last_metrics["spent/cpu_minutes"] == pytest.approx(compiles * 0.5 / 60)
+
+
+def test_a_raised_budget_goes_on_to_the_same_policy(tmp_path: Path) -> None:
+    def ended(folder: Path, compiles: int) -> tuple[int, bytes]:
+        made = world(modules=8)
+        learner = Budgeted(reinforce(made), Budget(compiles=compiles), made.tally)
+        run = Run(folder, {"budget": compiles}, raisable=frozenset(["budget"]))
+        policy = train(learner, run).policy
+        return made.tally.rollouts, bundle.to_bytes(policy)
+
+    _, short = ended(tmp_path / "raised", 20)
+    rest, raised = ended(tmp_path / "raised", 60)
+    whole, direct = ended(tmp_path / "whole", 60)
+    assert raised == direct != short
+    assert rest == whole - 20
+    with pytest.raises(CheckpointError, match="gone further"):
+        ended(tmp_path / "raised", 20)
 
 
 def test_prices_of_a_run_stay(tmp_path: Path) -> None:

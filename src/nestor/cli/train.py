@@ -54,7 +54,7 @@ class InliningSize:
     Only projects in the corpus's split "train" are looked at. The folder --out gets
     policy.safetensors, curves for TensorBoard, run.json, result.json and a checkpoint: a run that
     is killed goes on where it was when the same command is given again, and ends with the same
-    bytes. 'nestor compare' sets runs side by side.
+    bytes; one that is done goes on with a larger budget. 'nestor compare' sets runs side by side.
 
     Examples:
         nestor train inlining-size --corpus corpus/bench --out runs/distil
@@ -118,7 +118,8 @@ class InliningSize:
                 learner = ready.learner
                 if entry.budgeted:
                     learner = Budgeted(learner, self.budget, tally)
-                result = train(learner, Run(self.out, identity), report, ready.stage)
+                run = Run(self.out, identity, raisable=frozenset(["budget"]))
+                result = train(learner, run, report, ready.stage)
                 extra = ready.after(result)
         policy = _with_provenance(result.policy, identity)
         path = self.out / "policy.safetensors"
@@ -152,7 +153,9 @@ class InliningSize:
             "compiler": pool.plugin.toolchain.build_id,
             "plugin": pool.plugin.digest,
         }
-        return identity | ({"budget": asdict(self.budget)} if entry.budgeted else {})
+        if not entry.budgeted:
+            return identity
+        return identity | {"budget": asdict(self.budget), "budget_unit": self.budget.unit}
 
     def _print(
         self,

@@ -37,6 +37,13 @@ class Budget:
             raise NestorError("A budget must be above 0.")
 
     @property
+    def unit(self) -> str:
+        """What the budget counts; empty if there is none."""
+        if self.cpu_minutes is not None:
+            return "cpu_minutes"
+        return "compiles" if self.compiles is not None else ""
+
+    @property
     def units(self) -> int | None:
         """The budget as a count: compiles, or milliseconds of CPU; None if there is none."""
         if self.cpu_minutes is not None:

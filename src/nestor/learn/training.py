@@ -27,13 +27,16 @@ class Run:
     folder: Path
     identity: Mapping[str, Any]
     """Everything that decides the result: settings, seed, hashes. Kept as ``run.json``."""
+    raisable: frozenset[str] = frozenset()
+    """Entries of it that only end the run: one that is done goes on when they are raised."""
     checkpoint_seconds: float = 10.0
     """The time after which the next finished step is kept."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the identity."""
-        return hashlib.sha256(_canonical(self.identity).encode()).hexdigest()
+        """SHA-256 of the identity, without what may be raised."""
+        fixed = {name: value for name, value in self.identity.items() if name not in self.raisable}
+        return hashlib.sha256(_canonical(fixed).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ def train(
     Writes ``run.json``, ``checkpoint.safetensors``, TensorBoard curves and the same numbers as
     lines of JSON (``curves.jsonl``) to the run's folder.
 
-    :raises CheckpointError: if the folder holds another run, or cannot be written.
+    :raises CheckpointError: if the folder holds another run, one that went further than
+        ``learner`` is to go, or cannot be written.
     """
     from torch.utils.tensorboard import SummaryWriter  # slow to import
 
@@ -109,6 +113,10 @@ def train(
     path = run.folder / "checkpoint.safetensors"
     fresh = learner.init()
     state = checkpoint.load(path, fresh, run.digest) or fresh
+    if state.step > learner.steps:
+        raise checkpoint.CheckpointError(
+            f"The run in {run.folder} has gone further than this: take another --out."
+        )
     (run.folder / "run.json").write_text(json.dumps(run.identity, indent=2, sort_keys=True))
     resumed_at = int(state.step)
     metrics: Mapping[str, float] = {}
