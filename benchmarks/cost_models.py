@@ -56,9 +56,10 @@ OWN: Final[Mapping[str, TrainingSettings]] = MappingProxyType(
     }
 )
 """Our model, and what it is without one of its parts."""
+NO_LEVELS: Final = "own, not moved to levels"
 CORE_ALONE: Final = "own, the simulated core alone"
-"""What the trees start from, of the very model that stands as ``own``."""
-MODELS: Final = ("own", *BASELINES, *list(OWN)[1:], CORE_ALONE)
+"""What the trees start from, of the very model that stands as ``own``; so is the one before."""
+MODELS: Final = ("own", *BASELINES, *list(OWN)[1:], NO_LEVELS, CORE_ALONE)
 SPEED_BLOCKS: Final = 2000
 MARKS: Final = ("<!-- results of benchmarks.cost_models -->", "<!-- end of results -->")
 RESULT: Final = Path("benchmarks/results/cost_models.json")
@@ -96,6 +97,13 @@ class CoreAlone:
         return Prediction(cycles, unknown, unknown)
 
 
+def without_levels(model: HybridModel) -> HybridModel:
+    """Return our model with the answers of its trees as they are."""
+    none = np.zeros(0, dtype=np.float32)
+    machines = tuple(replace(machine, levels=none) for machine in model.parts.machines)
+    return HybridModel(replace(model.parts, machines=machines))
+
+
 def cpu_seconds() -> float:
     """Return the CPU time of this process and of the children that it waited for."""
     times = os.times()
@@ -107,13 +115,13 @@ def trained(
 ) -> CostModel:
     """Return the run's model, trained now if it is not there; its costs stand beside it."""
     model: CostModel
-    if run.model == CORE_ALONE:
+    if run.model in (NO_LEVELS, CORE_ALONE):
         whole = Run("own", run.split, run.seed)
         model = trained(whole, rows, folder, settings, note)
         known = whole.path(folder, ".training.json").read_text()
         run.path(folder, ".training.json").write_text(known)
         assert isinstance(model, HybridModel)
-        return CoreAlone(model)
+        return CoreAlone(model) if run.model == CORE_ALONE else without_levels(model)
     path, costs = run.path(folder, ".safetensors"), run.path(folder, ".training.json")
     if path.exists() and costs.exists():
         return open_model(path)

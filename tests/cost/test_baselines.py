@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
@@ -179,6 +180,21 @@ def test_a_killed_training_goes_on(kind: NetworkKind, some: Table, tmp_path: Pat
     whole = training.train(kind, some, rows, SMALL, 1)
     asked = some.blocks[:40]
     assert resumed.predict(asked).cycles == pytest.approx(whole.predict(asked).cycles, rel=1e-5)
+
+
+def test_a_gpu_is_used_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, kind in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda found=found: found)
+        assert network.device().type == kind
+
+
+def test_a_graph_goes_where_its_network_is(some: Table) -> None:
+    """The device "meta", which computes shapes alone, stands for a GPU: mixing them is an error."""
+    blocks = [decode(block) for block in some.blocks[:20]]
+    words = granite.words_of(blocks)
+    there = granite.Network(len(words), granite.Sizes()).to("meta")
+    answers = network.answers(there, granite.encode(blocks, words), np.arange(20))
+    assert (answers.device.type, answers.shape) == ("meta", (20,))
 
 
 def test_too_few_rows_are_refused(some: Table) -> None:

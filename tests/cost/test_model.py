@@ -59,7 +59,8 @@ def test_a_small_model_predicts_what_it_never_saw(data: Table, model: HybridMode
 def test_the_file_gives_the_same_answers(data: Table, model: HybridModel, stored: Path) -> None:
     again = load(stored)
     mine, other = model.predict(data.blocks), again.predict(data.blocks)
-    np.testing.assert_allclose(other.cycles, mine.cycles, rtol=2e-2)
+    # What is remembered is stored in 16 bits, so that a few answers move to the next level.
+    np.testing.assert_allclose(other.cycles, mine.cycles, rtol=6e-2)
     assert np.mean(np.abs(np.log(other.cycles / mine.cycles))) < 1e-3
 
 

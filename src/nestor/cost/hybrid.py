@@ -1,8 +1,8 @@
 """Our own model: a simulated core, trees over what it sees, and a calibrated interval.
 
-log(cycles) = log(simulated cycles) + residual(features). The simulation knows the machine, the
-trees know where the simulation is wrong, and both run on the native side (``native/cost``), so that
-Python only hands over bytes.
+log(cycles) = log(simulated cycles) + residual(features), moved to a throughput that blocks have if
+one is very near. The simulation knows the machine, the trees know where the simulation is wrong,
+and all of it runs on the native side (``native/cost``), so that Python only hands over bytes.
 """
 
 import threading
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nestor.cost.encoding import Templates
 from nestor.cost.forest import F32, Forest
+from nestor.cost.levels import REACH
 from nestor.cost.machine import CoreParameters
 from nestor.cost.model import ModelError, Prediction
 from nestor.cost.simulation import Simulator, widened
@@ -27,6 +28,8 @@ class MachinePart:
     core: CoreParameters
     memory: tuple[NDArray[np.uint32], F32, NDArray[np.uint32]] = field(repr=False)
     """Keys, summed residuals and counts: see :class:`nestor.cost.simulation.Simulator`."""
+    levels: F32 = field(repr=False)
+    """Logs of cycles that answers move to: see :mod:`nestor.cost.levels`."""
     factor: float
     """Of the interval."""
 
@@ -69,6 +72,7 @@ class HybridModel:
         self.simulator.set_forest(0, parts.residual)
         self.simulator.set_forest(1, parts.spread)
         self.simulator.set_memory(*self.part.memory)
+        self.simulator.set_levels(self.part.levels, REACH)
         self.simulator.calibrate(number, self.part.factor, parts.on_core)
         self._lock = threading.Lock()
 

@@ -221,6 +221,12 @@ class Simulator:
             self._session, ctypes.c_float(machine), ctypes.c_float(factor), ctypes.c_float(core)
         )
 
+    def set_levels(self, levels: F32, reach: float) -> None:
+        """Move answers to the nearest of ``levels``, if that is within ``reach``: both in logs."""
+        self._native.nestor_cost_levels(
+            self._session, pointer(levels), ctypes.c_int64(len(levels)), ctypes.c_float(reach)
+        )
+
     def forget_answers(self) -> None:
         """Empty the cache of answers."""
         self._native.nestor_cost_forget_answers(self._session)

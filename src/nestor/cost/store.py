@@ -26,7 +26,7 @@ from nestor.cost.machine import (
 from nestor.cost.model import ModelError
 
 _KIND: Final = "nestor cost model"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MOST_BYTES: Final = 64 << 20
 _TREES: Final = ("nodes", "values", "first", "depth")
 
@@ -50,6 +50,7 @@ def save(model: HybridModel, path: Path) -> None:
         tensors[f"{name}.depth"] = forest.depth
     for number, part in enumerate(parts.machines):
         keys, sums, counts = part.memory
+        tensors[f"machine{number}.levels"] = part.levels
         tensors[f"machine{number}.settings"] = part.core.settings.row()
         tensors[f"machine{number}.forms"] = part.core.forms
         tensors[f"machine{number}.memory.keys"] = keys
@@ -188,9 +189,11 @@ def _machine(
     if not len(keys) == len(means) == len(counts):
         raise ValueError("a memory that does not fit")
     core = checked_core(CoreParameters(MachineSettings(*(int(x) for x in settings)), rows))
+    levels = _typed(tensors, f"machine{number}.levels", np.float32, 1)
+    if (np.diff(levels) <= 0).any():
+        raise ValueError("levels that do not rise")
     factor = float(entry["factor"])
     if not 0 < factor < 1e6:
         raise ValueError("an interval that makes no sense")
-    return MachinePart(
-        str(entry["name"]), core, (keys, (means * counts).astype(np.float32), counts), factor
-    )
+    memory = (keys, (means * counts).astype(np.float32), counts)
+    return MachinePart(str(entry["name"]), core, memory, levels, factor)

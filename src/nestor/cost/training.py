@@ -18,6 +18,7 @@ from nestor.cost.features import FEATURES, PLAIN
 from nestor.cost.fitting import FittingSettings, fit
 from nestor.cost.forest import F32, edges_of, forest_of
 from nestor.cost.hybrid import HybridModel, MachinePart, Parts
+from nestor.cost.levels import levels_of
 from nestor.cost.machine import CoreParameters, MachineSettings, starting_forms
 from nestor.cost.model import COVERAGE, ModelError
 from nestor.cost.residual import (
@@ -70,10 +71,10 @@ class _Rows:
     simulator: Simulator
     core: CoreParameters
     kept: I64
-    cycles: F64
     features: F32
     target: F64
     folds: Folds
+    levels: F32
 
 
 def train(
@@ -113,6 +114,7 @@ def train(
     trees = TreeSettings(
         settings.trees, settings.leaves, settings.learning_rate, threads=settings.threads
     )
+    machine_of = np.repeat(np.arange(len(parts)), [len(part.target) for part in parts])
     errors = _errors_on_new_rows(features, target, folds, trees, seed, progress)
     spread_trees = TreeSettings(120, 31, 0.05, 8, 40, settings.threads)
     half = np.random.default_rng(seed).random(len(target)) < 0.6
@@ -121,7 +123,6 @@ def train(
         features[half], np.log(errors[half] + 0.003), spread_trees, seed, COVERAGE, like=like
     )
     widths = np.exp(np.asarray(spread.predict(features[~half])))
-    machine_of = np.repeat(np.arange(len(parts)), [len(part.target) for part in parts])
     residual = grow(
         features, target, trees, seed, progress=progress, stage="Growing trees", like=like
     )
@@ -134,7 +135,7 @@ def train(
         clipped = np.clip(part.target, -CLIP, CLIP).astype(np.float32)
         part.simulator.remember(part.kept, clipped)
         core = widened(part.core, templates)
-        made.append(MachinePart(part.name, core, part.simulator.memory(), factor))
+        made.append(MachinePart(part.name, core, part.simulator.memory(), part.levels, factor))
     return HybridModel(
         Parts(
             templates,
@@ -172,13 +173,14 @@ def _rows_of(
     simulator.set_core(core)
     simulator.calibrate(number, 1.0)
     features = simulator.features(kept)
+    logs = np.log(table.cycles[kept])
     base = features[:, 0] if settings.core else np.zeros(len(kept), dtype=np.float32)
-    target: F64 = (np.log(table.cycles[kept]) - base).astype(np.float64)
+    target: F64 = (logs - base).astype(np.float64)
     numbers: dict[tuple[int, ...], int] = {}
     sequences = np.array([_number(table.blocks[row], numbers) for row in kept], dtype=np.int64)
     folds = draw_folds(sequences, settings.share_new, seed)
     features[:, PLAIN:-1] = remembered(simulator, kept, target.astype(np.float32), folds)
-    return _Rows(name, simulator, core, kept, table.cycles[kept], features, target, folds)
+    return _Rows(name, simulator, core, kept, features, target, folds, levels_of(logs))
 
 
 def _number(block: bytes, numbers: dict[tuple[int, ...], int]) -> int:

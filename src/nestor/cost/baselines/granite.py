@@ -196,7 +196,7 @@ class Network(nn.Module):
         whole = self.graph.expand(len(blank), -1)
         for update in self.rounds:
             nodes, edges, whole = update(nodes, edges, whole, graphs, sources, targets, owners)
-        cycles = torch.zeros(len(blank), dtype=nodes.dtype)
+        cycles = nodes.new_zeros(len(blank))
         cycles = cycles.index_add(
             0, holders, self.head(nodes.index_select(0, operations)).squeeze(1)
         )

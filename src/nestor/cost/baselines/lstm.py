@@ -137,7 +137,8 @@ class Network(nn.Module):
 
 def _last(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> Tensor:
     """Return the state after the last step of each sequence ``[sequences, hidden]``."""
-    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    # the lengths are wanted on the processor, wherever the rest is
+    packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
     _, (state, _) = lstm(packed)
     last: Tensor = state[0]
     return last

@@ -81,7 +81,8 @@ class NetworkModel:
 
     def contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the arrays and the description of the model's file."""
-        arrays = {name: tensor.numpy() for name, tensor in self.network.state_dict().items()}
+        tensors = self.network.state_dict()
+        arrays = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
         return arrays, {
             "sizes": dataclasses.asdict(self.sizes),
             "words": list(self.vocabulary.words),
@@ -109,7 +110,7 @@ def restore(
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(f"the contents do not fit together ({reason})") from None
-    return NetworkModel(kind, sizes, words, network.eval(), low, high)
+    return NetworkModel(kind, sizes, words, network.to(device()).eval(), low, high)
 
 
 def decoded_or_none(block: bytes) -> tuple[Instruction, ...] | None:
@@ -120,13 +121,25 @@ def decoded_or_none(block: bytes) -> tuple[Instruction, ...] | None:
         return None
 
 
+def device() -> torch.device:
+    """Return where networks are computed: on a GPU if PyTorch finds one, else here."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def answers(network: nn.Module, encoded: Encoded, rows: Index) -> Tensor:
+    """Return the network's answers for some blocks, where the network is ``[rows]``."""
+    home = next(network.parameters()).device
+    found: Tensor = network(*(part.to(home) for part in encoded.batch(rows)))
+    return found
+
+
 def logarithms(network: nn.Module, encoded: Encoded) -> F64:
     """Return the network's answers for all blocks ``[n]``."""
     result = np.empty(len(encoded.costs))
     network.eval()
     with torch.inference_mode():
         for rows in batches(encoded.costs, np.argsort(encoded.costs, kind="stable")):
-            result[rows] = network(*encoded.batch(rows)).double().numpy()
+            result[rows] = answers(network, encoded, rows).double().cpu().numpy()
     return result
 
 

@@ -3,7 +3,7 @@
 Both get the same: Adam, one cycle of the learning rate over the budget, batches of blocks of
 like length, and the loss |ln predicted − ln measured|, which is the relative error for small
 errors and, unlike MAPE, as hard on answers that are too low. A part of the training blocks is kept
-back for the interval. A killed run goes on from its checkpoint.
+back for the interval. A killed run goes on from its checkpoint. A GPU is used if there is one.
 """
 
 import hashlib
@@ -29,8 +29,10 @@ from nestor.cost.baselines.network import (
     Encoded,
     NetworkKind,
     NetworkModel,
+    answers,
     batches,
     decoded_or_none,
+    device,
     logarithms,
 )
 from nestor.cost.model import ModelError
@@ -119,7 +121,7 @@ def train(
     run.update(json.dumps([kind, seed, asdict(settings), words.words]).encode())
     torch.manual_seed(seed)
     sizes = architecture.Sizes()
-    network = architecture.Network(len(words), sizes)
+    network = architecture.Network(len(words), sizes).to(device())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -158,7 +160,7 @@ def _fit(
     budget = _Budget(settings, started=time.process_time())
     if checkpoint is not None and checkpoint.exists():
         _resume(checkpoint, run, network, optimiser, budget)
-    answers = torch.from_numpy(targets).float()
+    measured = torch.from_numpy(targets).float().to(device())
     saved = time.monotonic()
     network.train()
     for step, rows in enumerate(_endless(encoded.costs, training, settings.batch, seed)):
@@ -169,9 +171,9 @@ def _fit(
             break
         for group in optimiser.param_groups:
             group["lr"] = settings.learning_rate * _schedule(part)
-        loss = (network(*encoded.batch(rows)) - answers[rows]).abs().mean()
+        loss = (answers(network, encoded, rows) - measured[rows]).abs().mean()
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
         optimiser.step()
         budget.step += 1
@@ -207,9 +209,9 @@ def _save(
     arrays: dict[str, NDArray[Any]] = {"seconds": np.array(budget.seconds)}
     arrays["step"] = np.array(budget.step)
     for name, parameter in network.named_parameters():
-        arrays[name] = parameter.detach().numpy()
+        arrays[name] = parameter.detach().cpu().numpy()
         for key, value in optimiser.state[parameter].items():
-            arrays[f"{key}:{name}"] = value.numpy()
+            arrays[f"{key}:{name}"] = value.cpu().numpy()
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     save_file(arrays, partial, metadata={"run": run})
@@ -231,8 +233,12 @@ def _resume(
                 for name, parameter in network.named_parameters():
                     parameter.copy_(torch.from_numpy(arrays[name]))
                     optimiser.state[parameter] = {
-                        key: torch.from_numpy(arrays[f"{key}:{name}"])
-                        for key in ("step", "exp_avg", "exp_avg_sq")
+                        key: torch.from_numpy(arrays[f"{key}:{name}"]).to(home)
+                        for key, home in (
+                            ("step", "cpu"),  # where Adam counts, whatever it trains
+                            ("exp_avg", parameter.device),
+                            ("exp_avg_sq", parameter.device),
+                        )
                         if f"{key}:{name}" in arrays  # not if nothing reads the parameter
                     }
             return

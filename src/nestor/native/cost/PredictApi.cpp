@@ -28,6 +28,16 @@ Fingerprint fingerprint(const uint8_t *p, int size) {
 
 constexpr size_t CacheMost = 4'000'000;
 
+// The level nearest to `logCycles` if that is within reach.
+float moved(const Session &s, float logCycles) {
+  auto above = std::lower_bound(s.levels.begin(), s.levels.end(), logCycles);
+  float best = logCycles, distance = s.reach;
+  for (auto level = above - (above != s.levels.begin()); level != s.levels.end() && level <= above; ++level)
+    if (std::fabs(*level - logCycles) <= distance)
+      best = *level, distance = std::fabs(best - logCycles);
+  return best;
+}
+
 // Blocks that wait for the trees, which take Lanes at a time.
 struct Batch {
   Session &session;
@@ -45,9 +55,11 @@ struct Batch {
     session.residual.evaluate(bins, count, residual);
     session.spread.evaluate(bins, count, spread);
     for (int lane = 0; lane < count; ++lane) {
-      float logCycles = session.trust * rows[lane * AllFeatures] + residual[lane];
-      float half = session.factor * std::exp(spread[lane]);
-      Answer answer{std::exp(logCycles), std::exp(logCycles - half), std::exp(logCycles + half)};
+      float learned = session.trust * rows[lane * AllFeatures] + residual[lane];
+      float half = session.factor * std::exp(spread[lane]), level = moved(session, learned);
+      // The interval is that of the trees, and holds the answer in any case.
+      Answer answer{std::exp(level), std::exp(std::min(learned - half, level)),
+                    std::exp(std::max(learned + half, level))};
       answers[where[lane]] = answer;
       if (session.cache.size() < CacheMost) session.cache.emplace(prints[lane], answer);
     }
@@ -76,6 +88,12 @@ void nestor_cost_forest(Session *s, int32_t which, const uint32_t *nodes, const 
 
 void nestor_cost_calibrate(Session *s, float machine, float factor, float trust) {
   s->machine = machine, s->factor = factor, s->trust = trust;
+  s->cache.clear();
+}
+
+// Sets the levels that answers move to, rising, and how far they move at most.
+void nestor_cost_levels(Session *s, const float *levels, int64_t count, float reach) {
+  s->levels.assign(levels, levels + count), s->reach = reach;
   s->cache.clear();
 }
 

@@ -34,6 +34,8 @@ struct Session {
   Forest residual, spread;
   float machine = 0;  // its number among those of the model
   float trust = 1;    // 1: the residual is added to the simulation, 0: it stands alone
+  std::vector<float> levels;  // of log cycles: see nestor/cost/levels.py
+  float reach = 0;            // answers nearer than this move to a level
   float factor = 1;  // conformal: half-width of the interval over the predicted spread, in logs
   std::unordered_map<Fingerprint, Answer, FingerprintHash> cache;
   Simulation seen;
