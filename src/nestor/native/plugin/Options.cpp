@@ -30,6 +30,12 @@ struct Options {
   cl::opt<bool> LogNames{
       "nestor-log-names",
       cl::desc("Nestor: add the functions' names to the log's summary")};
+  cl::opt<std::string> FunctionLog{
+      "nestor-function-log", cl::value_desc("file"),
+      cl::desc("Nestor: write counts of each function's IR before code generation")};
+  cl::opt<bool> NoCode{
+      "nestor-no-code",
+      cl::desc("Nestor: with a function log, generate no code and leave the object empty")};
   cl::opt<uint64_t> Seed{
       "nestor-seed", cl::value_desc("number"),
       cl::desc("Nestor: sample decisions with this seed instead of taking the "
@@ -57,6 +63,8 @@ Settings currentSettings() {
   S.Program = O.Program;
   S.Log = O.Log;
   S.LogNames = O.LogNames;
+  S.FunctionLog = O.FunctionLog;
+  S.NoCode = O.NoCode;
   if (O.Seed.getNumOccurrences())
     S.Seed = O.Seed;
   S.Temperature = O.Temperature;

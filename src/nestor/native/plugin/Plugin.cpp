@@ -5,8 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
+#include "FunctionLog.h"
 #include "Options.h"
 #include "llvm/Analysis/InlineAdvisor.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Plugins/PassPlugin.h"
 
@@ -24,6 +27,18 @@ static InlineAdvisor *makeAdvisor(Module &M, FunctionAnalysisManager &FAM,
       .release(); // LLVM takes ownership.
 }
 
+// Called with the IR that code generation will see; true: it need not see it.
+static bool beforeCodeGeneration(Module &M, TargetMachine &TM, CodeGenFileType,
+                                 raw_pwrite_stream &) {
+  const nestor::Settings S = nestor::currentSettings();
+  if (S.FunctionLog.empty())
+    return false;
+  if (Error E = nestor::writeFunctionLog(S.FunctionLog, M, TM))
+    M.getContext().emitError("nestor: cannot write the function log '" +
+                             S.FunctionLog + "': " + toString(std::move(E)));
+  return S.NoCode;
+}
+
 static void registerCallbacks(PassBuilder &PB) {
   if (!nestor::currentSettings().enabled())
     return; // Without a -nestor-… option the compiler is the stock compiler.
@@ -37,5 +52,5 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
   nestor::registerOptions();
   return {LLVM_PLUGIN_API_VERSION, "nestor", LLVM_VERSION_STRING,
-          registerCallbacks};
+          registerCallbacks, beforeCodeGeneration};
 }
