@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import xxhash
 
@@ -50,6 +51,29 @@ class Build:
     def text(self) -> float:
         """Bytes of code, the mean over the link modes."""
         return sum(m.text for m in self.sizes.values()) / len(self.sizes)
+
+
+class ProgramBuilder(Protocol):
+    """What a search needs of one program: :class:`Builder`, or ``lto_build.LtoBuilder``."""
+
+    modes: tuple[LinkMode, ...]
+    compiled: int
+    """Units compiled so far; may be set back by who resumes a search."""
+    rollouts: int
+    """Compilers ever run for their decisions."""
+
+    @property
+    def compiles(self) -> float:
+        """Whole-program compiles so far."""
+
+    def build(self, overrides: Overrides, progress: Progress = silent) -> Build:
+        """Build under ``overrides``; raises :class:`BuildError`."""
+
+    def keep_only(self, overrides: Overrides) -> None:
+        """Forget what a build under ``overrides`` does not need."""
+
+    def close(self) -> None:
+        """Delete the files."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +167,7 @@ class Builder:
 
     def _known(self, module: str, overrides: Overrides) -> _Made | None:
         for made in self._made[module]:
-            if made.answers == _among(overrides, made.sites, made.callees):
+            if made.answers == among(overrides, made.sites, made.callees):
                 return made
         return None
 
@@ -173,15 +197,15 @@ class Builder:
             self.cpu_seconds += done.cpu_seconds
             if done.trajectory is None or done.request.keep is None:
                 raise BuildError(f"{name}: {done.failure}.")
-            sites = _numbers(done.trajectory, "site")
-            callees = _numbers(done.trajectory, "callee")
+            sites = numbers(done.trajectory, "site")
+            callees = numbers(done.trajectory, "callee")
             ids = {text: number for number, text in done.trajectory.names.items()}
             functions = done.measure.functions if done.measure else ()
             names = {
                 f.name: ids.get(f.name) or xxhash.xxh3_64_intdigest(f.name.encode())
                 for f in functions
             }
-            answers = _among(overrides, sites, callees)
+            answers = among(overrides, sites, callees)
             made = _Made(sites, callees, answers, done.request.keep, done, names)
             result[name] = made
             self._made[name].append(made)
@@ -212,7 +236,8 @@ def _bytes(linked: Link, made: Mapping[str, _Made]) -> dict[int, int]:
     return dict(found)
 
 
-def _among(overrides: Overrides, sites: frozenset[int], callees: frozenset[int]) -> Overrides:
+def among(overrides: Overrides, sites: frozenset[int], callees: frozenset[int]) -> Overrides:
+    """Return those of ``overrides`` that are about ``sites`` or ``callees``."""
     return {
         key: answer
         for key, answer in overrides.items()
@@ -220,5 +245,6 @@ def _among(overrides: Overrides, sites: frozenset[int], callees: frozenset[int])
     }
 
 
-def _numbers(trajectory: Trajectory, tensor: str) -> frozenset[int]:
+def numbers(trajectory: Trajectory, tensor: str) -> frozenset[int]:
+    """Return the 64-bit keys in one tensor of a log."""
     return frozenset(trajectory.records[tensor].view("<u8").tolist())

@@ -3,8 +3,10 @@
 A step draws many moves with disjoint reaches, tries them all in one build, keeps those that paid
 (``tune.credit``), does so a few times more with other moves, and then verifies: only a build that
 is smaller than the verified one before it takes its place. So the result is never larger than the
-start, however wrong a credit was. What is random is drawn from (seed, step), and a state is all
-that a step depends on: a search that is resumed goes the same way.
+start, however wrong a credit was. While moves are tried, every other site is held to its answer: a
+policy sees what moves do to functions, and would turn around for bytes that no move has earned.
+What is random is drawn from (seed, step), and a state is all that a step depends on: a search that
+is resumed goes the same way.
 """
 
 from collections import Counter
@@ -16,12 +18,15 @@ import numpy as np
 from nestor.corpus.relink import LinkMode
 from nestor.policy.overrides import Key, Overrides
 from nestor.progress import Progress, silent
-from nestor.tune.build import Build, Builder, BuildError
+from nestor.tune.build import Build, BuildError, ProgramBuilder
 from nestor.tune.credit import assign, changes
-from nestor.tune.moves import Move, Reach, Site, callee_moves, site_moves, sites_of
+from nestor.tune.moves import Move, Reach, Site, callee_moves, pins_of, site_moves, sites_of
 
 _SURE_SAVING = 8.0
 """Bytes; when a verification fails, moves that saved less are dropped first."""
+
+_CHANCE = 0.2
+"""Of an earlier try, at most: the order in which equally promising moves are drawn."""
 
 _SHARED_CALLEE = 4
 """A callee of more sites than this will not disappear because one of them goes."""
@@ -73,7 +78,7 @@ Observer = Callable[[Build, Sequence[Trial]], None]
 
 
 def search(
-    builder: Builder,
+    builder: ProgramBuilder,
     state: State,
     settings: SearchSettings,
     seed: int,
@@ -122,7 +127,7 @@ class _Step:
 
     def __init__(
         self,
-        builder: Builder,
+        builder: ProgramBuilder,
         verified: Build,
         state: State,
         settings: SearchSettings,
@@ -135,6 +140,7 @@ class _Step:
         self._sites = sites_of(verified.trajectories)
         self._uses = Counter(site.callee for site in self._sites)
         self._reach = Reach(verified.trajectories)
+        self._pins = pins_of(verified.trajectories)
         self._owner = {site.key: site.callee for site in self._sites}
         # What each function should weigh if the accepted moves, and no others, were made.
         self._expected = {mode: dict(verified.functions[mode]) for mode in builder.modes}
@@ -150,7 +156,7 @@ class _Step:
         self.tried.update(move.key for move in moves)
         accepted = [move for _, move in self._accepted]
         try:
-            build = self._builder.build(self._with([*accepted, *moves]))
+            build = self._builder.build(self._pinned([*accepted, *moves]))
         except BuildError:
             return []  # tried, and never again as this set
         reach = Reach(self._verified.trajectories, build.trajectories)
@@ -188,14 +194,38 @@ class _Step:
             moves = [move for change, move in self._accepted if change <= -least]
             if not moves:
                 continue
-            try:
-                build = self._builder.build(self._with(moves))
-            except BuildError:
-                continue
-            allowed = all(build.sizes[m].loadable <= most for m, most in limits.items())
-            if allowed and build.total < self._verified.total:
-                return build
+            allowed = [
+                build
+                for build in self._builds_of(moves)
+                if build.total < self._verified.total
+                and all(build.sizes[m].loadable <= most for m, most in limits.items())
+            ]
+            if allowed:
+                return min(allowed, key=lambda build: build.total)
         return self._verified
+
+    def _builds_of(self, moves: Sequence[Move]) -> list[Build]:
+        """Build ``moves``, and once more with the answers held that turned around unasked."""
+        overrides = self._with(moves)
+        try:
+            free = self._builder.build(overrides)
+        except BuildError:
+            return []
+        turned = self._turned(free, moves)
+        try:
+            return [free, self._builder.build(overrides | turned)] if turned else [free]
+        except BuildError:
+            return [free]
+
+    def _turned(self, build: Build, moves: Sequence[Move]) -> dict[Key, bool]:
+        """Return the verified answers of sites that answer otherwise in ``build`` unasked."""
+        asked = {site.key for move in moves for site in move.sites}
+        after = pins_of(build.trajectories)
+        return {
+            key: answer
+            for key, answer in self._pins.items()
+            if key.number not in asked and after.get(key, answer) != answer
+        }
 
     def _choose(self, callees_first: bool) -> list[Move]:
         """Draw moves of disjoint reaches, untried and promising ones first."""
@@ -219,7 +249,7 @@ class _Step:
     def _rank(self, move: Move) -> float:
         return (
             self.tried[move.key]
-            + 0.7 * float(self._rng.random())
+            + _CHANCE * float(self._rng.random())
             + min(1.5, sum(map(self._distance, move.sites)) / len(move.sites))
         )
 
@@ -227,6 +257,13 @@ class _Step:
         """How far the site is from being answered otherwise."""
         units = abs(site.margin) if site.margin else abs(site.cost - 5) / 2
         return units / self._settings.scale
+
+    def _pinned(self, moves: Sequence[Move]) -> dict[Key, bool]:
+        """Return the overrides with ``moves``, and the answers of all other sites as they are."""
+        pins = dict(self._pins)
+        for move in moves:
+            pins |= {Key("site", site.key): move.answer for site in move.sites}
+        return pins | self._with(moves)
 
     def _with(self, moves: Sequence[Move]) -> dict[Key, bool]:
         """Return the verified overrides and ``moves``; a callee's clears its sites'."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from nestor.compiler.demangle import demangle
+from nestor.compiler.lto import LtoKind
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
@@ -17,7 +18,8 @@ from nestor.progress import Progress, silent
 from nestor.rollout.policy_file import PolicyFile, policy_file
 from nestor.rollout.pool import Pool
 from nestor.rollout.summaries import reads_program
-from nestor.tune.build import Build, Builder
+from nestor.tune.build import Build
+from nestor.tune.lto_build import make_builder
 from nestor.tune.search import Observer, Point, SearchSettings, State, search
 
 THRESHOLDS = ("threshold:0", "threshold:15", "threshold:25")
@@ -32,6 +34,8 @@ class TuneSettings:
     """The link modes whose mean size is to become small; none of them may grow."""
     sweep: bool = True
     """From the default, try cost thresholds first and start from the best."""
+    lto: LtoKind | None = None
+    """Decide inside the linker, under LTO of this kind."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +93,14 @@ def tune(
     identity = _identity(pool, program, policy, settings, budget, seed, told)
     path = folder / "search.json"
     kept = _load(path, identity)
-    stock = _once(pool, program, policy_file("default"), get_args(LinkMode), None)
+    stock = _once(pool, program, policy_file("default"), get_args(LinkMode), None, settings.lto)
     limits = {mode: stock.sizes[mode].loadable for mode in settings.modes}
     if kept is None:
         chosen, curve = _choose_start(pool, program, policy, settings, stock, summary, progress)
         state = State(curve=curve)
     else:
         chosen, state = policy_file(str(kept["start"])), _state(kept)
-    builder = Builder(pool, program, chosen.argument, settings.modes, summary)
+    builder = make_builder(pool, program, chosen.argument, settings.modes, summary, settings.lto)
 
     def keep(new: State) -> None:
         _save(path, identity, chosen, new)
@@ -116,7 +120,7 @@ def tune(
         overrides = _effective(builder.build(state.overrides), chosen)
     finally:
         builder.close()
-    best = _once(pool, program, chosen, get_args(LinkMode), summary, overrides)
+    best = _once(pool, program, chosen, get_args(LinkMode), summary, settings.lto, overrides)
     if any(best.sizes[mode].loadable > most for mode, most in limits.items()):
         chosen, best = policy_file("default"), stock
     return Tuned(
@@ -138,9 +142,10 @@ def _once(
     policy: PolicyFile,
     modes: Sequence[LinkMode],
     summary: Path | None,
+    lto: LtoKind | None,
     overrides: Overrides | None = None,
 ) -> Build:
-    builder = Builder(pool, program, policy.argument, modes, summary)
+    builder = make_builder(pool, program, policy.argument, modes, summary, lto)
     try:
         return builder.build(overrides or {})
     finally:
@@ -170,7 +175,7 @@ def _choose_start(
         progress("Building the starts", number, len(candidates))
         smallest = curve[-1]
         if candidate.path is not None:
-            build = _once(pool, program, candidate, settings.modes, summary)
+            build = _once(pool, program, candidate, settings.modes, summary, settings.lto)
             grown = any(build.sizes[m].loadable > stock.sizes[m].loadable for m in settings.modes)
             if build.total < smallest.total and not grown:
                 best, smallest = candidate, Point(0.0, build.total, build.text)

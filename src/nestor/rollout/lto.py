@@ -1,0 +1,214 @@
+"""One LTO link as a rollout: a program finished inside lld under a policy.
+
+What clang makes of the modules before (the pre-link objects) is stock and kept in the cache, so a
+rollout is one run of the linker. It is pure like any other: the objects are named by their
+content and the linker runs in their folder, so that no path gets into what it makes.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import xxhash
+
+from nestor.compiler.lto import LtoKind, link_flags, prelink_command
+from nestor.compiler.objects import Measure, ObjectError, measure
+from nestor.compiler.plugin import cache_folder
+from nestor.compiler.process import Ending, run
+from nestor.compiler.trajectory_log import LogError, Trajectory, read
+from nestor.corpus.model import Module, Program
+from nestor.corpus.relink import LinkMode, link_command
+from nestor.progress import Progress, silent
+from nestor.rollout.pool import Pool
+from nestor.rollout.rollout import keep_object
+
+MERGED = "ld-temp.o"
+"""The source file's name of the module that full LTO makes of a program."""
+
+# A line of lld's map for one input section of a back end's object, and for an exception table.
+_SECTION = re.compile(
+    r"^\s*[0-9a-f]+\s+[0-9a-f]+\s+([0-9a-f]+)\s+\d+\s+\S*program\.lto\.(\S+):\((\S+)\)$"
+)
+_TABLE = ".gcc_except_table."
+
+
+@dataclass(frozen=True)
+class LtoRequest:
+    """What to link and who decides in the linker."""
+
+    program: Program
+    kind: LtoKind = "full"
+    mode: LinkMode = "gc"
+    policy: Path | str | None = None
+    """A policy file, ``"default"`` for the default heuristic seen through the plugin, or None
+    for the stock linker without the plugin."""
+    overrides: Path | None = None
+    log: bool = False
+    """Keep the trajectories, with names, and the functions' sizes."""
+    keep: Path | None = None
+    """Write the program here."""
+
+
+@dataclass(frozen=True)
+class LtoLink:
+    """What became of one request."""
+
+    request: LtoRequest
+    measure: Measure | None
+    """The linked program's sizes; None if there is no program."""
+    functions: Mapping[str, int]
+    """Bytes by symbol of code, unwind entry and exception table; local functions of one name
+    (thin LTO only) are added up."""
+    units: Mapping[str, int]
+    """Bytes of code, constants and exception tables by back end: one of full LTO (``MERGED``),
+    one for each module of thin LTO, by its pre-link object's name."""
+    trajectories: Mapping[str, Trajectory]
+    """By back end, of those that asked anything."""
+    cpu_seconds: float
+    failure: str | None
+    """Why there is no result, in one line; None if all went well."""
+
+
+def prelink(
+    pool: Pool, programs: Sequence[Program], kind: LtoKind, progress: Progress = silent
+) -> dict[str, Path]:
+    """Return the stock pre-link object of every module of ``programs``, compiling what is not kept.
+
+    A module that fails is absent from the result.
+    """
+    names = dict.fromkeys(chain.from_iterable(program.modules for program in programs))
+    modules = [pool.corpus.module(name) for name in names]
+    kept = {module.name: prelink_folder() / f"{_key(pool, module, kind)}.o" for module in modules}
+    missing = [module for module in modules if not kept[module.name].exists()]
+
+    def one(module: Module) -> None:
+        with tempfile.TemporaryDirectory(prefix="nestor-prelink-") as folder:
+            out = Path(folder) / "o"
+            command = prelink_command(
+                pool.plugin.toolchain, module.options, pool.corpus.bitcode(module), out, kind
+            )
+            if run(command, pool.limits).ok:
+                keep_object(out, kept[module.name])
+
+    if missing:
+        pool.map(one, missing, progress, "Compiling for LTO")
+    return {name: path for name, path in kept.items() if path.exists()}
+
+
+def prelink_folder() -> Path:
+    """Return where pre-link objects are kept."""
+    return cache_folder().resolve() / "lto"
+
+
+def _key(pool: Pool, module: Module, kind: LtoKind) -> str:
+    parts = [pool.plugin.toolchain.build_id, module.digest, list(module.options), kind]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def lto_link(pool: Pool, request: LtoRequest, objects: Mapping[str, Path]) -> LtoLink:
+    """Link ``request.program`` from pre-link ``objects`` (of :func:`prelink`) and read the result.
+
+    A failure is a result with its reason.
+    """
+    missing = [name for name in request.program.modules if name not in objects]
+    if missing:
+        return _failed(request, f"not linked: {missing[0]} was not compiled for LTO")
+    try:
+        with tempfile.TemporaryDirectory(prefix="nestor-lto-") as folder:
+            return _link(pool, request, objects, Path(folder))
+    except OSError as error:  # a full disk, most likely
+        return _failed(request, f"{Ending.NOT_STARTED.value}: {error}")
+
+
+def _link(pool: Pool, request: LtoRequest, objects: Mapping[str, Path], folder: Path) -> LtoLink:
+    binary, map_file, logs = folder / "program", folder / "map", folder / "logs"
+    logs.mkdir()
+    command = link_command(
+        pool.plugin.toolchain,
+        replace(pool.corpus, root=pool.corpus.root.resolve()),
+        request.program,
+        {name: Path(objects[name].name) for name in request.program.modules},
+        binary,
+        request.mode,
+    )
+    # The pool decides how many compilers run at once, so none has threads of its own.
+    command += ["-Wl,--threads=1", "-Wl,--thinlto-jobs=1", f"-Wl,-Map={map_file}"]
+    if request.policy is not None:
+        policy = request.policy
+        flags = pool.plugin.flags(
+            policy.resolve() if isinstance(policy, Path) else policy,
+            log=logs if request.log else None,
+            names=request.log,
+            overrides=request.overrides,
+        )
+        command += link_flags(pool.plugin, flags)
+    outcome = run(command, pool.limits, cwd=prelink_folder())
+    if not outcome.ok:
+        return _failed(request, f"link {outcome.reason}", outcome.cpu_seconds)
+    try:
+        sizes = measure(binary)
+        names = {
+            xxhash.xxh3_64_hexdigest(name.encode()): name
+            for name in {unit_of(request, o) for o in objects.values()}
+        }
+        found = {names.get(path.name, path.name): read(path) for path in sorted(logs.iterdir())}
+    except (ObjectError, LogError) as error:
+        return _failed(request, f"{Ending.FAILED.value}: {error}", outcome.cpu_seconds)
+    if request.keep is not None:
+        shutil.move(binary, request.keep)
+    sections = _sections(map_file) if request.log else []
+    return LtoLink(
+        request,
+        sizes,
+        _functions(sizes, sections) if request.log else {},
+        _units(sections),
+        found,
+        outcome.cpu_seconds,
+        None,
+    )
+
+
+def unit_of(request: LtoRequest, module: Path) -> str:
+    """Return the back end that optimises the pre-link object ``module``."""
+    return MERGED if request.kind == "full" else module.name
+
+
+def _sections(map_file: Path) -> list[tuple[str, str, int]]:
+    """Return the back end, name and bytes of every section that a link kept."""
+    found = []
+    with map_file.open(errors="replace") as lines:
+        for line in lines:
+            section = _SECTION.match(line.rstrip())
+            if section:
+                unit = MERGED if section[2] == "o" else section[2]
+                found.append((unit, section[3], int(section[1], 16)))
+    return found
+
+
+def _functions(sizes: Measure, sections: Sequence[tuple[str, str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for function in sizes.functions:
+        found[function.name] = found.get(function.name, 0) + function.size
+    for _, name, size in sections:
+        function_name = name.removeprefix(_TABLE)
+        if name.startswith(_TABLE) and function_name in found:
+            found[function_name] += size
+    return found
+
+
+def _units(sections: Sequence[tuple[str, str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for unit, name, size in sections:
+        if name.startswith((".text", ".rodata", ".gcc_except_table")):
+            found[unit] = found.get(unit, 0) + size
+    return found
+
+
+def _failed(request: LtoRequest, reason: str, cpu_seconds: float = 0.0) -> LtoLink:
+    return LtoLink(request, None, {}, {}, {}, cpu_seconds, reason)
