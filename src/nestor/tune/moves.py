@@ -66,6 +66,17 @@ def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
     return list(found.values())
 
 
+def pins_of(trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
+    """Return the answer of every site whose copies in all modules agree."""
+    answers: dict[int, set[bool]] = defaultdict(set)
+    for trajectory in trajectories.values():
+        r = trajectory.records[trajectory.records["effect"] != FAILED]
+        decided = (r["inlining_decision"] > 0).tolist()
+        for key, answer in zip(r["site"].view("<u8").tolist(), decided, strict=True):
+            answers[key].add(answer)
+    return {Key("site", key): min(both) for key, both in answers.items() if len(both) == 1}
+
+
 def site_moves(sites: Iterable[Site]) -> list[Move]:
     """Return the moves that turn one site around."""
     return [
