@@ -13,7 +13,6 @@ written to benchmarks/results/cost_models.json.
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,7 @@ from nestor.compiler.toolchain import find
 from nestor.cost import table, training
 from nestor.cost.baselines import llvm_mca, rescaled
 from nestor.cost.baselines.llvm_mca import McaModel
-from nestor.cost.evaluate import assess, judged
+from nestor.cost.evaluate import assess, cpu_seconds, judged
 from nestor.cost.hybrid import HybridModel
 from nestor.cost.model import CostModel, Prediction
 from nestor.cost.models import BASELINES, BaselineKind, open_model
@@ -51,7 +50,7 @@ OWN: Final[Mapping[str, TrainingSettings]] = MappingProxyType(
     {
         "own": _OWN,
         "own, core not fitted": replace(_OWN, passes=0),
-        "own, no simulated core": replace(_OWN, core=False),
+        "own, no simulated core": replace(_OWN, passes=0, core=False),  # nothing to fit
         "own, no memory of like code": replace(_OWN, memory=False),
     }
 )
@@ -102,12 +101,6 @@ def without_levels(model: HybridModel) -> HybridModel:
     none = np.zeros(0, dtype=np.float32)
     machines = tuple(replace(machine, levels=none) for machine in model.parts.machines)
     return HybridModel(replace(model.parts, machines=machines))
-
-
-def cpu_seconds() -> float:
-    """Return the CPU time of this process and of the children that it waited for."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
 
 
 def trained(

@@ -140,7 +140,7 @@ def test_the_table_for_people(
     text = capsys.readouterr().out
     assert "stable" in text
     assert "the worst:" in text
-    assert "blocks/s" in text
+    assert "blocks per CPU-second" in text
 
 
 HOSTILE: dict[str, tuple[dict[str, list[Any]], str]] = {
@@ -196,6 +196,15 @@ def test_models_and_tables_that_are_none(
     assert refusal(capsys, "evaluate", "--model", str(noise), "--blocks", str(measured))
     assert refusal(capsys, "evaluate", "--model", str(bound), "--blocks", str(noise))
     assert refusal(capsys, "evaluate", "--model", str(bound), "--blocks", "nowhere.parquet")
+
+
+def test_a_place_for_no_file_is_refused_before_the_training(
+    measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path, tmp_path / "file" / "m.safetensors"):
+        words = ("--kind", "own", "--blocks", str(measured), "--out", str(place))
+        assert "choose another place" in refusal(capsys, "train", *words)
 
 
 def test_predicting_hexadecimal(run: Any, bound: Path) -> None:

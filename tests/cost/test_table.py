@@ -57,6 +57,22 @@ def test_labels_are_optional(tmp_path: Path) -> None:
     assert len(table.unlabelled([b"\x90"])) == 1
 
 
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_texts_and_numbers_may_be_of_any_width(kind: pa.DataType, tmp_path: Path) -> None:
+    path = tmp_path / "other.parquet"
+    columns = {
+        "block_hex": pa.array(["90", "4801D8"]).cast(kind),
+        "cycles": pa.array([1, 2], pa.int8()),
+        "spread": pa.array([0.01, None], pa.float32()),
+        "more": pa.array([{"a": 1}, None]),
+    }
+    pq.write_table(pa.table(columns), path)
+    found = table.read(path)
+    assert found.blocks == (b"\x90", bytes.fromhex("4801d8"))
+    assert found.cycles.tolist() == [1, 2]
+    assert found.stable.tolist() == [True, False]
+
+
 def test_stable_needs_a_label_and_a_small_spread() -> None:
     t = Table((b"\x90",) * 4, np.array([1, 1, np.nan, 1]), np.array([0.049, 0.05, 0.0, np.nan]))
     assert t.stable.tolist() == [True, False, False, False]

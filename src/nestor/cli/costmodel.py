@@ -18,7 +18,7 @@ from nestor.cost.metrics import Quality
 from nestor.cost.model import ModelError
 from nestor.cost.models import open_model
 from nestor.cost.splits import SplitName, split
-from nestor.cost.trainers import Kind, TrainerSettings, save, train, training_rows
+from nestor.cost.trainers import Kind, TrainerSettings, prepare, save, train, training_rows
 
 _SHOWN = 60
 """Characters of a block's assembly."""
@@ -65,6 +65,7 @@ class Train:
             raise ModelError(
                 f"--test {self.test} is no part of the rows; name one between 0 and 1."
             )
+        prepare(self.out)
         rows = table.named(self.blocks)
         train_on, judge_by = np.arange(len(rows)), None
         if self.split != "none":
@@ -115,7 +116,8 @@ class Evaluate:
     the order of the blocks. Blocks that the model cannot answer are counted as failed and are in no
     mean. stable_only judges by the rows whose spread is below 0.05 alone, as do the coverage of the
     90 % interval and the tables by length and category (by all rows if none is stable). Intervals
-    are bootstraps over opcode sequences.
+    are bootstraps over opcode sequences. blocks_per_second is per second of CPU time, in one batch,
+    decoding included.
 
     A model is 'shipped', a file, or 'llvm-mca' or 'bound' as they are, not rescaled.
 
@@ -187,7 +189,7 @@ def _show_evaluation(result: Evaluation, machine: str = "") -> None:
     stdout.print(
         f"MAPE {interval.mean:.2f} % (95 % interval {interval.low:.2f} … {interval.high:.2f});"
         f" {inside}{result.failed:,} failed, {result.unlabelled:,} without a label;"
-        f" {result.blocks_per_second:,.0f} blocks/s",
+        f" {result.blocks_per_second:,.0f} blocks per CPU-second",
         soft_wrap=True,
     )
     stdout.print("the worst:")

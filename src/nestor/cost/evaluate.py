@@ -1,6 +1,6 @@
 """Judge a cost model by measured blocks: how far off, where, how sure, how fast."""
 
-import time
+import resource
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -51,7 +51,7 @@ class Judged:
     """Rows with a label but without an answer."""
     unlabelled: int
     seconds: float
-    """Wall-clock time of the prediction, decoding included."""
+    """CPU time of the prediction, decoding included."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class Evaluation:
     failed: int
     unlabelled: int
     blocks_per_second: float
+    """Of CPU time."""
     by_length: dict[str, Quality]
     """Stable rows (or all) by their number of instructions."""
     by_category: dict[str, Quality]
@@ -91,7 +92,18 @@ class Evaluation:
         }
 
 
-def judge(model: CostModel, table: Table, clock: Callable[[], float] = time.perf_counter) -> Judged:
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of the children that it waited for.
+
+    What one core does in a second, whatever else the machine has to do.
+    """
+    own, waited = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return own.ru_utime + own.ru_stime + waited.ru_utime + waited.ru_stime
+
+
+def judge(model: CostModel, table: Table, clock: Callable[[], float] = cpu_seconds) -> Judged:
     """Let ``model`` predict every row of ``table``, after one block that is not timed.
 
     :raises TableError: if no row has a label, or the model answers none.

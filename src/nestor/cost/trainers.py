@@ -1,5 +1,6 @@
 """Train any kind of cost model on the same rows."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,7 +12,7 @@ from nestor.cost import training
 from nestor.cost.baselines import bound, llvm_mca, rescaled
 from nestor.cost.baselines.llvm_mca import McaModel
 from nestor.cost.hybrid import HybridModel
-from nestor.cost.model import CostModel
+from nestor.cost.model import CostModel, ModelError
 from nestor.cost.models import BaselineKind, save_baseline
 from nestor.cost.table import Table, TableError
 from nestor.progress import Progress, silent
@@ -71,6 +72,23 @@ def train(
 
     budget = networks.NetworkSettings(minutes=settings.minutes)
     return networks.train(kind, table, rows, budget, seed, checkpoint, progress)
+
+
+def prepare(path: Path) -> None:
+    """Make the folder of a model's file: before the training, not after it.
+
+    :raises ModelError: if no file can be written there.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(None, "its folder is read-only")
+    except OSError as error:
+        raise ModelError(
+            f"'{path}' cannot be written ({error.strerror}); choose another place."
+        ) from None
 
 
 def save(model: CostModel, path: Path) -> None:
