@@ -40,6 +40,7 @@ COMMANDS: Final = {
     "costmodel evaluate": Command("nestor.cli.costmodel:Evaluate", "Judge one by measured blocks"),
     "costmodel predict": Command("nestor.cli.costmodel_use:Predict", "Predict cycles of code"),
     "costmodel explain": Command("nestor.cli.costmodel_use:Explain", "Show what bounds a block"),
+    "sizes": Command("nestor.cli.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("nestor.cli.identity:Identity", "Run the identity gate on a corpus"),
     "blocks extract": Command("nestor.cli.blocks:Extract", "Take basic blocks out of code"),
     "blocks info": Command("nestor.cli.blocks:Info", "Show what a table of blocks holds"),

@@ -23,6 +23,7 @@ from nestor.policy import bundle
 from nestor.policy.spec import Policy
 from nestor.problems.inlining_size import INLINING_SIZE
 from nestor.rollout.pool import Pool, PoolSettings
+from nestor.size import model as size_model
 
 _BUDGETED = ", ".join(name for name, entry in LEARNERS.items() if entry.budgeted)
 
@@ -79,6 +80,9 @@ class InliningSize:
     """Seed of everything random."""
     features: tuple[str, ...] = ()
     """Features that the policy reads (default: the learner's choice, or those of --init)."""
+    estimate: Path | None = None
+    """A size model ('nestor sizes') that pays sampled compiles in place of code: they cost about
+    half (not for distil, bc and es)."""
     budget: Budget = field(default_factory=Budget)
     """What ends the run besides the learner's steps (not for distil and bc)."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(  # type: ignore[valid-type]
@@ -110,6 +114,7 @@ class InliningSize:
                     init=self.init,
                     trials=self.trials,
                     budget=self.budget,
+                    estimate=self.estimate,
                     progress=report,
                 )
                 ready: Ready = entry.set_up(settings, setup)
@@ -133,6 +138,8 @@ class InliningSize:
             raise NestorError(
                 f"There is no learner '{self.learner}'; there are: {', '.join(LEARNERS)}."
             )
+        if self.estimate is not None and self.learner in ("distil", "bc", "es"):
+            raise NestorError(f"The learner {self.learner} needs code: leave out --estimate.")
         if not entry.budgeted and self.budget.units is not None:
             raise NestorError(
                 f"The learner {self.learner} has limits of its own; a budget ends {_BUDGETED}."
@@ -153,6 +160,8 @@ class InliningSize:
             "compiler": pool.plugin.toolchain.build_id,
             "plugin": pool.plugin.digest,
         }
+        if self.estimate is not None:
+            identity["estimate"] = size_model.digest(self.estimate)
         if not entry.budgeted:
             return identity
         return identity | {"budget": asdict(self.budget), "budget_unit": self.budget.unit}

@@ -15,6 +15,8 @@ from nestor.learn.training import Result
 from nestor.policy.network import MlpPolicy
 from nestor.progress import Progress, silent
 from nestor.rollout.pool import Pool
+from nestor.size.estimating_pool import PART_WITHOUT_CODE, EstimatingPool
+from nestor.size.model import load as load_size_model
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Setup:
     trials: Path | None = None
     """Where searches keep their trials, if not in the run's folder."""
     budget: Budget = field(default_factory=Budget)
+    estimate: Path | None = None
+    """A size model that pays episodes in place of code."""
     progress: Progress = silent
 
     def reference(self, features: Sequence[str]) -> Reference:
@@ -56,12 +60,19 @@ class Setup:
         wanted = load_start(self.init).features if self.init else self.features or tuple(features)
         programs = training_programs(self.pool.corpus)
         made = reference(self.pool, programs, wanted, self.tally, self.progress)
-        self.tally.prices = price_list(self.folder, made.prices())
+        prices = made.prices()
+        if self.estimate is not None:
+            prices |= {s.module.name: PART_WITHOUT_CODE * s.seconds for s in made.stocks}
+        self.tally.prices = price_list(self.folder, prices)
         return made
 
     def episodes(self, features: Sequence[str]) -> Episodes:
         """Return what plays episodes of the training programs' modules. See ``reference``."""
-        return Episodes(self.pool, self.reference(features), self.tally)
+        made = self.reference(features)
+        if self.estimate is None:
+            return Episodes(self.pool, made, self.tally)
+        pool = EstimatingPool(self.pool, load_size_model(self.estimate))
+        return Episodes(pool, made, self.tally)
 
     def start(self, settings: StartSettings, episodes: Episodes) -> MlpPolicy:
         """Return the user's initial policy, or the one that ``settings`` describe."""

@@ -1,0 +1,129 @@
+"""A pool whose rollouts end where code generation would begin, and are paid by predicted sizes.
+
+A learner that samples compiles needs no code, only what it would have weighed. A function of which
+nothing has changed weighs exactly what it weighs in the stock object; another one that plus the
+predicted difference, so that what the model does not know of a function cancels out. A function
+that the stock object lacks weighs what the model says.
+"""
+
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nestor.compiler import function_log
+from nestor.compiler.function_log import FunctionLog
+from nestor.compiler.invocation import compile_command
+from nestor.compiler.objects import CLASSES, Function, Measure
+from nestor.compiler.process import Ending, run
+from nestor.compiler.trajectory_log import LogError, read
+from nestor.corpus.model import Module
+from nestor.progress import Progress, silent
+from nestor.rollout.pool import Pool
+from nestor.rollout.rollout import Request, Rollout, plugin_flags, rollout
+from nestor.size.examples import compile_logged
+from nestor.size.model import SizeModel
+
+PART_WITHOUT_CODE = 0.55
+"""Of a compile's price, what one without code generation costs (docs/size-estimator.md)."""
+
+_WEAK = ("is_linkonce", "is_linkonce_odr")
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """What one module's functions weigh in the stock object, and what the model says of them."""
+
+    sizes: Measure
+    real: Mapping[str, Function]
+    predicted: Mapping[str, float]
+
+    def measure(self, log: FunctionLog, predicted: Mapping[str, float]) -> Measure:
+        """Return the sizes of a compile of which ``predicted`` is what the model says.
+
+        Of the sections, only the code's and the constants' are there; constants are stock's.
+        """
+        weak = dict.fromkeys(log.names, False)
+        for column in (log.counts.index(name) for name in _WEAK if name in log.counts):
+            for name, value in zip(log.names, log.values[:, column], strict=True):
+                weak[name] |= bool(value)
+        functions = []
+        for name, guess in predicted.items():
+            known = self.real.get(name)
+            if known is None:
+                functions.append(Function(name, max(1, round(guess)), weak[name]))
+            else:
+                change = guess - self.predicted.get(name, guess)
+                functions.append(Function(name, max(1, round(known.size + change)), known.weak))
+        sections = dict.fromkeys(CLASSES, 0) | {
+            ".text": sum(function.size for function in functions),
+            ".rodata": self.sizes.sections[".rodata"],
+        }
+        return Measure(sections, tuple(functions))
+
+
+class EstimatingPool(Pool):
+    """Estimates those rollouts that nobody wants the object of; the others are compiled."""
+
+    def __init__(self, pool: Pool, model: SizeModel):
+        """Work like ``pool``, on its own threads, with what ``model`` predicts."""
+        super().__init__(pool.corpus, pool.plugin, pool.settings)
+        self.model = model
+        self._anchors: dict[str, Anchor | None] = {}
+        self._lock = threading.Lock()
+
+    def run(
+        self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
+    ) -> list[Rollout]:
+        """Run all requests and return their rollouts in the order of the requests."""
+        return self.map(self._one, requests, progress, stage)
+
+    def anchor(self, module: Module) -> Anchor | None:
+        """Return the stock sizes of ``module``, compiled once; None if that fails."""
+        with self._lock:
+            if module.name in self._anchors:
+                return self._anchors[module.name]
+        stock = compile_logged(Request(module, "default"), self)
+        made = None
+        if stock is not None:
+            real = {function.name: function for function in stock.sizes.functions}
+            made = Anchor(stock.sizes, real, self.model.sizes(stock.log))
+        with self._lock:
+            return self._anchors.setdefault(module.name, made)
+
+    def _one(self, request: Request) -> Rollout:
+        anchor = None
+        if request.keep is None and request.policy not in (None, "default"):
+            anchor = self.anchor(request.module)
+        if anchor is None:
+            return rollout(request, self.corpus, self.plugin, self.limits, self._cancelled)
+        try:
+            with tempfile.TemporaryDirectory(prefix="nestor-estimate-") as text:
+                return self._estimate(request, anchor, Path(text))
+        except OSError as error:
+            return Rollout(request, None, None, 0.0, f"{Ending.NOT_STARTED.value}: {error}")
+
+    def _estimate(self, request: Request, anchor: Anchor, folder: Path) -> Rollout:
+        log, functions = folder / "log", folder / "functions"
+        command = compile_command(
+            self.plugin.toolchain,
+            request.module.options,
+            self.corpus.bitcode(request.module),
+            folder / "module.o",
+            [
+                *plugin_flags(request, self.plugin, log),
+                *function_log.flags(functions, no_code=True),
+            ],
+        )
+        outcome = run(command, self.limits, cancelled=self._cancelled)
+        if not outcome.ok:
+            return Rollout(request, None, None, outcome.cpu_seconds, outcome.reason)
+        try:
+            trajectory = read(log) if request.log else None
+            logged = function_log.read(functions)
+        except LogError as error:
+            reason = f"{Ending.FAILED.value}: {error}"
+            return Rollout(request, None, None, outcome.cpu_seconds, reason)
+        sizes = anchor.measure(logged, self.model.sizes(logged))
+        return Rollout(request, sizes, trajectory, outcome.cpu_seconds, None)

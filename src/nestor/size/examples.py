@@ -1,0 +1,203 @@
+"""Examples for a size model: what functions were made of, and what they weighed.
+
+One row is one function of one compile, joined by its symbol's name. Its *bytes* are those of
+:class:`nestor.compiler.objects.Function`: code, unwind entry and exception table. Every module is
+compiled twice, by the stock heuristic and with one answer in twenty turned around, so that a model
+sees functions as a search makes them.
+"""
+
+import hashlib
+import io
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.compiler import function_log
+from nestor.compiler.function_log import FunctionLog
+from nestor.compiler.invocation import compile_command
+from nestor.compiler.objects import Function, Measure, ObjectError, measure
+from nestor.compiler.process import run
+from nestor.compiler.trajectory_log import LogError, Trajectory
+from nestor.compiler.trajectory_log import read as read_trajectory
+from nestor.corpus.model import Corpus, Module, Split
+from nestor.policy import bundle
+from nestor.policy.spec import Metadata
+from nestor.policy.trees import TreesPolicy
+from nestor.progress import Progress, silent
+from nestor.rollout.pool import Pool
+from nestor.rollout.rollout import Request, plugin_flags
+
+F64 = npt.NDArray[np.float64]
+
+EXPLORE = 0.05
+"""Part of the answers that an exploring compile turns around."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One compile: what was logged before code generation, and what came of it."""
+
+    module: Module
+    log: FunctionLog
+    sizes: Measure
+    trajectory: Trajectory | None = None
+    """If it was asked for."""
+    cpu_seconds: float = 0.0
+
+    def bytes_by_name(self) -> dict[str, int]:
+        """Return each function's bytes."""
+        return {function.name: function.size for function in self.sizes.functions}
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Functions of many compiles."""
+
+    counts: tuple[str, ...]
+    x: F64
+    """``[rows, counts]``"""
+    y: F64
+    """Bytes, ``[rows]``."""
+    project: npt.NDArray[np.str_]
+    """``[rows]``"""
+    unmatched: int
+    """Logged functions whose symbol the object does not have: aliases that share its place."""
+
+
+def compile_logged(request: Request, pool: Pool) -> Compiled | None:
+    """Compile with code and with a function log; None if that fails."""
+    with tempfile.TemporaryDirectory(prefix="nestor-size-") as text:
+        folder = Path(text)
+        out, log = folder / "module.o", folder / "functions"
+        command = compile_command(
+            pool.plugin.toolchain,
+            request.module.options,
+            pool.corpus.bitcode(request.module),
+            out,
+            [*plugin_flags(request, pool.plugin, folder / "log"), *function_log.flags(log)],
+        )
+        outcome = run(command, pool.limits)
+        if not outcome.ok:
+            return None
+        try:
+            trajectory = read_trajectory(folder / "log") if request.log else None
+            logged, sizes = function_log.read(log), measure(out)
+        except (LogError, ObjectError):
+            return None
+        return Compiled(request.module, logged, sizes, trajectory, outcome.cpu_seconds)
+
+
+def exploring(part: float = EXPLORE) -> TreesPolicy:
+    """Return the policy that, sampled, leaves the default with the probability ``part``."""
+    leaf = np.zeros(1, np.int32)
+    margin = np.array([np.log(part / (1 - part))])
+    return TreesPolicy(
+        Metadata("trees", ("cost_estimate",), "deviation", "none"),
+        root=leaf, feature=leaf - 1, threshold=np.zeros(1), left=leaf, right=leaf, value=margin,
+    )  # fmt: skip
+
+
+def seed_of(module: Module) -> int:
+    """Return the seed with which an exploring compile of ``module`` draws its answers."""
+    return int(hashlib.sha256(module.name.encode()).hexdigest()[:12], 16)
+
+
+def join(compiled: Iterable[Compiled]) -> Examples:
+    """Return the functions of all compiles; identical rows of one module count once."""
+    counts: tuple[str, ...] = ()
+    x, y, project, unmatched = [], [], [], 0
+    seen: set[tuple[str, str, bytes]] = set()
+    for one in compiled:
+        counts = one.log.counts
+        sizes = one.bytes_by_name()
+        for name, values in zip(one.log.names, one.log.values, strict=True):
+            key = (one.module.name, name, values.tobytes())
+            if key in seen:
+                continue
+            seen.add(key)
+            if name not in sizes:
+                unmatched += 1
+                continue
+            x.append(values)
+            y.append(float(sizes[name]))
+            project.append(one.module.project)
+    return Examples(
+        counts, np.array(x).reshape(-1, len(counts)), np.array(y), np.array(project), unmatched
+    )
+
+
+def drawn(corpus: Corpus, splits: Sequence[Split], each: int, seed: int) -> tuple[Module, ...]:
+    """Return at most ``each`` modules of every project in ``splits``, drawn by ``seed``."""
+    rng = np.random.default_rng(seed)
+    chosen: list[Module] = []
+    for project in corpus.projects:
+        own = [m for m in corpus.modules if m.project == project.name]
+        if project.split in splits:
+            order = rng.permutation(len(own))[:each]
+            chosen += [own[place] for place in sorted(order)]
+    return tuple(chosen)
+
+
+def collect(
+    pool: Pool, modules: Sequence[Module], folder: Path, progress: Progress = silent
+) -> list[tuple[Compiled, Compiled]]:
+    """Compile ``modules`` by stock and exploring; those of which a compile fails are left out.
+
+    :param folder: where compiles are kept, by what they depend on.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    policy = folder / "exploring.safetensors"
+    bundle.save(exploring(), policy)
+
+    def both(module: Module) -> tuple[Compiled, Compiled] | None:
+        stock = _kept(Request(module, "default"), pool, folder)
+        explored = stock and _kept(Request(module, policy, seed=seed_of(module)), pool, folder)
+        return (stock, explored) if stock and explored else None
+
+    found = pool.map(both, modules, progress, "Compiling examples")
+    return [pair for pair in found if pair is not None]
+
+
+def _kept(request: Request, pool: Pool, folder: Path) -> Compiled | None:
+    module = request.module
+    depends = [
+        pool.plugin.toolchain.build_id, pool.plugin.digest, module.digest, list(module.options),
+        request.seed, EXPLORE,
+    ]  # fmt: skip
+    name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:32]
+    path = folder / f"{name}.npz"
+    try:
+        return _read(path, module)
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or of a process that died
+        made = compile_logged(request, pool)
+    if made is not None:
+        _write(made, path)
+    return made
+
+
+def _write(one: Compiled, path: Path) -> None:
+    text = {
+        "counts": one.log.counts,
+        "names": one.log.names,
+        "sections": dict(one.sizes.sections),
+        "functions": [[f.name, f.size, f.weak] for f in one.sizes.functions],
+    }
+    data = io.BytesIO()
+    words = np.frombuffer(json.dumps(text).encode(), np.uint8)
+    np.savez_compressed(data, text=words, values=one.log.values)
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(data.getvalue())
+    partial.replace(path)
+
+
+def _read(path: Path, module: Module) -> Compiled:
+    with np.load(path, allow_pickle=False) as arrays:
+        text, values = json.loads(arrays["text"].tobytes()), arrays["values"]
+    log = FunctionLog(tuple(text["counts"]), tuple(text["names"]), values)
+    functions = tuple(Function(name, size, weak) for name, size, weak in text["functions"])
+    return Compiled(module, log, Measure(text["sections"], functions))
