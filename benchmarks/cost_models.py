@@ -1,6 +1,6 @@
 """Our cost model beside llvm-mca, a bound and two networks: same rows, same splits, one table.
 
-    python -m benchmarks.cost_models [--models own bound …] [--seeds 0 1 2] [--minutes 5]
+    python -m benchmarks.cost_models [--models own bound …] [--seeds 0 1 2] [--minutes 12]
     python -m benchmarks.cost_models --report      # only what is there already
     python -m benchmarks.cost_models --report --seeds 0 1 2 --docs docs/cost-models.md
 
@@ -14,7 +14,6 @@ written to benchmarks/results/cost_models.json.
 import argparse
 import json
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from nestor.compiler.toolchain import find
 from nestor.cost import table, training
 from nestor.cost.baselines import llvm_mca, rescaled
 from nestor.cost.baselines.llvm_mca import McaModel
+from nestor.cost.baselines.network import NetworkKind
 from nestor.cost.evaluate import assess, cpu_seconds, judged
 from nestor.cost.hybrid import HybridModel
 from nestor.cost.model import CostModel, Prediction
@@ -59,6 +59,7 @@ NO_LEVELS: Final = "own, not moved to levels"
 CORE_ALONE: Final = "own, the simulated core alone"
 """What the trees start from, of the very model that stands as ``own``; so is the one before."""
 MODELS: Final = ("own", *BASELINES, *list(OWN)[1:], NO_LEVELS, CORE_ALONE)
+NETWORKS: Final = get_args(NetworkKind)
 SPEED_BLOCKS: Final = 2000
 MARKS: Final = ("<!-- results of benchmarks.cost_models -->", "<!-- end of results -->")
 RESULT: Final = Path("benchmarks/results/cost_models.json")
@@ -103,14 +104,12 @@ def without_levels(model: HybridModel) -> HybridModel:
     return HybridModel(replace(model.parts, machines=machines))
 
 
-def trained(
-    run: Run, rows: Table, folder: Path, settings: TrainerSettings, note: Progress
-) -> CostModel:
+def trained(run: Run, rows: Table, folder: Path, note: Progress) -> CostModel:
     """Return the run's model, trained now if it is not there; its costs stand beside it."""
     model: CostModel
     if run.model in (NO_LEVELS, CORE_ALONE):
         whole = Run("own", run.split, run.seed)
-        model = trained(whole, rows, folder, settings, note)
+        model = trained(whole, rows, folder, note)
         known = whole.path(folder, ".training.json").read_text()
         run.path(folder, ".training.json").write_text(known)
         assert isinstance(model, HybridModel)
@@ -126,7 +125,8 @@ def trained(
         model = McaModel(rescaled.fit(mca_estimates(rows, folder, note)[use], rows.cycles[use]))
     else:
         checkpoint = run.path(folder, ".checkpoint")
-        model = train(_baseline(run.model), rows, use, settings, run.seed, checkpoint, note)
+        kind, settings = _baseline(run.model)
+        model = train(kind, rows, use, settings, run.seed, checkpoint, note)
     save(model, path)
     spent = {"cpu_seconds": cpu_seconds() - start, "rows": len(use)}
     if run.model == "llvm-mca":  # the analysis of the table is shared by all splits
@@ -135,10 +135,16 @@ def trained(
     return model
 
 
-def _baseline(name: str) -> BaselineKind:
-    (kind,) = [kind for kind in get_args(BaselineKind) if kind == name]
-    baseline: BaselineKind = kind
-    return baseline
+def named(model: str, minutes: Sequence[float]) -> list[str]:
+    """Return the names of a model's runs: a network has one for each budget of CPU minutes."""
+    return [f"{model}, {m:g} min" for m in minutes] if model in NETWORKS else [model]
+
+
+def _baseline(name: str) -> tuple[BaselineKind, TrainerSettings]:
+    """Return what :func:`named` put into a name."""
+    model, _, minutes = name.removesuffix(" min").partition(", ")
+    (kind,) = [kind for kind in get_args(BaselineKind) if kind == model]
+    return kind, TrainerSettings(float(minutes)) if minutes else TrainerSettings()
 
 
 def mca_estimates(rows: Table, folder: Path, note: Progress) -> F64:
@@ -153,14 +159,12 @@ def mca_estimates(rows: Table, folder: Path, note: Progress) -> F64:
     return found
 
 
-def predictions(
-    run: Run, rows: Table, folder: Path, settings: TrainerSettings, note: Progress
-) -> tuple[Table, Prediction]:
+def predictions(run: Run, rows: Table, folder: Path, note: Progress) -> tuple[Table, Prediction]:
     """Return the test rows and what the run's model says of them."""
     test = split(rows, run.split, run.seed).test
     part, path = rows.select(test), run.path(folder, ".npy")
     if not path.exists():
-        model = trained(run, rows, folder, settings, note)
+        model = trained(run, rows, folder, note)
         if isinstance(model, McaModel):
             found = rescaled.prediction(model.curve, mca_estimates(rows, folder, note)[test])
         else:
@@ -170,12 +174,12 @@ def predictions(
     return part, Prediction(cycles, low, high)
 
 
-def measure(run: Run, rows: Table, folder: Path, settings: TrainerSettings, note: Progress) -> None:
+def measure(run: Run, rows: Table, folder: Path, note: Progress) -> None:
     """Make the run's numbers, if they are not there."""
     path = run.path(folder, ".json")
     if path.exists():
         return
-    part, predicted = predictions(run, rows, folder, settings, note)
+    part, predicted = predictions(run, rows, folder, note)
     result = assess(judged(predicted, part, seconds=np.nan), part)
     content = {
         "run": asdict(run),
@@ -206,14 +210,13 @@ def speeds(rows: Table, folder: Path, models: Sequence[str], seed: int) -> dict[
         model.predict([bytes.fromhex("90")])
         rates = []
         for _ in range(2):
-            start, wall = cpu_seconds(), time.perf_counter()
+            start = cpu_seconds()
             model.predict(blocks)
-            rates.append((cpu_seconds() - start, time.perf_counter() - wall))
+            rates.append(len(blocks) / max(1e-6, cpu_seconds() - start))
         found[name] = {
             "blocks": len(blocks),
-            "blocks_per_cpu_second": len(blocks) / max(0.01, rates[0][0]),
-            "blocks_per_second": len(blocks) / rates[0][1],
-            "seen_blocks_per_second": len(blocks) / rates[1][1],
+            "blocks_per_cpu_second": rates[0],
+            "seen_blocks_per_cpu_second": rates[1],
         }
     return found
 
@@ -224,7 +227,9 @@ def main() -> int:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=list(SPLITS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--minutes", type=float, default=5.0, help="CPU time for each network")
+    parser.add_argument(
+        "--minutes", nargs="+", type=float, default=[5.0, 12.0], help="CPU time for each network"
+    )
     parser.add_argument("--blocks", default="zen5", help="a table, or a data set's name")
     parser.add_argument("--folder", type=Path, default=Path(".nestor/cost-models"))
     parser.add_argument("--out", type=Path, default=RESULT)
@@ -235,28 +240,27 @@ def main() -> int:
     folder: Path = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
     rows = table.named(arguments.blocks)
-    settings = TrainerSettings(minutes=arguments.minutes)
+    models = [name for model in arguments.models for name in named(model, arguments.minutes)]
     runs = [
         Run(model, part, seed)
         for seed in arguments.seeds
         for part in arguments.splits
-        for model in arguments.models
+        for model in models
     ]
     with progress() as note:
         for run in () if arguments.report else runs:
             print(f"{run.model}, {run.split}, seed {run.seed}", file=sys.stderr, flush=True)
-            measure(run, rows, folder, settings, note)
+            measure(run, rows, folder, note)
     timing = folder / "speed.json"
     if arguments.speed or not timing.exists():
-        timing.write_text(json.dumps(speeds(rows, folder, MODELS, arguments.seeds[0]), indent=1))
+        timing.write_text(json.dumps(speeds(rows, folder, models, arguments.seeds[0]), indent=1))
     content = report(
         [run for run in runs if run.path(folder, ".json").exists()],
         lambda run: json.loads(run.path(folder, ".json").read_text()),
-        lambda run: predictions(run, rows, folder, settings, note),
+        lambda run: predictions(run, rows, folder, note),
     )
     content |= {
         "table": {"name": arguments.blocks, "rows": len(rows), "stable": int(rows.stable.sum())},
-        "network_minutes": arguments.minutes,
         "speed": json.loads(timing.read_text()),
         "machine": describe(find()),
     }

@@ -118,7 +118,7 @@ def _differences(split: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if not mine:
         return []
     lines = [
-        "| what is worse than our own model | seed | MAPE points more [95 %, paired] |",
+        "| beside our own model | seed | MAPE points more [95 %, paired] |",
         "|---|---|---|",
     ]
     for row in mine:

@@ -39,8 +39,8 @@ def levels_of(log_cycles: F64) -> F32:
     return (first + _STEP * peaks).astype(np.float32)
 
 
-def moved(log_cycles: F64, levels: F32) -> F64:
-    """Return answers ``[n]`` moved to the nearest level, those that are within :data:`REACH`.
+def moved(log_cycles: F64, levels: F32, reach: float = REACH) -> F64:
+    """Return answers ``[n]`` moved to the nearest level, those that are within ``reach``.
 
     The native side (``PredictApi.cpp``) does the same.
     """
@@ -48,4 +48,4 @@ def moved(log_cycles: F64, levels: F32) -> F64:
         return log_cycles
     between = (levels[1:] + levels[:-1]) / 2
     nearest = levels[np.searchsorted(between, log_cycles)].astype(np.float64)
-    return np.where(np.abs(nearest - log_cycles) <= REACH, nearest, log_cycles)
+    return np.where(np.abs(nearest - log_cycles) <= reach, nearest, log_cycles)
