@@ -275,6 +275,20 @@ def test_nonsense_to_predict_gives_one_sentence(
     assert expected in refusal(capsys, "predict", "--model", str(bound), *words)
 
 
+def test_a_profile_of_other_code_is_refused(
+    bound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = tmp_path / "profile.csv"
+    source = tmp_path / "code.s"
+    source.write_text(FUNCTIONS)
+    words = ("predict", "--model", str(bound), str(source), "--frequencies", str(profile))
+    profile.write_text("function,block,count\nchain,0,1\nelsewhere,0,1\n")
+    assert main(["costmodel", *words]) == 0
+    assert "1 of 2 blocks of the profile are not in this code" in capsys.readouterr().err
+    profile.write_text("function,block,count\nelsewhere,0,1\n")
+    assert "no block of this code" in refusal(capsys, *words)
+
+
 @pytest.mark.parametrize(
     "text", ["", "a,b\n1,2\n", "function,block,count\nf,x,1\n", "function,block,count\nf,0,nan\n"]
 )

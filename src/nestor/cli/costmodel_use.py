@@ -10,7 +10,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import print_json, stderr, stdout
 from nestor.cli.costmodel import shown
 from nestor.cost import functions, inputs
 from nestor.cost.functions import FunctionCost
@@ -62,6 +62,8 @@ class Predict:
         model = open_model(self.model, self.machine)
         code = _code(self.code, self.assembly, self.intel)
         counts = functions.read_frequencies(self.frequencies) if self.frequencies else None
+        if counts and (missing := functions.unmatched(counts, code.functions)):
+            stderr.print(f"{missing} of {len(counts)} blocks of the profile are not in this code")
         predicted = model.predict(code.blocks)
         costs = functions.predict(model, code.functions, counts)
         if self.json:

@@ -120,6 +120,20 @@ def read_frequencies(path: Path) -> Frequencies:
     return found
 
 
+def unmatched(frequencies: Frequencies, functions: Sequence[Function]) -> int:
+    """Return how many blocks of a profile are not in ``functions``.
+
+    :raises ModelError: if none is: the profile is of other code.
+    """
+    known = {(f.name, number) for f in functions for number in range(len(f.blocks))}
+    missing = len(set(frequencies) - known)
+    if missing and missing == len(frequencies):
+        raise ModelError(
+            "The profile names no block of this code; --list-blocks shows functions and numbers."
+        )
+    return missing
+
+
 def predict(
     model: CostModel, functions: Sequence[Function], frequencies: Frequencies | None = None
 ) -> list[FunctionCost]:

@@ -171,7 +171,9 @@ def write_columns(columns: pa.Table, path: Path) -> None:
         finally:
             scratch.unlink(missing_ok=True)
     except OSError as error:
-        raise TableError(f"'{path}' cannot be written ({error}); choose another place.") from error
+        raise TableError(
+            f"'{path}' cannot be written ({error.strerror or error}); choose another place."
+        ) from error
 
 
 _SCHEMA: Final = pa.schema(
