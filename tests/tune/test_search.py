@@ -13,7 +13,7 @@ from nestor.policy.overrides import Key, parse
 from nestor.rollout.policy_file import policy_file
 from nestor.rollout.pool import Pool
 from nestor.tune.build import Builder
-from nestor.tune.moves import Reach, callee_moves, site_moves, sites_of
+from nestor.tune.moves import Reach, callee_moves, pins_of, site_moves, sites_of
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import Tuned, TuneSettings, tune
 from tests.conftest import make_corpus
@@ -119,6 +119,38 @@ def _moves(program: Program, builder: Builder) -> list[Key]:
         assert move.sites[0].caller in reach.of(move)
         assert move.sites[0].callee in reach.of(move)
     return [move.key for move in found]
+
+
+# Once leaf is in it, mid costs more than a call, and the stock heuristic answers otherwise there.
+CHAIN = """
+int sink;
+int leaf(int *a, int n) { sink += n; a[n & 7] ^= sink * 5 + a[(n >> 2) & 7]; return a[n & 3]; }
+int mid(int *a, int n) { return leaf(a, n); }
+int main(int n, char **) { int v[8] = {n, 2, 3, 4}; return mid(v, n) + mid(v, n + sink); }
+"""
+
+
+def test_pinned_sites_do_not_answer_otherwise(tmp_path: Path, plugin: Plugin) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.cpp").write_text(CHAIN)
+    make = "program: main.cpp\n\t$(CXX) -Oz -ffunction-sections -o $@ $<\n"
+    chain = {"program": (tmp_path / "src", make)}
+    corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {}, chain)
+    with Pool(corpus, plugin) as pool:
+        builder = Builder(pool, corpus.programs[0], "default")
+        try:
+            stock = builder.build({})
+            pins = pins_of(stock.trajectories)
+            into_mid = next(s.key for s in sites_of(stock.trajectories) if not s.answer)
+            move = {Key("site", into_mid): True}
+            free, held = (
+                pins_of(builder.build(overrides).trajectories) for overrides in (move, pins | move)
+            )
+        finally:
+            builder.close()
+    turned = {key for key in pins.keys() - move.keys() if free.get(key, pins[key]) != pins[key]}
+    assert len(turned) == 2, "both calls of mid"
+    assert all(held[key] == pins[key] for key in turned)
 
 
 def test_plain_clang_takes_the_overrides(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 A step draws many moves with disjoint reaches, tries them all in one build, keeps those that paid
 (``tune.credit``), does so a few times more with other moves, and then verifies: only a build that
 is smaller than the verified one before it takes its place. So the result is never larger than the
-start, however wrong a credit was. While moves are tried, every other site is held to its answer: a
-policy sees what moves do to functions, and would turn around for bytes that no move has earned.
+start, however wrong a credit was. While moves are tried, every other site is held to its answer
+(``hold``): a policy sees what moves do to functions, and would turn around for bytes that no move
+has earned.
 What is random is drawn from (seed, step), and a state is all that a step depends on: a search that
 is resumed goes the same way.
 """
@@ -25,9 +26,6 @@ from nestor.tune.moves import Move, Reach, Site, callee_moves, pins_of, site_mov
 _SURE_SAVING = 8.0
 """Bytes; when a verification fails, moves that saved less are dropped first."""
 
-_CHANCE = 0.2
-"""Of an earlier try, at most: the order in which equally promising moves are drawn."""
-
 _SHARED_CALLEE = 4
 """A callee of more sites than this will not disappear because one of them goes."""
 
@@ -42,6 +40,10 @@ class SearchSettings:
     """Builds that try moves before one that verifies."""
     scale: float = 30.0
     """Bytes of predicted gain (or half the cost units) that count like one earlier try."""
+    chance: float = 0.2
+    """What chance adds to a move's rank, at most, in earlier tries."""
+    hold: bool = True
+    """Hold all other sites to their answers while moves are tried."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class _Step:
         self._sites = sites_of(verified.trajectories)
         self._uses = Counter(site.callee for site in self._sites)
         self._reach = Reach(verified.trajectories)
-        self._pins = pins_of(verified.trajectories)
+        self._pins = pins_of(verified.trajectories) if settings.hold else {}
         self._owner = {site.key: site.callee for site in self._sites}
         # What each function should weigh if the accepted moves, and no others, were made.
         self._expected = {mode: dict(verified.functions[mode]) for mode in builder.modes}
@@ -156,7 +158,7 @@ class _Step:
         self.tried.update(move.key for move in moves)
         accepted = [move for _, move in self._accepted]
         try:
-            build = self._builder.build(self._pinned([*accepted, *moves]))
+            build = self._builder.build(self._holding([*accepted, *moves]))
         except BuildError:
             return []  # tried, and never again as this set
         reach = Reach(self._verified.trajectories, build.trajectories)
@@ -249,7 +251,7 @@ class _Step:
     def _rank(self, move: Move) -> float:
         return (
             self.tried[move.key]
-            + _CHANCE * float(self._rng.random())
+            + self._settings.chance * float(self._rng.random())
             + min(1.5, sum(map(self._distance, move.sites)) / len(move.sites))
         )
 
@@ -258,12 +260,12 @@ class _Step:
         units = abs(site.margin) if site.margin else abs(site.cost - 5) / 2
         return units / self._settings.scale
 
-    def _pinned(self, moves: Sequence[Move]) -> dict[Key, bool]:
+    def _holding(self, moves: Sequence[Move]) -> dict[Key, bool]:
         """Return the overrides with ``moves``, and the answers of all other sites as they are."""
-        pins = dict(self._pins)
-        for move in moves:
-            pins |= {Key("site", site.key): move.answer for site in move.sites}
-        return pins | self._with(moves)
+        if not self._settings.hold:
+            return self._with(moves)
+        moved = {Key("site", site.key): move.answer for move in moves for site in move.sites}
+        return self._pins | moved | self._with(moves)
 
     def _with(self, moves: Sequence[Move]) -> dict[Key, bool]:
         """Return the verified overrides and ``moves``; a callee's clears its sites'."""
