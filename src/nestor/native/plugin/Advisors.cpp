@@ -44,28 +44,38 @@ static void liftGrowthCap() {
   });
 }
 
+/// What the file \p Path holds; nothing if the user named none.
+template <typename File>
+static Expected<std::optional<File>> load(const std::string &Path, const char *What) {
+  if (Path.empty())
+    return std::nullopt;
+  Expected<File> Loaded = File::load(Path);
+  if (!Loaded)
+    return createStringError("cannot use the " + std::string(What) + " '" + Path +
+                             "': " + toString(Loaded.takeError()));
+  return std::move(*Loaded);
+}
+
 static Expected<SiteFeatures> createOwnFeatures(const AdvisorContext &C,
                                                 const Settings &S) {
-  std::optional<ProgramSummary> Program;
-  if (!S.Program.empty()) {
-    Expected<ProgramSummary> Loaded = ProgramSummary::load(S.Program);
-    if (!Loaded)
-      return createStringError("cannot use the program summary '" + S.Program +
-                               "': " + toString(Loaded.takeError()));
-    Program = std::move(*Loaded);
-  }
-  return SiteFeatures(C.MAM, C.FAM, std::move(Program));
+  auto Program = load<ProgramSummary>(S.Program, "program summary");
+  if (!Program)
+    return Program.takeError();
+  auto Vocabulary = load<Embeddings>(S.Vocabulary, "vocabulary");
+  if (!Vocabulary)
+    return Vocabulary.takeError();
+  return SiteFeatures(C.MAM, C.FAM, std::move(*Program), std::move(*Vocabulary));
 }
 
 static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
                                                        const Settings &S) {
-  const std::vector<TensorSpec> Offered = SiteFeatures::offered();
-  Expected<Decider> D = Decider::create(C.M, S, Offered);
-  if (!D)
-    return D.takeError();
   Expected<SiteFeatures> Own = createOwnFeatures(C, S);
   if (!Own)
     return Own.takeError();
+  const std::vector<TensorSpec> Offered = Own->offered();
+  Expected<Decider> D = Decider::create(C.M, S, Offered);
+  if (!D)
+    return D.takeError();
   std::unique_ptr<TrajectoryLog> Log;
   if (!S.Log.empty()) {
     auto Opened = TrajectoryLog::create(S.Log, Offered, C.M.getName());

@@ -83,7 +83,7 @@ private:
   DefaultInlineAdvisor Stock;
   std::unique_ptr<TrajectoryLog> Log;
   const bool WantNames;
-  const size_t Features = SiteFeatures::offered().size();
+  const size_t Features = Own.offered().size();
   uint64_t Decisions = 0, AskedAfterCap = 0;
   std::map<uint64_t, std::string> Names;
 };

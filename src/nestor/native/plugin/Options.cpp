@@ -30,6 +30,9 @@ struct Options {
   cl::opt<bool> LogNames{
       "nestor-log-names",
       cl::desc("Nestor: add the functions' names to the log's summary")};
+  cl::opt<std::string> Vocabulary{
+      "nestor-vocabulary", cl::value_desc("file"),
+      cl::desc("Nestor: offer the embeddings of functions that this vocabulary gives")};
   cl::opt<std::string> FunctionLog{
       "nestor-function-log", cl::value_desc("file"),
       cl::desc("Nestor: write counts of each function's IR before code generation")};
@@ -63,6 +66,7 @@ Settings currentSettings() {
   S.Program = O.Program;
   S.Log = O.Log;
   S.LogNames = O.LogNames;
+  S.Vocabulary = O.Vocabulary;
   S.FunctionLog = O.FunctionLog;
   S.NoCode = O.NoCode;
   if (O.Seed.getNumOccurrences())

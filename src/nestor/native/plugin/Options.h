@@ -20,6 +20,7 @@ struct Settings {
   std::string Program; ///< The program's summary: changes no answer by itself.
   std::string Log;
   bool LogNames = false;
+  std::string Vocabulary; ///< For the embeddings of functions, if wanted.
   std::string FunctionLog; ///< What each function is made of, before it is code.
   bool NoCode = false;     ///< With it: the object stays empty.
   std::optional<uint64_t> Seed; ///< Set: sample instead of being greedy.

@@ -205,10 +205,14 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
 
 static size_t inTree() { return MLInlineAdvisor::getInitialFeatureMap().size(); }
 
-std::vector<TensorSpec> SiteFeatures::offered() {
+std::vector<TensorSpec> SiteFeatures::offered() const {
   std::vector<TensorSpec> Result = MLInlineAdvisor::getInitialFeatureMap();
   for (const Feature &F : Table)
     Result.push_back(TensorSpec::createSpec<int64_t>(F.Name, {1}));
+  for (const char *Whose : {"callee", "caller"})
+    for (size_t K = 0; Vocabulary && K < Vocabulary->dimension(); ++K)
+      Result.push_back(TensorSpec::createSpec<int64_t>(
+          Whose + ("_ir2vec_" + std::to_string(K)), {1}));
   return Result;
 }
 
@@ -216,26 +220,34 @@ bool SiteFeatures::has(size_t Tensor) { return Tensor >= inTree(); }
 
 SiteFeatures::SiteFeatures(ModuleAnalysisManager &MAM,
                            FunctionAnalysisManager &FAM,
-                           std::optional<ProgramSummary> Program)
-    : MAM(MAM), FAM(FAM), Program(std::move(Program)) {}
+                           std::optional<ProgramSummary> Program,
+                           std::optional<Embeddings> Vocabulary)
+    : MAM(MAM), FAM(FAM), Program(std::move(Program)),
+      Vocabulary(std::move(Vocabulary)) {}
 SiteFeatures::SiteFeatures(SiteFeatures &&) = default;
 SiteFeatures::~SiteFeatures() = default;
 
 int64_t SiteFeatures::read(const CallBase &CB, size_t Tensor) {
-  return Table[Tensor - inTree()].Read(
-      {*this, CB, *CB.getCaller(), *CB.getCalledFunction()});
+  const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  const size_t Own = Tensor - inTree();
+  if (Own < std::size(Table))
+    return Table[Own].Read({*this, CB, Caller, Callee});
+  const size_t K = Own - std::size(Table), N = Vocabulary->dimension();
+  return K < N ? embeddingOf(Callee)[K] : embeddingOf(Caller)[K - N];
 }
 
 void SiteFeatures::clear() {
   Bodies.clear();
   UsesOf.clear();
   Blocks.clear();
+  Embedded.clear();
 }
 
 void SiteFeatures::onInlined(const Function &Caller, const Function &Callee) {
   for (const Function *F : {&Caller, &Callee}) { // The callee may be deleted.
     Bodies.erase(F);
     Blocks.erase(F);
+    Embedded.erase(F);
   }
   // The callee's calls are there once more, whomever they call.
   UsesOf.clear();
@@ -247,6 +259,13 @@ const SiteFeatures::Body &SiteFeatures::bodyOf(const Function &F) {
     Known = std::make_unique<Body>(
         F, FAM.getResult<TargetIRAnalysis>(const_cast<Function &>(F)));
   return *Known;
+}
+
+const std::vector<int64_t> &SiteFeatures::embeddingOf(const Function &F) {
+  std::vector<int64_t> &Known = Embedded[&F];
+  if (Known.empty())
+    Known = Vocabulary->of(F);
+  return Known;
 }
 
 SiteFeatures::Uses SiteFeatures::usesOf(const Function &F) {

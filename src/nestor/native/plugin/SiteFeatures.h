@@ -15,6 +15,7 @@
 #ifndef NESTOR_SITEFEATURES_H
 #define NESTOR_SITEFEATURES_H
 
+#include "Embeddings.h"
 #include "ProgramSummary.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Analysis/TensorSpec.h"
@@ -30,12 +31,14 @@ class SiteFeatures {
 public:
   SiteFeatures(llvm::ModuleAnalysisManager &MAM,
                llvm::FunctionAnalysisManager &FAM,
-               std::optional<ProgramSummary> Program);
+               std::optional<ProgramSummary> Program,
+               std::optional<Embeddings> Vocabulary);
   SiteFeatures(SiteFeatures &&);
   ~SiteFeatures();
 
-  /// All that a policy may read: LLVM's in-tree features, then these.
-  static std::vector<llvm::TensorSpec> offered();
+  /// All that a policy may read: LLVM's in-tree features, then these, and behind
+  /// them, if there is a vocabulary, the embeddings of callee and caller.
+  std::vector<llvm::TensorSpec> offered() const;
   /// Whether \p Tensor, an index into offered(), is one of these.
   static bool has(size_t Tensor);
 
@@ -59,13 +62,16 @@ private:
   Uses usesOf(const llvm::Function &F);
   int64_t hotness(const llvm::CallBase &CB);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
+  const std::vector<int64_t> &embeddingOf(const llvm::Function &F);
 
   llvm::ModuleAnalysisManager &MAM;
   llvm::FunctionAnalysisManager &FAM;
   std::optional<ProgramSummary> Program;
+  std::optional<Embeddings> Vocabulary;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Frequencies>> Blocks;
+  llvm::DenseMap<const llvm::Function *, std::vector<int64_t>> Embedded;
 };
 
 } // namespace nestor
