@@ -10,12 +10,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.setup import ready_plugin
+from nestor.cli.setup import program_named, ready_plugin
+from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
 from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
 from nestor.evaluate.groups import Group, groups
+from nestor.evaluate.lto import evaluate_lto
 from nestor.evaluate.result import Evaluation
 from nestor.policy import overrides
 from nestor.rollout.policy_file import policy_file
@@ -45,6 +47,7 @@ class Evaluate:
         nestor evaluate --policy runs/es/policy.safetensors mlgo2020 --mode gc no-gc icf \
             --corpus corpus/bench --smoke
         nestor evaluate --policy threshold:15 --corpus corpus/tiny --split all --json
+        nestor evaluate --policy shipped --corpus corpus/bench --lto full --program ninja parse
     """
 
     policy: tuple[str, ...]
@@ -53,6 +56,10 @@ class Evaluate:
     """A corpus with programs."""
     split: Literal["train", "validation", "test", "all"] | None = None
     """Which projects to judge by (default: held-out ones)."""
+    program: tuple[str, ...] = ()
+    """Programs, by their names or the last parts of them (default: all of the split)."""
+    lto: LtoKind | None = None
+    """Link by LTO, the policies deciding inside the linker, and compare with stock LTO."""
     mode: tuple[LinkMode, ...] = ("gc",)
     """How to link: drop unused sections, keep them, or also merge equal functions."""
     overrides: Path | None = None
@@ -78,13 +85,20 @@ class Evaluate:
             raise NestorError("Nothing to evaluate: name a policy and a link mode.")
         if self.overrides is not None:
             overrides.load(self.overrides)  # said once here instead of by every compile
+        if self.lto is not None and self.summary:
+            raise NestorError("LTO sees the whole program: leave --summary out.")
         settings = EvaluateSettings(modes, self.overrides, self.summary, self.smoke)
         corpus = store.load(self.corpus)
-        programs = select_programs(corpus, self.split)
+        programs = tuple(
+            dict.fromkeys(program_named(corpus, name) for name in self.program)
+        ) or select_programs(corpus, self.split)
         with progress() as report:
             plugin = ready_plugin(self.llvm, report)
             with Pool(corpus, plugin, self.pool) as pool:
-                results = evaluate(pool, programs, policies, settings, report)
+                if self.lto is None:
+                    results = evaluate(pool, programs, policies, settings, report)
+                else:
+                    results = evaluate_lto(pool, programs, policies, self.lto, settings, report)
         grouped = groups(results, self.least_bytes)
         if self.json:
             print_json(

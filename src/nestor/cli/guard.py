@@ -12,6 +12,7 @@ from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.setup import program_named, ready_plugin
+from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
@@ -19,6 +20,7 @@ from nestor.errors import NestorError
 from nestor.evaluate.compare import select_programs
 from nestor.evaluate.guard import Guard as Guarding
 from nestor.evaluate.guard import Guarded, Objects, guard
+from nestor.evaluate.lto_guard import guard_lto
 from nestor.evaluate.statistics import change_pct
 from nestor.policy.overrides import Key, to_text
 from nestor.progress import Progress
@@ -31,7 +33,7 @@ from nestor.rollout.summaries import reads_program, summaries
 
 @dataclass(frozen=True)
 class Guard:
-    """Find the modules that a policy makes larger where it counts, and list them as overrides.
+    r"""Find the modules that a policy makes larger where it counts, and list them as overrides.
 
     With the list, no program is larger than stock in any of the link modes. Its lines say
     "module … stock"; 'nestor build', 'nestor flags' and 'nestor clang' take it as --overrides, so
@@ -41,6 +43,8 @@ class Guard:
     Examples:
         nestor guard --corpus corpus/tiny --policy mlgo2020 --out guard.txt
         nestor guard --corpus corpus/tiny --policy mlgo2020 --out lz4.txt --program lz4 --mode gc
+        nestor guard --corpus corpus/bench --policy shipped --out ninja.txt --program ninja \
+            --lto full --mode gc
     """
 
     corpus: Path
@@ -55,6 +59,8 @@ class Guard:
     """Which projects (default: held-out ones)."""
     mode: tuple[LinkMode, ...] = ("gc", "no-gc", "icf")
     """The link modes in which no program may grow."""
+    lto: LtoKind | None = None
+    """Compare with stock LTO of this kind; under full LTO a program goes back as a whole."""
     summary: bool = False
     """Tell a policy that reads it what the rest of the program does."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
@@ -70,6 +76,8 @@ class Guard:
         modes = tuple(dict.fromkeys(self.mode))
         if not modes:
             raise NestorError("Nothing to guard: name a link mode.")
+        if self.lto is not None and self.summary:
+            raise NestorError("LTO sees the whole program: leave --summary out.")
         corpus = store.load(self.corpus)
         if self.program is None:
             programs = select_programs(corpus, self.split)
@@ -78,8 +86,11 @@ class Guard:
         with progress() as report, tempfile.TemporaryDirectory(prefix="nestor-guard-") as text:
             plugin = ready_plugin(self.llvm, report)
             with Pool(corpus, plugin, self.pool) as pool:
-                builds = self._builds(pool, programs, policy, modes, Path(text), report)
-                result = guard(pool, builds, modes, report)
+                if self.lto is not None:
+                    result = guard_lto(pool, programs, policy, self.lto, modes, report)
+                else:
+                    builds = self._builds(pool, programs, policy, modes, Path(text), report)
+                    result = guard(pool, builds, modes, report)
         self.out.parent.mkdir(parents=True, exist_ok=True)
         partial = self.out.with_name(self.out.name + ".partial")
         partial.write_text(_list(result, policy, modes))

@@ -9,12 +9,15 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.compiler.lto import LtoKind
 from nestor.compiler.plugin import ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.corpus import store
+from nestor.evaluate.compare import select_programs
 from nestor.evaluate.corpus_identity import CorpusIdentity, check_corpus, select_modules
+from nestor.evaluate.lto_identity import check_lto
 from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import PoolSettings
+from nestor.rollout.pool import Pool, PoolSettings
 
 _SHOWN = 20
 
@@ -32,6 +35,7 @@ class Identity:
     Examples:
         nestor identity corpus/tiny
         nestor identity corpus/tiny --policy runs/es/policy.safetensors --split test --json
+        nestor identity corpus/tiny --lto full thin
     """
 
     corpus: tyro.conf.Positional[Path]
@@ -40,6 +44,8 @@ class Identity:
     """A policy file or a built-in."""
     split: Literal["train", "validation", "test", "all"] = "all"
     """Which projects to compile."""
+    lto: tuple[LtoKind, ...] = ()
+    """Link their programs by LTO of these kinds instead, the plugin inside the linker."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
     llvm: str | None = None
@@ -56,7 +62,12 @@ class Identity:
             # Not through the gate on the built-in modules: this is how to look closer.
             plugin = ensure_plugin(find(self.llvm), report)
             start = time.monotonic()
-            result = check_corpus(corpus, plugin, modules, policy, self.pool, report)
+            if self.lto:
+                programs = select_programs(corpus, self.split)
+                with Pool(corpus, plugin, self.pool) as pool:
+                    result = check_lto(pool, programs, policy, self.lto, report)
+            else:
+                result = check_corpus(corpus, plugin, modules, policy, self.pool, report)
             seconds = time.monotonic() - start
         if self.json:
             print_json(result.to_json())

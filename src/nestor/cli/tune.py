@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.setup import program_named, ready_plugin
+from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.corpus.relink import LinkMode
 from nestor.rollout.policy_file import policy_file
@@ -36,6 +37,7 @@ class Tune:
         nestor tune ninja --corpus corpus/bench --out tuned/ninja
         nestor tune ninja --corpus corpus/bench --out tuned/ninja --compiles 60
         nestor tune lua --corpus corpus/bench --out tuned/lua --policy default --mode gc no-gc
+        nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full
     """
 
     program: tyro.conf.Positional[str]
@@ -52,6 +54,8 @@ class Tune:
     """Whole-program compiles to spend."""
     sweep: bool = True
     """From the default, try cost thresholds first."""
+    lto: LtoKind | None = None
+    """Search inside the linker, under LTO of this kind."""
     summary: bool = True
     """Give a summary of the stock program to policies that read one."""
     seed: int = 0
@@ -72,13 +76,13 @@ class Tune:
             plugin = ready_plugin(self.llvm, report)
             with Pool(corpus, plugin, self.pool) as pool:
                 told: Summaries = {}
-                if self.summary and reads_program(policy.policy):
+                if self.lto is None and self.summary and reads_program(policy.policy):
                     told = summaries(pool, [program], self.mode[:1], Path(text), report)
                 result = tune(
                     pool,
                     program,
                     policy,
-                    TuneSettings(self.mode, self.sweep),
+                    TuneSettings(self.mode, self.sweep, self.lto),
                     SearchSettings(compiles=self.compiles),
                     self.seed,
                     self.out,
@@ -91,14 +95,14 @@ class Tune:
         content = _as_json(result) | {
             "overrides": str(path),
             "summary": None if kept is None else str(kept),
-            "command": _command(result, path, kept),
+            "command": self._command(result, path, kept),
         }
         (self.out / "result.json").write_text(json.dumps(content, indent=2))
         if self.json:
             print_json(content)
         else:
             _show(result, path)
-            stdout.print(f"use them:  {escape(_command(result, path, kept))}", soft_wrap=True)
+            stdout.print(f"use them:  {escape(self._command(result, path, kept))}", soft_wrap=True)
         return 0
 
     def _keep(self, result: Tuned) -> Path | None:
@@ -110,12 +114,12 @@ class Tune:
         path.write_text(result.summary)
         return path
 
-
-def _command(result: Tuned, overrides: Path, summary: Path | None) -> str:
-    """Return the command that compiles with what was found."""
-    words = ["nestor", "clang", result.policy.name, "--overrides", str(overrides)]
-    words += [] if summary is None else ["--summary", str(summary)]
-    return f"{shlex.join(words)} -- -Oz -ffunction-sections -fdata-sections …"
+    def _command(self, result: Tuned, overrides: Path, summary: Path | None) -> str:
+        """Return the command that compiles with what was found."""
+        words = ["nestor", "clang", result.policy.name, "--overrides", str(overrides)]
+        words += [] if summary is None else ["--summary", str(summary)]
+        how = "-ffunction-sections -fdata-sections" if self.lto is None else f"-flto={self.lto}"
+        return f"{shlex.join(words)} -- -Oz {how} …"
 
 
 def _as_json(result: Tuned) -> dict[str, Any]:

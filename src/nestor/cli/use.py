@@ -5,20 +5,27 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nestor.errors import NestorError
 
-_FLAGS_HELP = """usage: nestor flags POLICY [--overrides FILE] [--summary FILE] [--llvm PREFIX]
+if TYPE_CHECKING:
+    from nestor.compiler.plugin import Plugin
+
+_FLAGS_HELP = """\
+usage: nestor flags POLICY [--overrides FILE] [--summary FILE | --lto] [--llvm PREFIX]
 
 Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS. The
 answers in the file of --overrides, as 'nestor guard' and 'nestor tune' write them, stand above
 the policy's. The file of --summary, as 'nestor summary' and 'nestor tune' write it, tells the
-policy what the rest of the program does.
+policy what the rest of the program does. With --lto the options are for LDFLAGS: under LTO, full
+or thin, the policy decides inside the linker, and what is compiled needs -Oz -flto only.
 
 examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags runs/es/policy.safetensors)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
   make CC=clang-22 CFLAGS="-Oz -ffunction-sections $(nestor flags shipped --summary program.txt)"
+  make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags shipped-lto --lto)"
 """
 _CLANG_HELP = """usage: nestor {name} POLICY [--overrides FILE] [--summary FILE] [--llvm PREFIX]
        -- ARGUMENTS…
@@ -27,13 +34,15 @@ Run {name} with ARGUMENTS under POLICY (a file or a built-in). The policy decide
 sure that ARGUMENTS ask for the level it was trained for (-Oz). The answers in the file of
 --overrides, as 'nestor guard' and 'nestor tune' write them, stand above the policy's. The file of
 --summary, as 'nestor summary' and 'nestor tune' write it, tells the policy what the rest of the
-program does. The compiler's output and exit status are passed on unchanged.
+program does. If ARGUMENTS ask for LTO (-flto, -flto=thin), the policy decides inside lld, in the
+link, and the compiles are stock. The compiler's output and exit status are passed on unchanged.
 
 examples:
   nestor {name} runs/es/policy.safetensors -- -Oz -c file.c -o file.o
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
   nestor {name} shipped --summary program.txt -- -Oz -ffunction-sections -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
+  nestor {name} shipped-lto -- -Oz -flto a.c b.c -o program
 """
 
 
@@ -45,6 +54,8 @@ class _Own:
     overrides: str | None
     summary: str | None
     llvm: str | None
+    lto: bool = False
+    """The options are for a link."""
 
 
 def flags(name: str, words: list[str]) -> int:
@@ -52,16 +63,18 @@ def flags(name: str, words: list[str]) -> int:
     own, rest = _arguments(words)
     if own is None or rest:
         return _usage(_FLAGS_HELP, words)
-    print(shlex.join(_flags(own)[1]))
+    print(shlex.join((_link_flags if own.lto else _flags)(own)[1]))
     return 0
 
 
 def clang(name: str, words: list[str]) -> int:
     """Become clang or clang++ (``name``) under the policy named in ``words``."""
     own, rest = _arguments(words)
-    if own is None or rest is None:
+    if own is None or rest is None or own.lto:
         return _usage(_CLANG_HELP.format(name=name), words)
-    compiler, options = _flags(own)
+    asked = [word for word in rest if word.startswith(("-flto", "-fno-lto"))]
+    lto = asked and asked[-1].startswith("-flto")
+    compiler, options = (_link_flags if lto else _flags)(own)
     if name == "clang++":
         compiler = compiler.with_name("clang++")
     # The plugin's options must not warn where nothing is compiled, as in a link.
@@ -76,6 +89,8 @@ def _arguments(words: list[str]) -> tuple[_Own | None, list[str] | None]:
     if "--" in words:
         index = words.index("--")
         own, rest = words[:index], words[index + 1 :]
+    lto = "--lto" in own
+    own = [word for word in own if word != "--lto"]
     values: dict[str, str] = {}
     for option in ("--overrides", "--summary", "--llvm"):
         if option in own[:-1]:
@@ -84,8 +99,8 @@ def _arguments(words: list[str]) -> tuple[_Own | None, list[str] | None]:
             own = own[:index] + own[index + 2 :]
     if len(own) != 1 or own[0].startswith("-"):
         return None, rest
-    given = (values.get(option) for option in ("--overrides", "--summary", "--llvm"))
-    return _Own(own[0], *given), rest
+    given = [values.get(option) for option in ("--overrides", "--summary", "--llvm")]
+    return _Own(own[0], given[0], given[1], given[2], lto), rest
 
 
 def _usage(text: str, words: list[str]) -> int:
@@ -95,7 +110,29 @@ def _usage(text: str, words: list[str]) -> int:
 
 
 def _flags(own: _Own) -> tuple[Path, list[str]]:
-    """Return the compiler and the driver's options."""
+    """Return the compiler and the driver's options for compiles."""
+    plugin, flags = _plugin_flags(own)
+    # -Xclang hands each word to the compiler proper only: neither the assembler, which knows no
+    # plugin, nor a link sees it.
+    load, *words = flags
+    return plugin.toolchain.clang, [load, *(w for word in words for w in ("-Xclang", word))]
+
+
+def _link_flags(own: _Own) -> tuple[Path, list[str]]:
+    """Return the compiler and the driver's options for links by LTO."""
+    from nestor.compiler.lto import link_flags
+
+    if own.summary is not None:
+        raise NestorError(
+            "A summary tells what one module cannot see of its program, and LTO sees all of it:"
+            " leave --summary out."
+        )
+    plugin, flags = _plugin_flags(own)
+    return plugin.toolchain.clang, ["-fuse-ld=lld", *link_flags(plugin, flags)]
+
+
+def _plugin_flags(own: _Own) -> "tuple[Plugin, list[str]]":
+    """Return the plugin and what it is to do, as the compiler proper takes it."""
     # Imported here: 'flags --help' and usage errors need none of it.
     from nestor.cli.setup import ready_plugin
     from nestor.compiler import program_summary
@@ -108,19 +145,13 @@ def _flags(own: _Own) -> tuple[Path, list[str]]:
         chosen = policy_file(own.policy)
     except PolicyError as error:
         raise NestorError(str(error)) from None
-    words = ["-mllvm", f"-nestor-policy={chosen.argument}"]
-    if own.overrides is not None:
-        path = Path(own.overrides).resolve()  # builds change folders
-        overrides.load(path)  # said once here instead of by every compile
-        words += ["-mllvm", f"-nestor-overrides={path}"]
-    if own.summary is not None:
-        path = Path(own.summary).resolve()
-        program_summary.load(path)
-        words += ["-mllvm", f"-nestor-program={path}"]
+    # Builds change folders, so paths are absolute; mistakes are said once instead of by every
+    # compile.
+    fixed = None if own.overrides is None else Path(own.overrides).resolve()
+    summary = None if own.summary is None else Path(own.summary).resolve()
+    if fixed is not None:
+        overrides.load(fixed)
+    if summary is not None:
+        program_summary.load(summary)
     plugin = ready_plugin(own.llvm, silent)
-    # -Xclang hands each word to the compiler proper only: neither the assembler, which knows no
-    # plugin, nor a link sees it.
-    options = [f"-fpass-plugin={plugin.path}"]
-    for word in words:
-        options += ["-Xclang", word]
-    return plugin.toolchain.clang, options
+    return plugin, plugin.flags(chosen.argument, overrides=fixed, program=summary)

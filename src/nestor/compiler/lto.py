@@ -17,15 +17,22 @@ LtoKind = Literal["full", "thin"]
 
 
 def prelink_command(
-    toolchain: Toolchain, options: Sequence[str], bitcode: Path, out: Path, kind: LtoKind
+    toolchain: Toolchain,
+    options: Sequence[str],
+    bitcode: Path,
+    out: Path,
+    kind: LtoKind,
+    flags: Sequence[str] = (),
 ) -> list[str]:
     """Return the command that optimises ``bitcode`` for LTO and writes what lld takes.
 
     :param options: the module's recorded cc1 line, ``-cc1`` first, for an object file.
+    :param flags: what is asked of the plugin in this phase; nothing gives the stock compiler.
     """
     words = ["-emit-llvm-bc" if word == "-emit-obj" else word for word in options]
     lto = [f"-flto={kind}", "-flto-unit"]  # as clang's driver says it
-    return [str(toolchain.clang), *words, *lto, "-x", "ir", str(bitcode), "-o", str(out)]
+    command = [str(toolchain.clang), *words, *lto, *flags]
+    return [*command, "-x", "ir", str(bitcode), "-o", str(out)]
 
 
 def link_flags(plugin: Plugin, flags: Sequence[str]) -> list[str]:

@@ -53,6 +53,8 @@ class Trajectory:
     stale_overrides: int
     names: dict[int, str]
     """Function names by their 64-bit id; empty unless they were asked for."""
+    module: int = 0
+    """The module's 64-bit id, as overrides know it."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -117,6 +119,7 @@ def _parse(data: bytes) -> Trajectory:
         asked_after_growth_cap=int(summary["asked_after_growth_cap"]),
         stale_overrides=int(summary["stale_overrides"]),
         names={int(key, 16): str(name) for key, name in summary.get("names", {}).items()},
+        module=int(summary["module"], 16),
     )
 
 

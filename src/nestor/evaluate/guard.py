@@ -6,6 +6,7 @@ since modules share COMDAT functions. The result is a list of modules for an ove
 is made once, and the program's users pay nothing for it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -94,7 +95,11 @@ def guard(
 
     :raises GuardError: if a program cannot be linked.
     """
-    searches = [_Search(pool, build, modes) for build in builds]
+    return guard_all([_ObjectChoice(pool, build, modes) for build in builds], progress)
+
+
+def guard_all(searches: Sequence["Choice"], progress: Progress = silent) -> Guard:
+    """Choose the modules that go back, one list for all programs. See :func:`guard`."""
     keys: ModuleKeys = frozenset()
     for number, search in enumerate(searches):
         progress("Guarding programs", number, len(searches))
@@ -112,24 +117,30 @@ def guard(
     return Guard(keys, names, tuple(search.result(keys) for search in searches))
 
 
-class _Search:
+class Choice(ABC):
     """One program: links with some of its modules from the stock compiler."""
 
-    def __init__(self, pool: Pool, build: Objects, modes: Sequence[LinkMode]):
-        self._pool = pool
-        self._build = build
+    trials = _TRIALS
+
+    def __init__(self, program: Program, modes: Sequence[LinkMode], keys: Mapping[str, int]):
+        """Prepare; ``keys`` are those of the modules that the policy changes."""
+        self._program = program
         self._modes = tuple(modes)
         self._known: dict[ModuleKeys, Mapping[LinkMode, int]] = {}
-        self.keys = {
-            name: module_id(source_file(build.stock[name]))
-            for name in build.program.modules
-            if any(
-                build.policy[mode][name].read_bytes() != build.stock[name].read_bytes()
-                for mode in modes
-            )
-        }
-        """Of the modules that the policy changes."""
-        self._all = frozenset(self.keys.values())
+        self.keys = keys
+        self._all = frozenset(keys.values())
+
+    @abstractmethod
+    def measured(self, back: ModuleKeys) -> Mapping[LinkMode, int]:
+        """Link and return the program's loadable bytes with ``back`` from the stock compiler.
+
+        :raises GuardError: if it cannot be linked.
+        """
+
+    @property
+    @abstractmethod
+    def growths(self) -> Mapping[LinkMode, Mapping[int, float]]:
+        """Bytes that each module's share of the program grows under the policy, by link mode."""
 
     def choose(self, fixed: ModuleKeys) -> ModuleKeys:
         """Return the modules of this program that go back, those of ``fixed`` among them."""
@@ -140,11 +151,11 @@ class _Search:
         while self.cost(best)[0]:
             sizes, stock = self.sizes(best), self.sizes(self._all)
             mode = max(self._modes, key=lambda m: sizes[m] - stock[m])
-            left = sorted(self._all - best, key=lambda k: (-self._growths[mode][k], k))
+            left = sorted(self._all - best, key=lambda k: (-self.growths[mode][k], k))
             best |= frozenset(left[:batch])
             batch *= 2
         unsure = sorted(self._all - fixed, key=lambda key: (abs(self._growth(key)), key))
-        for key in unsure[:_TRIALS]:
+        for key in unsure[: self.trials]:
             best = min(best, best ^ {key}, key=self.cost)
         return min(best, self._all, key=self.cost)
 
@@ -155,22 +166,17 @@ class _Search:
         return excess, sum(sizes.values())
 
     def sizes(self, back: ModuleKeys) -> Mapping[LinkMode, int]:
-        """Return the program's loadable bytes with the modules ``back`` from the stock compiler."""
+        """Return the program's loadable bytes with ``back`` from the stock compiler."""
         own = back & self._all
         if own not in self._known:
-            links = self._pool.map(lambda mode: self._link(mode, own), self._modes)
-            self._known[own] = {
-                mode: linked.measure.loadable
-                for mode, linked in zip(self._modes, links, strict=True)
-                if linked.measure is not None
-            }
+            self._known[own] = self.measured(own)
         return self._known[own]
 
     def result(self, back: ModuleKeys) -> Guarded:
         """Return what became of the program."""
         return Guarded(
-            program=self._build.program.name,
-            modules=len(self._build.program.modules),
+            program=self._program.name,
+            modules=len(self._program.modules),
             back=tuple(name for name, key in self.keys.items() if key in back),
             stock=self.sizes(self._all),
             policy=self.sizes(frozenset()),
@@ -178,11 +184,35 @@ class _Search:
         )
 
     def _growth(self, key: int) -> float:
-        return sum(growth[key] for growth in self._growths.values())
+        return sum(growth[key] for growth in self.growths.values())
+
+
+class _ObjectChoice(Choice):
+    """A program of objects that were compiled both ways."""
+
+    def __init__(self, pool: Pool, build: Objects, modes: Sequence[LinkMode]):
+        self._pool = pool
+        self._build = build
+        keys = {
+            name: module_id(source_file(build.stock[name]))
+            for name in build.program.modules
+            if any(
+                build.policy[mode][name].read_bytes() != build.stock[name].read_bytes()
+                for mode in modes
+            )
+        }
+        super().__init__(build.program, modes, keys)
+
+    def measured(self, back: ModuleKeys) -> Mapping[LinkMode, int]:
+        links = self._pool.map(lambda mode: self._link(mode, back), self._modes)
+        return {
+            mode: linked.measure.loadable
+            for mode, linked in zip(self._modes, links, strict=True)
+            if linked.measure is not None
+        }
 
     @cached_property
-    def _growths(self) -> Mapping[LinkMode, Mapping[int, float]]:
-        """Bytes that each module's share of the program grows under the policy, by link mode."""
+    def growths(self) -> Mapping[LinkMode, Mapping[int, float]]:
         found: dict[LinkMode, dict[int, float]] = {}
         measured = cache(measure)  # most objects are the same in every mode
         for mode in self._modes:

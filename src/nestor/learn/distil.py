@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from nestor.compiler.lto import LtoKind
 from nestor.learn import gain_model
 from nestor.learn.gain_model import GainSettings
 from nestor.learn.gain_network import Network
@@ -85,6 +86,9 @@ Left out are the cost analysis's parts, which need a second analysis of each sit
 over the call graph, which say how large the module is, and ``call_hotness``.
 """
 
+LTO_FEATURES = tuple(name for name in DISTIL_FEATURES if not name.startswith("program_"))
+"""Under LTO there is no summary: the module is the program, and says what is used where."""
+
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -110,6 +114,10 @@ class DistilSettings:
     """Models fitted with other draws of rows and features, of which validation chooses one."""
     worthwhile: float = 0.002
     """How much smaller a later round must make the validation programs to be believed."""
+    lto: LtoKind | None = None
+    """Search and validate inside the linker, under LTO of this kind."""
+    projects: tuple[str, ...] = ()
+    """Training projects to search (default: all)."""
     cautions: tuple[float, ...] = (0.0, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.7, 1.0)
     """Values of ``gain.caution`` that calibration chooses from."""
 

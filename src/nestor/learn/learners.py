@@ -21,7 +21,7 @@ from nestor.learn import (
     reinforce,
 )
 from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
-from nestor.learn.distil import DISTIL_FEATURES, Distil, DistilSettings
+from nestor.learn.distil import DISTIL_FEATURES, LTO_FEATURES, Distil, DistilSettings
 from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
 from nestor.learn.experience import Known
 from nestor.learn.searches import Searches, largest_programs
@@ -47,21 +47,31 @@ def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
     """Make distillation of searches ready to run."""
     pool = setup.pool
     programs = largest_programs(experience.training_programs(pool.corpus))
+    if settings.projects:
+        programs = tuple(p for p in programs if p.project in settings.projects)
+    unknown = set(settings.projects) - {program.project for program in programs}
+    if unknown:
+        raise NestorError(
+            f"The corpus has no training project {min(unknown)}; 'nestor corpus info' lists them."
+        )
     held_back = largest_programs(pool.corpus.programs_of("validation"))
     searches = Searches(
         pool,
         programs,
-        SearchSettings(compiles=settings.compiles),
+        SearchSettings(compiles=settings.compiles, chance=0.7, hold=False),
         settings.trials,
         setup.seed,
         setup.trials or setup.folder / "trials",
         setup.tally,
         setup.progress,
+        settings.lto,
     )
-    changes = judge(pool, held_back, setup.tally, setup.folder / "validation", setup.progress)
+    changes = judge(
+        pool, held_back, setup.tally, setup.folder / "validation", setup.progress, settings.lto
+    )
     # Without validation programs there is nothing to choose a candidate by.
     candidates = settings.candidates if held_back else 1
-    features = setup.features or DISTIL_FEATURES
+    features = setup.features or (DISTIL_FEATURES if settings.lto is None else LTO_FEATURES)
     learner = Distil(
         replace(settings, candidates=candidates),
         setup.seed,

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_args
 
+from nestor.compiler.lto import LtoKind
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.learn.experience import Tally
@@ -18,11 +19,15 @@ from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
 from nestor.rollout.pool import Pool
 from nestor.rollout.summaries import summaries
-from nestor.tune.build import Builder, BuildError
+from nestor.tune.build import BuildError
+from nestor.tune.lto_build import make_builder
 from nestor.tune.search import Point, SearchSettings, State, search
 
 MODES: tuple[LinkMode, ...] = get_args(LinkMode)
 """A policy is to serve every way of linking, so trials are paid in each."""
+
+LTO_MODES: tuple[LinkMode, ...] = ("gc",)
+"""Under LTO every mode costs a whole compile, and unused functions are gone before the link."""
 
 
 def largest_programs(programs: Sequence[Program]) -> tuple[Program, ...]:
@@ -53,6 +58,8 @@ class Searches:
     """Where the trials are kept, by what they depend on; runs may share it."""
     tally: Tally
     progress: Progress = silent
+    lto: LtoKind | None = None
+    """Search inside the linker, under LTO of this kind, linked as ``gc``."""
 
     def __call__(self, earlier: Sequence[str], policy: Policy | None) -> Trials:
         """Return the trials of searches from ``earlier`` policies and from ``policy``.
@@ -107,6 +114,7 @@ class Searches:
             [[module.name, module.digest, list(module.options)] for module in modules],
             start,
             [asdict(self.settings), self.rows, self.seed, number],
+            *([] if self.lto is None else [self.lto]),
         ]
         digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()
         return self.folder / f"{digest[:32]}.safetensors"
@@ -114,9 +122,11 @@ class Searches:
     def _search(self, number: int, program: Program, policy: Path | str) -> Trials:
         recorder = Recorder(program.name, 0.0)
         with tempfile.TemporaryDirectory(prefix="nestor-search-") as text:
-            told = summaries(self.pool, [program], ["gc"], Path(text))
-            summary = told.get((program.name, "gc"))
-            builder = Builder(self.pool, program, policy, MODES, summary)
+            summary, modes = None, LTO_MODES
+            if self.lto is None:
+                told = summaries(self.pool, [program], ["gc"], Path(text))
+                summary, modes = told.get((program.name, "gc")), MODES
+            builder = make_builder(self.pool, program, policy, modes, summary, self.lto)
             try:
                 first = builder.build({})
                 recorder = Recorder(program.name, first.total)

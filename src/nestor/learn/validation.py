@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from nestor.compiler.lto import LtoKind
 from nestor.corpus.model import Program
 from nestor.learn.experience import Tally
-from nestor.learn.searches import MODES
+from nestor.learn.searches import LTO_MODES, MODES
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
 from nestor.rollout.pool import Pool
 from nestor.rollout.summaries import reads_program, summaries
-from nestor.tune.build import Build, Builder
+from nestor.tune.build import Build
+from nestor.tune.lto_build import make_builder
 
 TOLD = "gc, told of the program"
 """The column of builds for which the compiler has the program's summary."""
@@ -26,20 +28,23 @@ def judge(
     tally: Tally,
     folder: Path,
     progress: Progress = silent,
+    lto: LtoKind | None = None,
 ) -> Callable[[Policy], Changes]:
     """Return the function that builds ``programs`` under a policy, with and without summaries.
 
     Stock builds and summaries are made once, when they are first needed.
 
     :param folder: takes the summaries and the policies' files.
+    :param lto: build by LTO of this kind, where nothing needs a summary.
     :raises BuildError: (the function) if a program cannot be built.
     """
+    every = MODES if lto is None else LTO_MODES
     stock: dict[str, Build] = {}
     told: dict[str, Path] = {}
 
     def build(program: Program, policy: Path | str, summary: Path | None = None) -> Build:
-        modes = MODES if summary is None else ("gc",)
-        builder = Builder(pool, program, policy, modes, summary)
+        modes = every if summary is None else ("gc",)
+        builder = make_builder(pool, program, policy, modes, summary, lto)
         try:
             return builder.build({})
         finally:
@@ -50,7 +55,7 @@ def judge(
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "policy.safetensors"
         bundle.save(policy, path)
-        if reads_program(policy) and not told:
+        if lto is None and reads_program(policy) and not told:
             made = summaries(pool, programs, ["gc"], folder)
             told.update({program: summary for (program, _), summary in made.items()})
         found = {}
@@ -59,7 +64,7 @@ def judge(
             if program.name not in stock:
                 stock[program.name] = build(program, "default")
             before, after = stock[program.name].sizes, build(program, path).sizes
-            row = {str(mode): after[mode].loadable / before[mode].loadable - 1 for mode in MODES}
+            row = {str(mode): after[mode].loadable / before[mode].loadable - 1 for mode in every}
             if reads_program(policy) and program.name in told:
                 knowing = build(program, path, told[program.name]).sizes["gc"]
                 row[TOLD] = knowing.loadable / before["gc"].loadable - 1

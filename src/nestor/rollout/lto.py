@@ -112,11 +112,15 @@ def _key(pool: Pool, module: Module, kind: LtoKind) -> str:
 
 
 def lto_link(pool: Pool, request: LtoRequest, objects: Mapping[str, Path]) -> LtoLink:
-    """Link ``request.program`` from pre-link ``objects`` (of :func:`prelink`) and read the result.
+    """Link ``request.program`` from its modules' pre-link ``objects`` and read the result.
 
     A failure is a result with its reason.
+
+    :param objects: all in one folder, as :func:`prelink` gives them.
     """
     missing = [name for name in request.program.modules if name not in objects]
+    if not request.program.modules:
+        return _failed(request, "not linked: it has no modules")
     if missing:
         return _failed(request, f"not linked: {missing[0]} was not compiled for LTO")
     try:
@@ -148,7 +152,8 @@ def _link(pool: Pool, request: LtoRequest, objects: Mapping[str, Path], folder: 
             overrides=request.overrides,
         )
         command += link_flags(pool.plugin, flags)
-    outcome = run(command, pool.limits, cwd=prelink_folder())
+    here = objects[request.program.modules[0]].parent
+    outcome = run(command, pool.limits, cwd=here)
     if not outcome.ok:
         return _failed(request, f"link {outcome.reason}", outcome.cpu_seconds)
     try:

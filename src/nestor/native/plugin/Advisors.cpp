@@ -5,9 +5,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
 #include <mutex>
 
 using namespace llvm;
@@ -21,27 +25,39 @@ bool stockAnswer(DefaultInlineAdvisor &Stock, CallBase &CB) {
   return Inline;
 }
 
-/// Whether liftGrowthCap has been called in this process.
-static bool Lifted = false;
-
 static cl::Option *growthCap() {
   return cl::getRegisteredOptions().lookup(
       "ml-advisor-size-increase-threshold");
 }
 
+// Found out once, before the cap is lifted: thin LTO makes advisors on several
+// threads.
 bool isGrowthCapGiven() {
-  const cl::Option *Cap = growthCap();
-  return Cap && Cap->getNumOccurrences() && !Lifted;
+  static const bool Given = [] {
+    const cl::Option *Cap = growthCap();
+    return Cap && Cap->getNumOccurrences();
+  }();
+  return Given;
 }
 
 /// Keeps LLVM's ML advisor from stopping where the stock heuristic would not.
 static void liftGrowthCap() {
-  static std::once_flag Once; // Thin LTO makes advisors on several threads.
+  static std::once_flag Once;
   std::call_once(Once, [] {
     cl::Option *Cap = growthCap();
-    if (Cap && !Cap->getNumOccurrences())
-      Lifted = !Cap->addOccurrence(1, Cap->ArgStr, "1e30");
+    if (Cap && !isGrowthCapGiven())
+      Cap->addOccurrence(1, Cap->ArgStr, "1e30");
   });
+}
+
+/// Where the log of \p M goes: thin LTO compiles many modules in one process.
+static std::string logFile(const Module &M, StringRef Log) {
+  if (!sys::fs::is_directory(Log))
+    return Log.str();
+  SmallString<128> Path(Log);
+  uint64_t ID = xxh3_64bits(M.getModuleIdentifier());
+  sys::path::append(Path, utohexstr(ID, /*LowerCase=*/true, /*Width=*/16));
+  return Path.str().str();
 }
 
 /// What the file \p Path holds; nothing if the user named none.
@@ -78,9 +94,10 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
     return D.takeError();
   std::unique_ptr<TrajectoryLog> Log;
   if (!S.Log.empty()) {
-    auto Opened = TrajectoryLog::create(S.Log, Offered, C.M.getName());
+    const std::string Path = logFile(C.M, S.Log);
+    auto Opened = TrajectoryLog::create(Path, Offered, C.M.getName());
     if (!Opened)
-      return createStringError("cannot write the log '" + S.Log +
+      return createStringError("cannot write the log '" + Path +
                                "': " + toString(Opened.takeError()));
     Log = std::move(*Opened);
   } else if (auto Release = createReleaseAdvisor(C, *D, *Own)) {

@@ -144,6 +144,7 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
   if (!Log)
     return;
   json::Object Summary{
+      {"module", utohexstr(moduleID(M), /*LowerCase=*/true, /*Width=*/16)},
       {"decisions", Decisions},
       {"growth_cap_reached", isForcedToStop() || D.isSpent()},
       {"asked_after_growth_cap", AskedAfterCap + D.askedWhenSpent()},

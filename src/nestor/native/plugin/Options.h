@@ -18,7 +18,7 @@ struct Settings {
   std::string Policy; ///< A file, or "default" for the stock heuristic's answers.
   std::string Overrides;
   std::string Program; ///< The program's summary: changes no answer by itself.
-  std::string Log;
+  std::string Log; ///< A file, or a folder that gets a log for each module.
   bool LogNames = false;
   std::string Vocabulary; ///< For the embeddings of functions, if wanted.
   std::string FunctionLog; ///< What each function is made of, before it is code.
@@ -33,8 +33,8 @@ struct Settings {
 };
 
 /// Makes the -nestor-… options known to LLVM's command line. Called when the
-/// plugin is loaded (more than once in clang), which is before -mllvm is parsed;
-/// there are no global constructors.
+/// plugin is loaded, which is before those options are parsed; this is the only
+/// global constructor.
 void registerOptions();
 
 /// The options' values, after parsing.

@@ -48,9 +48,12 @@ static void registerCallbacks(PassBuilder &PB) {
   });
 }
 
+// clang loads plugins before it parses -mllvm, lld afterwards: there, -mllvm
+// -load=<plugin> before the options makes them known (docs/lto.md).
+__attribute__((constructor)) static void onLoad() { nestor::registerOptions(); }
+
 extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
-  nestor::registerOptions();
   return {LLVM_PLUGIN_API_VERSION, "nestor", LLVM_VERSION_STRING,
           registerCallbacks, beforeCodeGeneration};
 }

@@ -1,0 +1,90 @@
+"""The user's way: plain clang, with nestor's words for the link."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nestor.compiler.lto import LtoKind, link_flags
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.trajectory_log import read
+from nestor.rollout.policy_file import policy_file
+
+KINDS: tuple[LtoKind, ...] = ("full", "thin")
+
+
+def nestor(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    start = "import sys; from nestor.cli.main import entry; entry()"
+    return subprocess.run(
+        [sys.executable, "-c", start, *words], capture_output=True, text=True, check=check
+    )
+
+
+def link(plugin: Plugin, sources: Path, kind: LtoKind, out: Path, flags: list[str]) -> bytes:
+    """Compile and link in one command, as ``make`` would in several."""
+    files = [str(path) for path in sorted(sources.glob("*.cpp"))]
+    base = [str(plugin.toolchain.clangxx), "-Oz", f"-flto={kind}", "-fuse-ld=lld"]
+    subprocess.run([*base, *flags, *files, "-o", str(out)], check=True, capture_output=True)
+    return out.read_bytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_flags_for_a_link(plugin: Plugin, sources: Path, tmp_path: Path, kind: LtoKind) -> None:
+    stock = link(plugin, sources, kind, tmp_path / "p", [])
+    idle = [f"-Wl,--load-pass-plugin={plugin.path}"]
+    assert link(plugin, sources, kind, tmp_path / "p", idle) == stock
+    for policy, same in (("default", True), ("never", False)):
+        flags = nestor("flags", policy, "--lto").stdout.split()
+        made = link(plugin, sources, kind, tmp_path / "p", flags)
+        assert (made == stock) == same
+    ran = subprocess.run([str(tmp_path / "p")], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip().lstrip("-").isdigit()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_wrapper_decides_in_the_link(
+    plugin: Plugin, sources: Path, tmp_path: Path, kind: LtoKind
+) -> None:
+    """Compiles of their own under the wrapper are stock, so both ways make one program."""
+    flags = link_flags(plugin, plugin.flags(policy_file("never").argument))
+    expected = link(plugin, sources, kind, tmp_path / "p", flags)
+    objects = []
+    for source in sorted(sources.glob("*.cpp")):
+        out = tmp_path / f"{source.stem}.o"
+        words = ["-Oz", f"-flto={kind}", "-c", str(source), "-o", str(out)]
+        done = nestor("clang++", "never", "--", *words)
+        assert done.stderr == "", "no warning about the linker's options"
+        objects.append(str(out))
+    nestor("clang++", "never", "--", "-Oz", f"-flto={kind}", *objects, "-o", str(tmp_path / "q"))
+    made = (tmp_path / "q").read_bytes()
+    assert len(made) == len(expected)
+    stock = link(plugin, sources, kind, tmp_path / "p", [])
+    assert len(made) != len(stock)
+
+
+def test_thin_lto_on_several_threads(plugin: Plugin, sources: Path, tmp_path: Path) -> None:
+    """Each back end has a log of its own, and the threads change nothing."""
+    policy = policy_file("threshold:40").argument
+    made, logged = set(), []
+    for jobs in (1, 4):
+        logs = tmp_path / f"logs{jobs}"
+        logs.mkdir()
+        flags = link_flags(plugin, plugin.flags(policy, log=logs))
+        made.add(
+            link(plugin, sources, "thin", tmp_path / "p", [*flags, f"-Wl,--thinlto-jobs={jobs}"])
+        )
+        logged.append(sorted(read(path).records.tobytes() for path in logs.iterdir()))
+    assert len(made) == 1
+    assert logged[0] == logged[1] and len(logged[0]) > 1
+
+
+def test_mistakes_have_one_sentence(sources: Path, tmp_path: Path) -> None:
+    for words, said in (
+        (["flags", "no-such-policy", "--lto"], "no-such-policy"),
+        (["flags", "never", "--lto", "--overrides", str(tmp_path / "none")], "cannot be read"),
+        (["flags", "never", "--lto", "--summary", str(tmp_path)], "leave --summary out"),
+    ):
+        done = nestor(*words, check=False)
+        assert done.returncode == 1 and said in done.stderr and "Traceback" not in done.stderr
+    assert nestor("clang", "never", "--lto", "--", "-c", "x.c", check=False).returncode == 2
