@@ -25,7 +25,7 @@ examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags runs/es/policy.safetensors)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
   make CC=clang-22 CFLAGS="-Oz -ffunction-sections $(nestor flags shipped --summary program.txt)"
-  make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags shipped-lto --lto)"
+  make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags shipped --lto)"
 """
 _CLANG_HELP = """usage: nestor {name} POLICY [--overrides FILE] [--summary FILE] [--llvm PREFIX]
        -- ARGUMENTS…
@@ -42,7 +42,7 @@ examples:
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
   nestor {name} shipped --summary program.txt -- -Oz -ffunction-sections -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
-  nestor {name} shipped-lto -- -Oz -flto a.c b.c -o program
+  nestor {name} shipped -- -Oz -flto a.c b.c -o program
 """
 
 
