@@ -28,7 +28,6 @@ from nestor.cost.model import ModelError
 _KIND: Final = "nestor cost model"
 _FORMAT: Final = 2
 _MOST_BYTES: Final = 64 << 20
-_TREES: Final = ("nodes", "values", "first", "depth")
 
 
 def save(model: HybridModel, path: Path) -> None:

@@ -1,7 +1,7 @@
 """The two networks as cost models: their files, and how they predict."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
@@ -40,9 +40,20 @@ class Encoded(Protocol):
 class Architecture(Protocol):
     """The module of one kind of network."""
 
-    KIND: str
-    Sizes: Any
-    Network: Any
+    @property
+    def KIND(self) -> str:  # noqa: N802
+        """Its name in files."""
+        ...
+
+    @property
+    def Sizes(self) -> Any:  # noqa: N802
+        """The settings of its network."""
+        ...
+
+    @property
+    def Network(self) -> Any:  # noqa: N802
+        """Its network: of the number of words and the settings."""
+        ...
 
     def words_of(self, training: Sequence[Sequence[Instruction]]) -> Vocabulary:
         """Return the vocabulary of training blocks."""
@@ -53,7 +64,9 @@ class Architecture(Protocol):
         ...
 
 
-ARCHITECTURES: Final = MappingProxyType[str, Any]({"lstm": lstm, "granite": granite})
+ARCHITECTURES: Final[Mapping[NetworkKind, Architecture]] = MappingProxyType(
+    {"lstm": lstm, "granite": granite}
+)
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,6 @@ class Decoder {
 public:
   // Adds a template under a key; the last one wins.
   void add(uint64_t key, const Template &row);
-  std::size_t size() const { return rows.size(); }
-  const Template &row(int index) const { return rows[index]; }
   // Decodes a block into `out`. On UnknownKey `*offset` is where Python must explain an
   // instruction and `*key` the key to add its template under.
   DecodeStatus decode(const uint8_t *bytes, int size, std::vector<Op> &out, int *offset,

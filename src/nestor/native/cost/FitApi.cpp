@@ -88,17 +88,5 @@ void nestor_cost_set_form(Session *s, int64_t form, const int32_t *row) {
   std::memcpy(&s->core.forms[size_t(form)], row, sizeof(FormParameters));
 }
 
-// The keys of kept block i in the order singles, pairs, links, after skeleton and forms; `counts`
-// gets the length of each list. Returns how many words there are; writes at most `room`.
-int64_t nestor_cost_keys(Session *s, int64_t i, uint32_t *out, int32_t *counts, int64_t room) {
-  Keys keys;
-  keysOf(s->blocks[size_t(i)], keys);
-  std::vector<uint32_t> all = {keys.skeleton, keys.forms};
-  for (auto *list : {&keys.singles, &keys.pairs, &keys.links})
-    all.insert(all.end(), list->begin(), list->end()), *counts++ = int32_t(list->size());
-  std::copy_n(all.begin(), std::min<int64_t>(room, int64_t(all.size())), out);
-  return int64_t(all.size());
-}
-
 }  // extern "C"
 #pragma GCC visibility pop
