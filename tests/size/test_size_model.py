@@ -103,7 +103,8 @@ def test_a_damaged_file_is_refused_or_read(
     try:
         assert len(load(damaged).predict(COUNTS, x)) == 60
     except SizeModelError as error:
-        assert str(error).startswith("Cannot use the size model")
+        # A damaged name of a count is found when the count is.
+        assert str(error).startswith(("Cannot use the size model", "The function log lacks"))
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 8, b"nonsense" * 100])

@@ -10,6 +10,7 @@ from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
+from nestor.rollout.policy_file import policy_file
 from nestor.rollout.pool import Pool, PoolSettings
 from nestor.size import examples, model
 from nestor.size.fit import FitSettings, fit, groups
@@ -36,6 +37,8 @@ class Sizes:
     """The model's file; OUT.compiles/ keeps what was compiled, and is used again."""
     modules: int = 25
     """Modules of each project, at most."""
+    policy: str | None = None
+    """Judge changes under this policy instead of under answers turned around at random."""
     seed: int = 0
     """Seed of which modules are drawn and of the fit."""
     fit: FitSettings = field(default_factory=FitSettings)
@@ -52,13 +55,14 @@ class Sizes:
         corpus = store.load(self.corpus)
         kept = self.out.with_name(self.out.name + ".compiles")
         known = examples.drawn(corpus, ("train", "validation"), self.modules, self.seed)
+        changer = policy_file(self.policy).path if self.policy else None
         unseen = examples.drawn(corpus, ("test",), self.modules, self.seed)
         with (
             progress() as report,
             Pool(corpus, ready_plugin(self.llvm, report), self.pool) as pool,
         ):
             pairs = examples.collect(pool, known, kept, report)
-            held_out = examples.collect(pool, unseen, kept, report)
+            held_out = examples.collect(pool, unseen, kept, report, changer)
         rows = examples.join(one for pair in pairs for one in pair)
         if not len(rows.y):
             raise NestorError(f"No function in the training projects of {self.corpus}.")

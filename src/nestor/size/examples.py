@@ -144,20 +144,26 @@ def drawn(corpus: Corpus, splits: Sequence[Split], each: int, seed: int) -> tupl
 
 
 def collect(
-    pool: Pool, modules: Sequence[Module], folder: Path, progress: Progress = silent
+    pool: Pool,
+    modules: Sequence[Module],
+    folder: Path,
+    progress: Progress = silent,
+    policy: Path | None = None,
 ) -> list[tuple[Compiled, Compiled]]:
-    """Compile ``modules`` by stock and exploring; those of which a compile fails are left out.
+    """Compile ``modules`` by stock and by another; those of which a compile fails are left out.
 
     :param folder: where compiles are kept, by what they depend on.
+    :param policy: whose the second compile is; it explores without.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    policy = folder / "exploring.safetensors"
-    bundle.save(exploring(), policy)
+    explore = folder / "exploring.safetensors"
+    bundle.save(exploring(), explore)
 
     def both(module: Module) -> tuple[Compiled, Compiled] | None:
         stock = _kept(Request(module, "default"), pool, folder)
-        explored = stock and _kept(Request(module, policy, seed=seed_of(module)), pool, folder)
-        return (stock, explored) if stock and explored else None
+        request = Request(module, policy or explore, seed=None if policy else seed_of(module))
+        other = stock and _kept(request, pool, folder)
+        return (stock, other) if stock and other else None
 
     found = pool.map(both, modules, progress, "Compiling examples")
     return [pair for pair in found if pair is not None]
@@ -167,7 +173,7 @@ def _kept(request: Request, pool: Pool, folder: Path) -> Compiled | None:
     module = request.module
     depends = [
         pool.plugin.toolchain.build_id, pool.plugin.digest, module.digest, list(module.options),
-        request.seed, EXPLORE,
+        request.seed, _content(request.policy),
     ]  # fmt: skip
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:32]
     path = folder / f"{name}.npz"
@@ -178,6 +184,12 @@ def _kept(request: Request, pool: Pool, folder: Path) -> Compiled | None:
     if made is not None:
         _write(made, path)
     return made
+
+
+def _content(policy: Path | str | None) -> str | None:
+    if isinstance(policy, Path):
+        return hashlib.sha256(policy.read_bytes()).hexdigest()
+    return policy
 
 
 def _write(one: Compiled, path: Path) -> None:

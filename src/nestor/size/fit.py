@@ -24,7 +24,7 @@ F64 = npt.NDArray[np.float64]
 class FitSettings:
     """How a size model is fitted."""
 
-    rounds: int = 400
+    rounds: int = 200
     """Trees."""
     leaves: int = 31
     learning_rate: float = 0.06

@@ -97,6 +97,7 @@ def _agreement(pairs: F64) -> float:
 
 
 def _correlation(pairs: F64) -> float:
-    if len(pairs) < 2 or not np.ptp(pairs, axis=0).all():
+    one, other = pairs[:, 0], pairs[:, 1]
+    if not len(pairs) or one.min() == one.max() or other.min() == other.max():
         return float("nan")
-    return float(np.corrcoef(pairs.T)[0, 1])
+    return float(np.corrcoef(one, other)[0, 1])
