@@ -23,6 +23,7 @@ from typing import Any, Final, get_args
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.numpy import load_file
 
 from benchmarks.cost_report import markdown, report
 from benchmarks.machine import describe
@@ -118,13 +119,14 @@ def trained(run: Run, rows: Table, folder: Path, note: Progress) -> CostModel:
     if path.exists() and costs.exists():
         return open_model(path)
     use = training_rows(rows, split(rows, run.split, run.seed).train)
-    start = cpu_seconds()
+    start, checkpoint = cpu_seconds(), run.path(folder, ".checkpoint")
+    if checkpoint.exists():  # what an earlier process of this run spent
+        start -= float(load_file(checkpoint)["seconds"])
     if run.model in OWN:
         model = training.train(rows, use, OWN[run.model], run.seed, note)
     elif run.model == "llvm-mca":
         model = McaModel(rescaled.fit(mca_estimates(rows, folder, note)[use], rows.cycles[use]))
     else:
-        checkpoint = run.path(folder, ".checkpoint")
         kind, settings = _baseline(run.model)
         model = train(kind, rows, use, settings, run.seed, checkpoint, note)
     save(model, path)
