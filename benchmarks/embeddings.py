@@ -48,6 +48,8 @@ from nestor.tune.search import Point, SearchSettings, State, Trial, search
 F64 = npt.NDArray[np.float64]
 DIMENSION, PUBLISHED = 12, 75
 """Of the embeddings that are compared, and of those that IR2Vec trains."""
+ENOUGH = 3000
+"""Trials after which a program's search ends."""
 ENDS = ("callee", "caller")
 
 
@@ -111,7 +113,14 @@ def record(corpus: Corpus, out: Path, projects: Sequence[str], compiles: float, 
                 recorder = Logs(program, first.total, out / program.project)
                 start = State(curve=(Point(builder.compiles, first.total, first.text),))
                 settings = SearchSettings(compiles=compiles)
-                search(builder, start, settings, 0, observe=recorder.observe)
+                search(
+                    builder,
+                    start,
+                    settings,
+                    0,
+                    observe=recorder.observe,
+                    enough=lambda known=recorder: len(known) >= ENOUGH,  # type: ignore[misc]
+                )
                 builder.close()
             write(recorder.trials(), path)
             print(f"{program.name}: {len(recorder)} trials", flush=True)
