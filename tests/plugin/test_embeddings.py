@@ -118,7 +118,7 @@ def test_they_are_those_of_llvm(bench: Workbench) -> None:
     ("text", "why"),
     [
         ("", "the first line is not"),
-        ("nestor-vocabulary 2\n", "the first line is not"),
+        ("nestor-vocabulary 2\n", "line 1"),
         ("nestor-vocabulary 1\n", "there is no line 'dimension"),
         ("nestor-vocabulary 1\ndimension 0\n", "line 2"),
         ("nestor-vocabulary 1\ndimension 513\n", "line 2"),
