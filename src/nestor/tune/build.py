@@ -23,6 +23,7 @@ from nestor.progress import Progress, silent
 from nestor.rewards.linked_size import Link, link
 from nestor.rollout.pool import Pool
 from nestor.rollout.rollout import Request, Rollout
+from nestor.tune.asked import Answers, Asked, Made, known
 
 
 class BuildError(NestorError):
@@ -77,14 +78,9 @@ class ProgramBuilder(Protocol):
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Made(Made):
     """One compile of one module."""
 
-    sites: frozenset[int]
-    callees: frozenset[int]
-    """What it asked about."""
-    answers: Overrides
-    """The overrides among that."""
     object: Path
     rollout: Rollout
     names: Mapping[str, int]
@@ -134,7 +130,8 @@ class Builder:
 
         :raises BuildError: if a module or a link fails.
         """
-        made = {name: self._known(name, overrides) for name in self.program.modules}
+        answers = Answers.of(overrides)
+        made = {name: known(self._made[name], answers) for name in self.program.modules}
         made |= self._compile([name for name, m in made.items() if m is None], overrides, progress)
         whole = {name: m for name, m in made.items() if m is not None}
         objects = {name: m.object for name, m in whole.items()}
@@ -158,18 +155,13 @@ class Builder:
 
     def keep_only(self, overrides: Overrides) -> None:
         """Forget every compile that a build under ``overrides`` does not need."""
+        answers = Answers.of(overrides)
         for name, all_made in self._made.items():
-            needed = self._known(name, overrides)
+            needed = known(all_made, answers)
             for made in all_made:
                 if made is not needed:
                     made.object.unlink(missing_ok=True)
             self._made[name] = [] if needed is None else [needed]
-
-    def _known(self, module: str, overrides: Overrides) -> _Made | None:
-        for made in self._made[module]:
-            if made.answers == among(overrides, made.sites, made.callees):
-                return made
-        return None
 
     def _compile(
         self, modules: Sequence[str], overrides: Overrides, progress: Progress
@@ -193,20 +185,19 @@ class Builder:
                 )
             )
         result = {}
+        answers = Answers.of(overrides)
         for name, done in zip(modules, self.pool.run(requests, progress), strict=True):
             self.cpu_seconds += done.cpu_seconds
             if done.trajectory is None or done.request.keep is None:
                 raise BuildError(f"{name}: {done.failure}.")
-            sites = numbers(done.trajectory, "site")
-            callees = numbers(done.trajectory, "callee")
+            asked = Asked.of([done.trajectory])
             ids = {text: number for number, text in done.trajectory.names.items()}
             functions = done.measure.functions if done.measure else ()
             names = {
                 f.name: ids.get(f.name) or xxhash.xxh3_64_intdigest(f.name.encode())
                 for f in functions
             }
-            answers = among(overrides, sites, callees)
-            made = _Made(sites, callees, answers, done.request.keep, done, names)
+            made = _Made(asked, asked.among(answers), done.request.keep, done, names)
             result[name] = made
             self._made[name].append(made)
         return result
@@ -234,17 +225,3 @@ def _bytes(linked: Link, made: Mapping[str, _Made]) -> dict[int, int]:
             if (module, function.name) in linked.kept:
                 found[m.names[function.name]] += function.size
     return dict(found)
-
-
-def among(overrides: Overrides, sites: frozenset[int], callees: frozenset[int]) -> Overrides:
-    """Return those of ``overrides`` that are about ``sites`` or ``callees``."""
-    return {
-        key: answer
-        for key, answer in overrides.items()
-        if key.number in (sites if key.kind == "site" else callees)
-    }
-
-
-def numbers(trajectory: Trajectory, tensor: str) -> frozenset[int]:
-    """Return the 64-bit keys in one tensor of a log."""
-    return frozenset(trajectory.records[tensor].view("<u8").tolist())

@@ -17,20 +17,15 @@ from nestor.policy.overrides import Overrides, to_text
 from nestor.progress import Progress, silent
 from nestor.rollout.lto import LtoLink, LtoRequest, lto_link, prelink
 from nestor.rollout.pool import Pool
-from nestor.tune.build import Build, Builder, BuildError, ProgramBuilder, among, numbers
+from nestor.tune.asked import Answers, Asked, Made, known
+from nestor.tune.build import Build, Builder, BuildError, ProgramBuilder
 
 
 @dataclass(frozen=True)
-class _Made:
-    """One build, and what it asked about."""
+class _Made(Made):
+    """One build."""
 
-    sites: frozenset[int]
-    callees: frozenset[int]
     build: Build
-
-    def answers(self, overrides: Overrides) -> Overrides:
-        """Return the overrides that the build asked for."""
-        return among(overrides, self.sites, self.callees)
 
 
 class LtoBuilder:
@@ -72,7 +67,7 @@ class LtoBuilder:
 
         :raises BuildError: if a module or a link fails.
         """
-        made = self._known(overrides)
+        made = known(self._made, Answers.of(overrides))
         if made is None:
             made = self._make(overrides, progress)
             self._made.append(made)
@@ -80,14 +75,8 @@ class LtoBuilder:
 
     def keep_only(self, overrides: Overrides) -> None:
         """Forget every build but that under ``overrides``."""
-        made = self._known(overrides)
+        made = known(self._made, Answers.of(overrides))
         self._made = [] if made is None else [made]
-
-    def _known(self, overrides: Overrides) -> _Made | None:
-        for made in self._made:
-            if made.answers(made.build.overrides) == made.answers(overrides):
-                return made
-        return None
 
     def _make(self, overrides: Overrides, progress: Progress) -> _Made:
         text = Path(self._temporary.name) / "overrides"
@@ -113,9 +102,10 @@ class LtoBuilder:
                 raise BuildError(f"{self.program.name}: {link.failure}.")
         # What the mode of the link changes comes after the decisions.
         trajectories = links[0].trajectories
+        asked = Asked.of(trajectories.values())
         return _Made(
-            frozenset().union(*(numbers(t, "site") for t in trajectories.values())),
-            frozenset().union(*(numbers(t, "callee") for t in trajectories.values())),
+            asked,
+            asked.among(Answers.of(overrides)),
             Build(
                 overrides=dict(overrides),
                 sizes={m: k.measure for m, k in zip(self.modes, links, strict=True) if k.measure},
