@@ -3,8 +3,9 @@
     python -m benchmarks.ablation CORPUS RUN [--json]
 
 RUN is the folder of a distillation (``nestor train inlining-size --learner distil``). Nothing is
-searched again: every variant is fitted once to the trials of RUN and judged by the linked bytes of
-the corpus's validation programs: the mean with ``--gc-sections``, the same with summaries, and the
+searched again: every variant is fitted once to the trials of RUN and follows it with the caution
+that the corpus's validation programs, built under each, choose (``nestor.learn.distil``). Printed
+is what their linked bytes become: the mean with ``--gc-sections``, the same with summaries, and the
 worst program in any link mode.
 """
 
@@ -22,20 +23,20 @@ import numpy as np
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.learn import gain_model
-from nestor.learn.distil import DISTIL_FEATURES
+from nestor.learn.distil import DISTIL_FEATURES, Candidate, DistilSettings, choose
 from nestor.learn.experience import Tally
 from nestor.learn.gain_model import GainSettings, Kind
 from nestor.learn.gain_network import Network
 from nestor.learn.gain_trees import Trees
 from nestor.learn.searches import largest_programs
 from nestor.learn.trials import Trials, join, read
-from nestor.learn.validation import TOLD, judge
+from nestor.learn.validation import TOLD, Changes, judge, verdict
 from nestor.progress import silent
 from nestor.rollout.pool import Pool
 
 Test = Callable[[str], bool]
 
-CAUTIONS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+CAUTIONS = DistilSettings.cautions
 
 GROUPS: dict[str, Test] = {
     "the program's summary": lambda name: name.startswith("program_"),
@@ -111,8 +112,15 @@ def main() -> int:
             data = gain_model.rows(trials, features, settings, 0)
             across = gain_model.predict_across(kind, data, settings, 0)
             fitted = gain_model.fit(kind, data, across, 0)
-            chosen = gain_model.calibrate(fitted, data, across, features, settings, cautions)
-            changes = changes_under(gain_model.policy(kind, fitted, data, features, chosen))
+            builds: dict[float, Changes] = {}
+            found: list[Candidate] = []
+            for caution in cautions:
+                followed = replace(settings, caution=caution)
+                made = gain_model.policy(kind, fitted, data, features, followed)
+                builds[caution] = changes_under(made)
+                found.append(Candidate(0, caution, made, verdict(builds[caution])))
+            chosen = choose(found, DistilSettings.tolerance)
+            changes = builds[chosen.caution]
             # A policy that reads no summary makes the same builds with one as without.
             told = [columns.get(TOLD, columns["gc"]) for columns in changes.values()]
             row = {

@@ -7,16 +7,20 @@ from pathlib import Path
 import pytest
 
 from nestor.learn import checkpoint
-from nestor.learn.distil import Distil, DistilSettings, State
+from nestor.learn.distil import Candidate, Distil, DistilSettings, State, choose
 from nestor.learn.gain_model import GainSettings, predict_across, rows
 from nestor.learn.gain_trees import Trees
 from nestor.learn.trials import Trials, TrialsError, join
+from nestor.learn.validation import Verdict
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
 from tests.learn.test_gain_model import FEATURES, trials
 
 SETTINGS = DistilSettings(
-    rounds=3, candidates=1, trees=Trees(rounds=30, rough_rounds=20, leaves=8, least_rows=10)
+    rounds=3,
+    candidates=1,
+    cautions=(0.4,),
+    trees=Trees(rounds=30, rough_rounds=20, leaves=8, least_rows=10),
 )
 
 
@@ -32,8 +36,8 @@ class Experience:
         assert all(len(digest) == 64 for digest in earlier)
         return join([trials(contrary=number) for number in range(len(earlier) + 1)])
 
-    def validate(self, _policy: Policy) -> float:
-        return self._changes[len(self.asked) - 1]
+    def validate(self, _policy: Policy) -> Verdict:
+        return Verdict(self._changes[len(self.asked) - 1], 0.0)
 
     def learner(self, settings: DistilSettings = SETTINGS) -> Distil:
         return Distil(settings, 0, FEATURES, self.search, self.validate)
@@ -64,19 +68,31 @@ def test_a_later_round_must_pay() -> None:
     assert state.policy.tobytes() != state.best.tobytes(), "the search went on from the last one"
 
 
-def test_validation_chooses_the_candidate() -> None:
+def test_validation_chooses_the_candidate_and_its_caution() -> None:
     seen: list[bytes] = []
+    verdicts = [Verdict(-0.02, 0.0005), Verdict(-0.03, 0.02), Verdict(-0.01, 0), Verdict(-0.025, 0)]
 
-    def validate(policy: Policy) -> float:
+    def validate(policy: Policy) -> Verdict:
         seen.append(bundle.to_bytes(policy))
-        return -0.02 if len(seen) == 2 else -0.01
+        return verdicts[len(seen) - 1]
 
-    settings = replace(SETTINGS, rounds=1, candidates=3)
+    settings = replace(SETTINGS, rounds=1, candidates=2, cautions=(0.1, 2.0))
     learner = Distil(settings, 0, FEATURES, Experience([]).search, validate)
     state, metrics = learner.update(learner.init(), learner.batch(learner.init()))
-    assert len(set(seen)) == 3, "candidates differ"
-    assert state.best.tobytes() == seen[1]
-    assert (metrics["candidate"], state.change) == (1.0, -0.02)
+    assert len(set(seen)) == 4, "every candidate with every caution"
+    assert state.best.tobytes() == seen[3]
+    assert (metrics["candidate"], metrics["caution"], state.change) == (1.0, 2.0, -0.025)
+
+
+def test_a_program_that_grows_is_avoided_even_if_all_grow() -> None:
+    def candidate(mean: float, worst: float) -> Candidate:
+        return Candidate(0, worst, policy, Verdict(mean, worst))
+
+    learner = Experience([0.0]).learner(replace(SETTINGS, rounds=1))
+    policy = learner.policy(run(learner, learner.init(), 1))
+    within = [candidate(-0.01, 0.0), candidate(-0.03, 0.001), candidate(-0.09, 0.002)]
+    assert choose(within, 0.001).verdict == Verdict(-0.03, 0.001)
+    assert choose([*within[2:], candidate(-0.2, 0.003)], 0.001).verdict == Verdict(-0.09, 0.002)
 
 
 def test_a_resumed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 Each round searches every training program from the policy of the round before (the default in
 the first) and fits a model of gains to all trials so far (``learn.gain_model``). Searching from
 the policy shows the model where it was wrong, as in DAgger (Ross, Gordon and Bagnell, AISTATS
-2011). A round's policy is the best of several candidates on the validation programs; rounds end
-when those no longer profit.
+2011). A round fits several candidates and follows each with more or less caution; the validation
+programs, built under all of them, choose. Rounds end when those no longer profit.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from nestor.learn.gain_trees import Trees
 from nestor.learn.learner import Metrics
 from nestor.learn.searches import start_digest
 from nestor.learn.trials import Trials
+from nestor.learn.validation import Verdict
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
 
@@ -105,21 +106,23 @@ class DistilSettings:
     model: Literal["trees", "network"] = "trees"
     """What kind the models are."""
     gain: GainSettings = field(default_factory=GainSettings)
-    """How the models are fitted and followed."""
+    """How the models are fitted, and how the policy follows them."""
     trees: Trees = field(default_factory=Trees)
     """Models that are trees."""
     network: Network = field(default_factory=Network)
     """Models that are networks."""
     candidates: int = 5
-    """Models fitted with other draws of rows and features, of which validation chooses one."""
+    """Models fitted with other draws of rows and features."""
+    cautions: tuple[float, ...] = (0.2, 0.35, 0.5, 0.7)
+    """Spreads that the predicted gain must exceed: validation chooses one, and a candidate."""
+    tolerance: float = 0.001
+    """How much a validation program may grow; beyond it the one that grows least is chosen."""
     worthwhile: float = 0.002
     """How much smaller a later round must make the validation programs to be believed."""
     lto: LtoKind | None = None
     """Search and validate inside the linker, under LTO of this kind."""
     projects: tuple[str, ...] = ()
     """Training projects to search (default: all)."""
-    cautions: tuple[float, ...] = (0.0, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.7, 1.0)
-    """Values of ``gain.caution`` that calibration chooses from."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +143,26 @@ class State:
 Search = Callable[[Sequence[str], Policy | None], Trials]
 """The trials of searches from earlier policies, by digest, and from one (None: the default)."""
 
-Validate = Callable[[Policy], float]
-"""The relative change of the validation programs' linked bytes under a policy."""
+Validate = Callable[[Policy], Verdict]
+"""What a policy makes of the validation programs."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy that might become the round's."""
+
+    number: int
+    caution: float
+    policy: Policy
+    verdict: Verdict
+
+
+def choose(found: Sequence[Candidate], tolerance: float) -> Candidate:
+    """Return the best on average of those that make no program grow beyond ``tolerance``.
+
+    If all do, the one whose worst program grows least is returned.
+    """
+    return min(found, key=lambda one: (max(one.verdict.worst, tolerance), one.verdict.mean))
 
 
 @dataclass(frozen=True)
@@ -170,27 +191,29 @@ class Distil:
         return self.search(earlier, _unpack(state.policy))
 
     def update(self, state: State, batch: Trials) -> tuple[State, Metrics]:
-        """Fit, calibrate and validate; the new policy is the best if it is clearly better."""
-        gain, cautions = self.settings.gain, self.settings.cautions
-        kind = self.settings.trees if self.settings.model == "trees" else self.settings.network
+        """Fit, build and choose; the new policy is the best if it is clearly better."""
+        settings, gain = self.settings, self.settings.gain
+        kind = settings.trees if settings.model == "trees" else settings.network
         data = gain_model.rows(batch, self.features, gain, self.seed)
         across = gain_model.predict_across(kind, data, gain, self.seed)
-        found: list[tuple[float, int, float, Policy]] = []
-        for candidate in range(self.settings.candidates):
-            fitted = gain_model.fit(kind, data, across, self.seed + candidate)
-            calibrated = gain_model.calibrate(fitted, data, across, self.features, gain, cautions)
-            made = gain_model.policy(kind, fitted, data, self.features, calibrated)
-            found.append((self.validate(made), candidate, calibrated.caution, made))
-        change, chosen, caution, policy = min(found, key=lambda one: one[:2])
-        packed = _pack(policy)
-        better = not state.best.size or change < state.change - self.settings.worthwhile
+        found: list[Candidate] = []
+        for number in range(settings.candidates):
+            fitted = gain_model.fit(kind, data, across, self.seed + number)
+            for caution in settings.cautions:
+                followed = replace(gain, caution=caution)
+                made = gain_model.policy(kind, fitted, data, self.features, followed)
+                found.append(Candidate(number, caution, made, self.validate(made)))
+        chosen = choose(found, settings.tolerance)
+        packed, change = _pack(chosen.policy), chosen.verdict.mean
+        better = not state.best.size or change < state.change - settings.worthwhile
         metrics = {
             "trials": float(len(batch)),
             "correlation across projects": float(np.corrcoef(data.y, across[0])[0, 1]),
-            "candidate": float(chosen),
-            "caution": caution,
+            "candidate": float(chosen.number),
+            "caution": chosen.caution,
             "validation change": change,
-            "validation change, worst candidate": max(one[0] for one in found),
+            "validation change, worst program": chosen.verdict.worst,
+            "validation change, worst candidate": max(one.verdict.mean for one in found),
         }
         start = bytes.fromhex(start_digest(_unpack(state.policy)))
         return State(

@@ -63,15 +63,13 @@ class GainSettings:
     """Bytes that must be left of it."""
     clip: float = 60.0
     """Bytes; a gain or loss beyond this counts as this."""
-    tolerance: float = 0.0001
-    """What a project may grow in calibration, as part of its linked bytes."""
     outliers: float = 0.05
     """Part of the trials with the largest callees. Callees larger than the rest are the default's:
     a mistake there costs far more than ``clip`` lets the models know."""
     folds: int = 5
     """Parts of the projects for predictions across projects."""
     repeats: int = 3
-    """Partitions into such parts; what a project would save is the mean over them."""
+    """Partitions into such parts; how far off a model is, is the mean over them."""
 
 
 @dataclass(frozen=True)
@@ -155,29 +153,6 @@ def fit(kind: Kind, data: Rows, across: F64, seed: int) -> Fit:
         kind.fit(data.x, data.y, data.weight, seed, rough=False),
         kind.fit(data.x, off, data.weight, seed, rough=True),
     )
-
-
-def calibrate(
-    fitted: Fit,
-    data: Rows,
-    across: F64,
-    features: Sequence[str],
-    settings: GainSettings,
-    cautions: Sequence[float],
-) -> GainSettings:
-    """Return ``settings`` with the smallest caution by which no unseen project grows.
-
-    The gains are those of the trials, predicted by models without their project; the largest
-    of ``cautions`` is taken if with every one of them some project grows beyond the tolerance.
-    """
-    spread = fitted.spread.predict(data.x)
-    known = (data.x <= _range(data, features, settings)[:, 1]).all(axis=1)
-    for caution in sorted(cautions):
-        leaves = known & (across - caution * spread > settings.least)
-        saved = [np.bincount(data.project, data.part * follows) for follows in leaves]
-        if np.mean(saved, axis=0).min() >= -settings.tolerance:
-            break
-    return replace(settings, caution=caution)
 
 
 def policy(

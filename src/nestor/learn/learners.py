@@ -28,7 +28,7 @@ from nestor.learn.searches import Searches, largest_programs
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import load_start
 from nestor.learn.training import Result
-from nestor.learn.validation import judge, mean_change
+from nestor.learn.validation import judge, verdict
 from nestor.problems.inlining_size import INLINING_SIZE
 from nestor.tune.search import SearchSettings
 
@@ -69,15 +69,15 @@ def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
     changes = judge(
         pool, held_back, setup.tally, setup.folder / "validation", setup.progress, settings.lto
     )
-    # Without validation programs there is nothing to choose a candidate by.
-    candidates = settings.candidates if held_back else 1
+    if not held_back:  # there is nothing to choose by
+        settings = replace(settings, candidates=1, cautions=(settings.gain.caution,))
     features = setup.features or (DISTIL_FEATURES if settings.lto is None else LTO_FEATURES)
     learner = Distil(
-        replace(settings, candidates=candidates),
+        settings,
         setup.seed,
         features,
         searches,
-        lambda policy: mean_change(changes(policy)),
+        lambda policy: verdict(changes(policy)),
     )
     return Ready(learner, "Distilling", features, lambda _: {"training_programs": len(programs)})
 

@@ -1,6 +1,7 @@
 """Validation: what a policy makes of programs that are neither trained on nor held out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.compiler.lto import LtoKind
@@ -75,7 +76,15 @@ def judge(
     return changes
 
 
-def mean_change(changes: Changes) -> float:
-    """Return the mean over programs and columns; 0 if there are no programs."""
-    numbers = [change for columns in changes.values() for change in columns.values()]
-    return sum(numbers) / len(numbers) if numbers else 0.0
+@dataclass(frozen=True)
+class Verdict:
+    """Relative changes of linked bytes, summed up over programs and columns; 0 without programs."""
+
+    mean: float
+    worst: float
+
+
+def verdict(changes: Changes) -> Verdict:
+    """Return the mean and the largest of ``changes``."""
+    numbers = [change for columns in changes.values() for change in columns.values()] or [0.0]
+    return Verdict(sum(numbers) / len(numbers), max(numbers))

@@ -1,0 +1,122 @@
+"""What keeps a policy back: how much of the gain carries over from other projects?
+
+    python -m benchmarks.transfer CORPUS RUN [--language c] [--json]
+
+RUN is the folder of a distillation. The gain of each trial of the language's projects is predicted
+by models that have seen other code only: other projects, of which a part is left out to see what
+more of them would bring; and the same project, but never the same callee, which no policy made
+beforehand can have. *Followed* is what the trials predicted to save more than ``LEAST`` bytes add
+up to, the mean over projects; trials are moves made one at a time, some of them alternatives, so
+it says which model knows more, not what a program would save (``benchmarks.across`` builds).
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.ablation import trials_of
+from nestor.corpus import store
+from nestor.learn import gain_model
+from nestor.learn.distil import DISTIL_FEATURES
+from nestor.learn.gain_model import GainSettings, Rows
+from nestor.learn.gain_trees import Trees
+
+LEAST = 6.0
+FOLDS = 4
+Mask = npt.NDArray[np.bool_]
+Split = tuple[Mask, Mask]
+"""Rows to fit, and rows to predict."""
+
+_USES = ("callee_uses", "callee_call_uses", "callee_disappears")
+"""Features of the callee that change while its callers are decided."""
+
+
+def other_projects(data: Rows, own: Mask, part: float, seed: int) -> Iterator[Split]:
+    """Yield splits by project; of the projects of ``own`` rows only a ``part`` is fitted."""
+    rng = np.random.default_rng(seed)
+    projects = rng.permutation(np.unique(data.project[own]))
+    for fold in range(FOLDS):
+        held_out = projects[fold::FOLDS]
+        rest = rng.permutation(np.setdiff1d(projects, held_out))
+        left_out = rest[int(np.ceil(part * len(rest))) :]
+        yield (
+            ~np.isin(data.project, np.concatenate([held_out, left_out])),
+            np.isin(data.project, held_out),
+        )
+
+
+def other_callees(data: Rows, own: Mask, seed: int) -> Iterator[Split]:
+    """Yield splits by callee, told apart by project and features."""
+    names = [
+        index
+        for index, name in enumerate(DISTIL_FEATURES)
+        if name.startswith("callee_") and name not in _USES
+    ]
+    key = np.column_stack([data.project, data.x[:, names]])
+    callee = np.unique(key, axis=0, return_inverse=True)[1].reshape(-1)
+    fold = np.random.default_rng(seed).integers(0, FOLDS, callee.max() + 1)[callee]
+    for number in range(FOLDS):
+        yield fold != number, own & (fold == number)
+
+
+def score(data: Rows, own: Mask, splits: Iterator[Split], seed: int) -> tuple[float, float]:
+    """Return correlation, and percent followed in the mean over projects."""
+    predicted = np.zeros(len(data.y))
+    for use, ask in splits:
+        model = Trees().fit(data.x[use], data.y[use], data.weight[use], seed, rough=False)
+        predicted[ask] = model.predict(data.x[ask])
+    follows = own & (predicted > LEAST)
+    saved = 100 * data.part[follows].sum() / len(np.unique(data.project[own]))
+    return float(np.corrcoef(data.y[own], predicted[own])[0, 1]), float(saved)
+
+
+def main() -> int:
+    """Print a row per way of splitting."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--language", choices=("c", "c++"), default="c")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    trials = trials_of(options.run)
+    language = {p.name: p.language for p in store.load(options.corpus).programs}
+    both = gain_model.rows(trials, DISTIL_FEATURES, GainSettings(), 0)
+    known = np.arange(len(both.y)) < len(trials)  # each trial once, as with a summary
+    data = Rows(
+        both.x[known], both.y[known], both.weight[known], 2 * both.part[known], both.project[known]
+    )
+    own = np.array([language[name] == options.language for name in trials.programs])[trials.program]
+    rows: list[dict[str, Any]] = []
+    for part in (0.25, 0.5, 0.75, 1.0, None):
+        found = [
+            score(
+                data,
+                own,
+                other_callees(data, own, seed)
+                if part is None
+                else other_projects(data, own, part, seed),
+                seed,
+            )
+            for seed in options.seeds
+        ]
+        correlation, saved = np.mean(found, axis=0).tolist()
+        name = "same project, other callees"
+        if part is not None:
+            name = f"other projects, {100 * part:.0f} % of those in {options.language}"
+        rows.append({"fitted to": name, "correlation": correlation, "followed_pct": saved})
+        if not options.json:
+            print(f"{name:36} correlation {correlation:.3f}  followed {saved:+.2f} %", flush=True)
+    if options.json:
+        json.dump(rows, sys.stdout, indent=2)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
