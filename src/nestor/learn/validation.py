@@ -70,7 +70,9 @@ def judge(
                 knowing = build(program, path, told[program.name]).sizes["gc"]
                 row[TOLD] = knowing.loadable / before["gc"].loadable - 1
             found[program.name] = row
-        progress("Validating", len(programs), len(programs))
+        said = verdict(found)
+        summed = f"mean {100 * said.mean:+.2f} %, worst {100 * said.worst:+.2f} %"
+        progress(f"Validating: {summed}", len(programs), len(programs))
         return found
 
     return changes
