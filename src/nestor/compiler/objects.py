@@ -80,18 +80,17 @@ def measure(path: Path) -> Measure:
     binary = lief.ELF.parse(str(path))
     sections = [] if binary is None else list(binary.sections)
     size = path.stat().st_size if path.exists() else 0
-    measured = [section for section in sections if _class_of(str(section.name)) is not None]
+    kinds = [(section, _class_of(str(section.name))) for section in sections]
+    measured = [(section, kind) for section, kind in kinds if kind is not None]
     if (
         binary is None
         or not sections
-        or any(section.offset + section.size > size for section in measured)
+        or any(section.offset + section.size > size for section, _ in measured)
     ):
         raise ObjectError(f"'{path}' is no complete ELF file that can be measured.")
     sizes = dict.fromkeys(CLASSES, 0)
-    for section in sections:
-        kind = _class_of(str(section.name))
-        if kind is not None:
-            sizes[kind] += section.size
+    for section, kind in measured:
+        sizes[kind] += section.size
     relocatable = binary.header.file_type == lief.ELF.Header.FILE_TYPE.REL
     functions = _function_symbols(binary, relocatable)
     extra = _unwind_bytes(binary, functions, relocatable)
@@ -111,10 +110,8 @@ def measure(path: Path) -> Measure:
 
 def _class_of(name: str) -> str | None:
     """Return the class of a section: ``.text.main`` is ``.text``, ``.data`` is none."""
-    for kind in CLASSES:
-        if name == kind or name.startswith(kind + "."):
-            return kind
-    return None
+    kind = "." + name[1:].partition(".")[0]
+    return kind if kind in CLASSES and name.startswith(".") else None
 
 
 _Place = tuple[int, int]

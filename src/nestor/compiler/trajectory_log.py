@@ -6,6 +6,7 @@ The plugin closes a log with the context ``nestor:summary {…}``; a log without
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ EXTRA_TENSORS: Final = (
 """What the plugin logs after the compiler's features."""
 
 _SUMMARY = "nestor:summary "
+_OBSERVATION = re.compile(rb'\{\s*"observation"\s*:\s*\d+\s*\}\n')
+"""Nearly every line of a log is one; reading them all as JSON takes longer than a search's rest."""
 
 
 class LogError(NestorError):
@@ -99,14 +102,16 @@ def _parse(data: bytes) -> Trajectory:
     rows: list[bytes] = []
     summary: dict[str, Any] | None = None
     while position < len(data):
-        line, position = _line(data, position)
-        if "observation" in line:
+        if observation := _OBSERVATION.match(data, position):
+            position = observation.end()
             end = position + row.itemsize
             if data[end : end + 1] != b"\n":
-                raise ValueError(f"observation {line['observation']} is truncated")
+                raise ValueError(f"observation {len(rows)} is truncated")
             rows.append(data[position:end])
             position = end + 1
-        elif str(line.get("context", "")).startswith(_SUMMARY):
+            continue
+        line, position = _line(data, position)
+        if str(line.get("context", "")).startswith(_SUMMARY):
             summary = json.loads(line["context"][len(_SUMMARY) :])
     if summary is None:
         raise ValueError("the summary at its end is missing")

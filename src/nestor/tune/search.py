@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from nestor.corpus.relink import LinkMode
 from nestor.policy.overrides import Key, Overrides
@@ -124,6 +125,17 @@ def search(
     return state
 
 
+@dataclass(frozen=True)
+class _Candidate:
+    """A move that may be tried in this step."""
+
+    move: Move
+    claims: frozenset[int]
+    """The functions that no other move of the build may reach."""
+    distance: float
+    """How far its sites are from being answered otherwise."""
+
+
 class _Step:
     """The tries between two verified builds."""
 
@@ -144,6 +156,8 @@ class _Step:
         self._reach = Reach(verified.trajectories)
         self._pins = pins_of(verified.trajectories) if settings.hold else {}
         self._owner = {site.key: site.callee for site in self._sites}
+        self._callee_moves = [self._candidate(move) for move in callee_moves(self._sites)]
+        self._site_moves = [self._candidate(move) for move in site_moves(self._sites)]
         # What each function should weigh if the accepted moves, and no others, were made.
         self._expected = {mode: dict(verified.functions[mode]) for mode in builder.modes}
         self._accepted: list[tuple[float, Move]] = []
@@ -229,31 +243,31 @@ class _Step:
             if key.number not in asked and after.get(key, answer) != answer
         }
 
+    def _candidate(self, move: Move) -> "_Candidate":
+        reach, site = self._reach.of(move), move.sites[0]
+        if len(move.sites) == 1 and self._uses[site.callee] > _SHARED_CALLEE:
+            reach -= {site.callee}
+        return _Candidate(move, reach, sum(map(self._distance, move.sites)) / len(move.sites))
+
     def _choose(self, callees_first: bool) -> list[Move]:
         """Draw moves of disjoint reaches, untried and promising ones first."""
-        groups = [callee_moves(self._sites), site_moves(self._sites)]
         chosen: list[Move] = []
         claimed = set(self._taken)
+        groups = [self._callee_moves, self._site_moves]
         for group in groups if callees_first else reversed(groups):
-            ranked = sorted((self._rank(move), i) for i, move in enumerate(group))
-            for _, index in ranked:
-                move = group[index]
-                reach = self._reach.of(move)
-                site = move.sites[0]
-                if len(move.sites) == 1 and self._uses[site.callee] > _SHARED_CALLEE:
-                    reach -= {site.callee}
-                if reach & claimed:
-                    continue
-                claimed |= reach
-                chosen.append(move)
+            for index in np.argsort(self._ranks(group), kind="stable"):
+                candidate = group[index]
+                if claimed.isdisjoint(candidate.claims):
+                    claimed |= candidate.claims
+                    chosen.append(candidate.move)
         return chosen
 
-    def _rank(self, move: Move) -> float:
-        return (
-            self.tried[move.key]
-            + self._settings.chance * float(self._rng.random())
-            + min(1.5, sum(map(self._distance, move.sites)) / len(move.sites))
-        )
+    def _ranks(self, group: Sequence["_Candidate"]) -> npt.NDArray[np.float64]:
+        tried = np.array([self.tried[candidate.move.key] for candidate in group], float)
+        distance = np.array([candidate.distance for candidate in group], float)
+        drawn = self._rng.random(len(group))
+        ranks = tried + self._settings.chance * drawn + np.minimum(1.5, distance)
+        return np.asarray(ranks, dtype=np.float64)
 
     def _distance(self, site: Site) -> float:
         """How far the site is from being answered otherwise."""
