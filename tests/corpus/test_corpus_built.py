@@ -56,7 +56,7 @@ def test_what_cannot_be_read_is_said(build: Path, tmp_path: Path, toolchain: Too
             find_objects([place], copies)
     cut = (build / "libbc.a").read_bytes()[:-40]
     (build / "libbc.a").write_bytes(cut)
-    with pytest.raises(BuiltError, match=r"cannot be read: .* cut off"):
+    with pytest.raises(BuiltError, match=r"is cut short; build it again"):
         find_objects([build], copies)
     flto = ["-Oz", "-flto", "-c", str(build / "a.c"), "-o", str(build / "a.o")]
     subprocess.run([toolchain.clang, *flto], check=True)

@@ -9,10 +9,12 @@ from pathlib import Path
 _MAGIC = b"!<arch>\n"
 _THIN = b"!<thin>\n"
 _HEADER = 60
+_TABLES = (b"/", b"/SYM64/", b"//")
+_BSD_TABLE = "__.SYMDEF"
 
 
 class ArchiveError(Exception):
-    """The file is not an archive that we can read."""
+    """The file is not an archive that we can read; the text goes on from the file's name."""
 
 
 def is_archive(start: bytes) -> bool:
@@ -24,41 +26,44 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every member of the archive at ``path``, in order.
 
     The symbol index and the table of long names are no members. Raises :class:`ArchiveError`
-    for a damaged archive and ``OSError`` when a member of a thin archive is gone.
+    for a damaged archive, after the members before the damage, and ``OSError`` when a member of a
+    thin archive is gone.
     """
     data = path.read_bytes()
     if not is_archive(data):
-        raise ArchiveError(f"{path} is no archive")
+        raise ArchiveError("is no archive")
     thin = data[:8] == _THIN
     long_names = b""
     offset = 8
-    while offset + _HEADER <= len(data):
+    while offset < len(data):
         header = data[offset : offset + _HEADER]
         if header[58:] != b"`\n":
-            raise ArchiveError(f"{path}: damaged member header at byte {offset}")
+            raise ArchiveError(f"is damaged at byte {offset:,}")
         offset += _HEADER
         name = header[:16].rstrip()
         digits = header[48:58].rstrip()
         if not digits.isdigit():
-            raise ArchiveError(f"{path}: damaged size at byte {offset}")
+            raise ArchiveError(f"is damaged at byte {offset:,}")
         size = int(digits)
-        if name in (b"/", b"/SYM64/", b"//"):
+        if name in _TABLES:
             if offset + size > len(data):
-                raise ArchiveError(f"{path}: cut off")
+                raise ArchiveError("is cut short")
             if name == b"//":
                 long_names = data[offset : offset + size]
             offset += size + size % 2
             continue
         stored = 0 if thin else size
         if offset + stored > len(data):
-            raise ArchiveError(f"{path}: cut off")
+            raise ArchiveError("is cut short")
         content = data[offset : offset + stored]
         offset += stored + stored % 2
-        text, content = _named(name, content, long_names, path)
+        text, content = _named(name, content, long_names)
+        if text.startswith(_BSD_TABLE):
+            continue
         yield text, (path.parent / text).read_bytes() if thin else content
 
 
-def _named(name: bytes, content: bytes, long_names: bytes, path: Path) -> tuple[str, bytes]:
+def _named(name: bytes, content: bytes, long_names: bytes) -> tuple[str, bytes]:
     """Return the member's full name, and its content without a BSD name in front."""
     if name.startswith(b"#1/") and name[3:].isdigit():
         length = int(name[3:])
@@ -66,7 +71,7 @@ def _named(name: bytes, content: bytes, long_names: bytes, path: Path) -> tuple[
     if name.startswith(b"/") and name[1:].isdigit():
         start = int(name[1:])
         if start >= len(long_names):
-            raise ArchiveError(f"{path}: a long name lies outside its table")
+            raise ArchiveError("is damaged: a name lies outside the table of long names")
         # GNU ends a long name with "/\n"; a thin archive's names contain slashes themselves.
         name = long_names[start:].split(b"\n", 1)[0]
     return name.removesuffix(b"/").decode(errors="surrogateescape"), content

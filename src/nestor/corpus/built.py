@@ -54,7 +54,9 @@ def find_objects(places: Sequence[Path], folder: Path) -> Built:
         for path in _files(place):
             try:
                 contents = list(_contents(path))
-            except (OSError, ArchiveError) as error:
+            except ArchiveError as error:
+                raise BuiltError(f"{path} {error}; build it again.") from None
+            except OSError as error:
                 raise BuiltError(f"{path} cannot be read: {error}; build it again.") from None
             for name, data in contents:
                 digest = hashlib.sha256(data).hexdigest()

@@ -142,7 +142,7 @@ class LinkLine:
             for _, content in members(path):
                 self._object(content)
         except ArchiveError as error:
-            raise LinkLineError(str(error)) from error
+            raise LinkLineError(f"{path} {error}") from error
         if not self._whole:
             self.tokens.append(("option", "-Wl,--end-lib"))
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import lief
 
-from nestor.cost.sources import archive, block_map
-from nestor.cost.sources.archive import ArchiveError
+from nestor.corpus.archive import ArchiveError, is_archive, members
+from nestor.cost.sources import block_map
 from nestor.cost.sources.block_map import Block, BlockMapError
 from nestor.cost.sources.collection import Collection
 from nestor.cost.sources.splitting import Pieces, split
@@ -63,20 +63,22 @@ def read(path: Path, into: Collection, name: str | None = None) -> None:
     except OSError as error:
         raise ObjectFileError(f"'{path}' cannot be read ({error.strerror}).") from error
     source = name or str(path)
-    if not content.startswith((archive.MAGIC, archive.THIN_MAGIC)):
+    if not is_archive(content):
         try:
             read_object(content, source, into)
         except ObjectFileError as error:
             raise ObjectFileError(f"'{path}': {error}") from error
         return
     try:
-        for member, body in archive.members(content):
+        for member, body in members(path):
             try:
                 read_object(body, f"{source}({member})", into)
             except ObjectFileError as error:
                 into.failures[str(error)] += 1
     except ArchiveError as error:
-        raise ObjectFileError(f"'{path}': {error}") from error
+        raise ObjectFileError(f"'{path}' {error}; build it again.") from error
+    except OSError as error:
+        raise ObjectFileError(f"'{path}' names a member that cannot be read ({error}).") from error
 
 
 def is_code(path: Path) -> bool:
@@ -86,7 +88,7 @@ def is_code(path: Path) -> bool:
             head = file.read(8)
     except OSError:
         return False
-    return head.startswith(ELF_MAGIC) or head == archive.MAGIC
+    return head.startswith(ELF_MAGIC) or is_archive(head)
 
 
 def read_object(content: bytes, source: str, into: Collection) -> None:
