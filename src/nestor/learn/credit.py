@@ -43,7 +43,7 @@ class CreditSettings:
     module's total: against a moving average of it, or against stock."""
     decay: float = 0.8
     """Of the moving average (module only)."""
-    most: float = 160.0
+    most: float = 60.0
     """Bytes above which a change counts no more, in either direction (share and function)."""
 
 

@@ -6,6 +6,11 @@ paid is kept and used again. With a discount of 0 a decision's value is its own 
 the learner a regression on a bandit; above 0 the next decision of the module counts too, by the
 target network.
 
+Two things differ from what was published. The loss is the squared error, not Huber's: few moves
+pay, but those pay much, and an error counted by its absolute value learns the median, which never
+does. And each answer's value is a regression of its own, so a minibatch is drawn half from either:
+one decision in twenty leaves the default, and the rest would drown it.
+
 The compiler explores. Either as the values say (softmax: what is believed to cost a little is tried
 more often than what costs much, and most answers that leave the default cost much); or with a
 probability of ε an answer is random, as published. That is a network as well, whose margin is cut
@@ -100,6 +105,16 @@ class Memory:
         nothing = np.zeros(0, dtype=np.float32)
         return Memory(np.zeros((0, inputs), np.float32), nothing > 0, nothing, nothing > 0, 0)
 
+    def draw(self, count: int, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Return indices of ``count`` decisions, half of either answer if both are there."""
+        sides = [side for side in map(np.flatnonzero, (self.positive, ~self.positive)) if len(side)]
+        parts = np.array_split(np.arange(count), len(sides))
+        drawn = [
+            side[generator.integers(len(side), size=len(part))]
+            for side, part in zip(sides, parts, strict=True)
+        ]
+        return np.concatenate(drawn)
+
     def with_rows(
         self, z: F32, positive: Bools, reward: F32, last: Bools, capacity: int
     ) -> "Memory":
@@ -180,7 +195,7 @@ class Dqn:
         generator = np.random.default_rng([self.seed, 8, step])
         walk, value = state.walk, 0.0
         for _ in range(settings.gradient_steps):
-            rows = generator.integers(len(memory.z), size=settings.minibatch)
+            rows = memory.draw(settings.minibatch, generator)
             goal = torch.from_numpy(self._goals(state, rows))
             inputs = torch.from_numpy(memory.z[rows])
             action = torch.from_numpy(memory.positive[rows].astype(np.int64))[:, None]
@@ -192,7 +207,7 @@ class Dqn:
                 goal: "torch.Tensor" = goal,
             ) -> "torch.Tensor":
                 values = _values(net, inputs).gather(1, action)[:, 0]
-                return torch.nn.functional.smooth_l1_loss(values, goal)
+                return torch.nn.functional.mse_loss(values, goal)
 
             walk, value = descend(self.start, walk, loss, settings.learning_rate)
         renewed = state.step % settings.target_every == 0
