@@ -3,17 +3,16 @@
     python -m benchmarks.ablation CORPUS RUN [--json]
 
 RUN is the folder of a distillation (``nestor train inlining-size --learner distil``). Nothing is
-searched again: every variant is fitted once to the trials of RUN and follows it with the caution
-that the corpus's validation programs, built under each, choose (``nestor.learn.distil``). Printed
-is what their linked bytes become: the mean with ``--gc-sections``, the same with summaries, and the
-worst program in any link mode.
+searched again: every variant is fitted once to the trials of RUN, followed with the same caution
+and judged by the linked bytes of the corpus's validation programs: the mean with ``--gc-sections``,
+the same with summaries, and the worst program in any link mode.
 """
 
 import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,20 +22,20 @@ import numpy as np
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.learn import gain_model
-from nestor.learn.distil import DISTIL_FEATURES, Candidate, DistilSettings, choose
+from nestor.learn.distil import DISTIL_FEATURES, DistilSettings
 from nestor.learn.experience import Tally
 from nestor.learn.gain_model import GainSettings, Kind
 from nestor.learn.gain_network import Network
 from nestor.learn.gain_trees import Trees
 from nestor.learn.searches import largest_programs
 from nestor.learn.trials import Trials, join, read
-from nestor.learn.validation import TOLD, Changes, judge, verdict
+from nestor.learn.validation import TOLD, judge
 from nestor.progress import silent
 from nestor.rollout.pool import Pool
 
 Test = Callable[[str], bool]
 
-CAUTIONS = DistilSettings.cautions
+CAUTION = DistilSettings.cautions[0]
 
 GROUPS: dict[str, Test] = {
     "the program's summary": lambda name: name.startswith("program_"),
@@ -62,22 +61,22 @@ GROUPS: dict[str, Test] = {
 """Features that are left out together."""
 
 
-def variants() -> dict[str, tuple[Kind, tuple[str, ...], GainSettings, Sequence[float]]]:
-    """Return what is compared: kind of model, features, settings, cautions to choose from."""
+def variants() -> dict[str, tuple[Kind, tuple[str, ...], GainSettings]]:
+    """Return what is compared: kind of model, features, settings."""
     own = [name for name in DISTIL_FEATURES if name not in features_of_llvm()]
-    every, settings = DISTIL_FEATURES, GainSettings(repeats=1)
-    found: dict[str, tuple[Kind, tuple[str, ...], GainSettings, Sequence[float]]] = {
-        "everything": (Trees(), every, settings, CAUTIONS),
-        "a network instead of trees": (Network(), every, settings, CAUTIONS),
-        "no caution": (Trees(), every, settings, (0.0,)),
-        "no caution, no least gain": (Trees(), every, replace(settings, least=0.0), (0.0,)),
-        "only LLVM's features": (
-            Trees(), tuple(name for name in every if name not in own), settings, CAUTIONS,
-        ),
-    }  # fmt: skip
+    every, settings = DISTIL_FEATURES, GainSettings(repeats=1, caution=CAUTION)
+    bold = replace(settings, caution=0.0)
+    found: dict[str, tuple[Kind, tuple[str, ...], GainSettings]] = {
+        "everything": (Trees(), every, settings),
+        "a network instead of trees": (Network(), every, settings),
+        "no caution": (Trees(), every, bold),
+        "no caution, no least gain": (Trees(), every, replace(bold, least=0.0)),
+        "no bound on callees": (Trees(), every, replace(settings, outliers=0.0)),
+        "only LLVM's features": (Trees(), tuple(n for n in every if n not in own), settings),
+    }
     for group, belongs in GROUPS.items():
         kept = tuple(name for name in every if not belongs(name))
-        found[f"without {group}"] = (Trees(), kept, settings, CAUTIONS)
+        found[f"without {group}"] = (Trees(), kept, settings)
     return found
 
 
@@ -108,25 +107,17 @@ def main() -> int:
         Pool(corpus, ready_plugin(None, silent)) as pool,
     ):
         changes_under = judge(pool, programs, Tally(), Path(folder))
-        for name, (kind, features, settings, cautions) in variants().items():
+        for name, (kind, features, settings) in variants().items():
             data = gain_model.rows(trials, features, settings, 0)
             across = gain_model.predict_across(kind, data, settings, 0)
             fitted = gain_model.fit(kind, data, across, 0)
-            builds: dict[float, Changes] = {}
-            found: list[Candidate] = []
-            for caution in cautions:
-                followed = replace(settings, caution=caution)
-                made = gain_model.policy(kind, fitted, data, features, followed)
-                builds[caution] = changes_under(made)
-                found.append(Candidate(0, caution, made, verdict(builds[caution])))
-            chosen = choose(found, DistilSettings.tolerance)
-            changes = builds[chosen.caution]
+            changes = changes_under(gain_model.policy(kind, fitted, data, features, settings))
             # A policy that reads no summary makes the same builds with one as without.
             told = [columns.get(TOLD, columns["gc"]) for columns in changes.values()]
             row = {
                 "variant": name,
                 "correlation": float(np.corrcoef(data.y, across[0])[0, 1]),
-                "caution": chosen.caution,
+                "caution": settings.caution,
                 "gc_change_pct": 100 * float(np.mean([c["gc"] for c in changes.values()])),
                 "gc_told_change_pct": 100 * float(np.mean(told)),
                 "worst_change_pct": 100 * max(max(c.values()) for c in changes.values()),
@@ -134,7 +125,7 @@ def main() -> int:
             rows.append(row)
             if not options.json:
                 print(
-                    f"{name:32} correlation {row['correlation']:.3f}  caution {chosen.caution:4.2f}"
+                    f"{name:32} correlation {row['correlation']:.3f}  caution {settings.caution:4.2f}"
                     f"  gc {row['gc_change_pct']:+.2f} %  with a summary"
                     f" {row['gc_told_change_pct']:+.2f} %  worst {row['worst_change_pct']:+.2f} %",
                     flush=True,

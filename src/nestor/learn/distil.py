@@ -113,7 +113,7 @@ class DistilSettings:
     """Models that are networks."""
     candidates: int = 5
     """Models fitted with other draws of rows and features."""
-    cautions: tuple[float, ...] = (0.2, 0.35, 0.5, 0.7)
+    cautions: tuple[float, ...] = (0.35, 0.5, 0.7)
     """Spreads that the predicted gain must exceed: validation chooses one, and a candidate."""
     tolerance: float = 0.001
     """How much a validation program may grow; beyond it the one that grows least is chosen."""
