@@ -125,7 +125,7 @@ def main() -> int:
             rows.append(row)
             if not options.json:
                 print(
-                    f"{name:32} correlation {row['correlation']:.3f}  caution {settings.caution:4.2f}"
+                    f"{name:32} correlation {row['correlation']:.3f}"
                     f"  gc {row['gc_change_pct']:+.2f} %  with a summary"
                     f" {row['gc_told_change_pct']:+.2f} %  worst {row['worst_change_pct']:+.2f} %",
                     flush=True,
