@@ -32,7 +32,10 @@ class World(Episodes):
         step: int,
         sample: int = 0,
         temperature: float | None = None,
+        callees: bool = False,
     ) -> Batch:
+        del callees  # this world knows nothing of callees
+
         def draw(stock: Stock, x: F64) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
             state = episode_seed(seed, step, stock.module.name, sample)
             probabilities = policy.probabilities(x, temperature or 1.0)

@@ -111,12 +111,14 @@ def _mix(z: int) -> int:
     return z ^ z >> 31
 
 
-def test_sampling_is_the_documented_function_of_seed_and_site(bench: Workbench) -> None:
+@pytest.mark.parametrize("of", ["site", "callee"])
+def test_sampling_is_the_documented_function_of_the_seed(bench: Workbench, of: str) -> None:
+    together = ("-nestor-seed-callees",) if of == "callee" else ()
     for temperature in (1.0, 0.5):
-        options = ("-nestor-seed=11", f"-nestor-temperature={temperature}")
+        options = ("-nestor-seed=11", f"-nestor-temperature={temperature}", *together)
         records = bench.compile(SOURCE, EVEN, *options, log=True).trajectory.records
         for row in records:
-            number = (_mix(_mix(11) ^ (int(row["site"]) & 2**64 - 1)) >> 11) * 2.0**-53
+            number = (_mix(_mix(11) ^ (int(row[of]) & 2**64 - 1)) >> 11) * 2.0**-53
             probability = 1 / (1 + np.exp(-row["policy_margin"] / temperature))
             assert bool(row["inlining_decision"]) == (number < probability)
             taken = probability if row["inlining_decision"] else 1 - probability

@@ -35,6 +35,7 @@ class Plugin:
         overrides: Path | None = None,
         program: Path | None = None,
         seed: int | None = None,
+        seed_callees: bool = False,
         temperature: float | None = None,
     ) -> list[str]:
         """Return the options for ``clang -cc1`` and ``opt``.
@@ -54,6 +55,8 @@ class Plugin:
             options.append(f"-nestor-program={program}")
         if seed is not None:
             options.append(f"-nestor-seed={seed}")
+        if seed_callees:
+            options.append("-nestor-seed-callees")
         if temperature is not None:
             options.append(f"-nestor-temperature={temperature!r}")
         return [f"-fpass-plugin={self.path}", *(w for o in options for w in ("-mllvm", o))]

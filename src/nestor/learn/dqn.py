@@ -60,6 +60,9 @@ class DqnSettings:
     """Units of reward that make an answer e times less likely (softmax only)."""
     epsilon: float = 0.1
     """Part of the answers that are random (epsilon only)."""
+    callees: bool = True
+    """Give all sites of a callee the same draw in every second compile: a function goes away only
+    if all its calls are inlined, and draws of their own would hardly ever show that."""
     discount: float = 0.0
     """What the next decision's value counts."""
     gradient_steps: int = 60
@@ -175,7 +178,8 @@ class Dqn:
             play = partial(self.episodes.sampled, policy, temperature=temperature)
         else:
             play = partial(self.episodes.sampled, epsilon_greedy(policy, self.settings.epsilon))
-        return play(modules=modules, seed=self.seed, step=state.step)
+        together = self.settings.callees
+        return play(modules=modules, seed=self.seed, step=state.step, callees=together)
 
     def update(self, state: DqnState, batch: Batch) -> tuple[DqnState, Metrics]:
         """Remember the batch and fit the values to draws from the memory."""

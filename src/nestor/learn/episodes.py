@@ -58,8 +58,13 @@ class Episodes:
         step: int,
         sample: int = 0,
         temperature: float | None = None,
+        callees: bool = False,
     ) -> Batch:
-        """Return one episode of each module, its actions drawn as the policy's margins say."""
+        """Return one episode of each module, its actions drawn as the policy's margins say.
+
+        :param callees: in every second episode all sites of a callee draw the same number, so that
+            callees are seen to go away.
+        """
         with tempfile.TemporaryDirectory(prefix="nestor-episodes-") as text:
             path = _file(policy, Path(text), 0)
             requests = [
@@ -67,11 +72,12 @@ class Episodes:
                     stock.module,
                     path,
                     seed=episode_seed(seed, step, stock.module.name, sample),
+                    seed_callees=callees and number % 2 == 1,
                     temperature=temperature,
                     log=True,
                     names=True,
                 )
-                for stock in (self.reference.stocks[int(m)] for m in modules)
+                for number, stock in enumerate(self.reference.stocks[int(m)] for m in modules)
             ]
             return self._batch(policy, modules, self._run(requests))
 

@@ -28,6 +28,8 @@ class Request:
     for the stock compiler without the plugin."""
     seed: int | None = None
     """Sample decisions with this seed; greedy without."""
+    seed_callees: bool = False
+    """Draw one answer for all sites of a callee."""
     temperature: float | None = None
     overrides: Path | None = None
     program: Path | None = None
@@ -114,6 +116,7 @@ def plugin_flags(request: Request, plugin: Plugin, log: Path) -> list[str]:
         overrides=request.overrides,
         program=request.program,
         seed=request.seed,
+        seed_callees=request.seed_callees,
         temperature=request.temperature,
     )
 

@@ -50,6 +50,7 @@ Expected<Decider> Decider::create(Module &M, const Settings &S,
   if (!(S.Temperature > 0) || !std::isfinite(S.Temperature))
     return createStringError("-nestor-temperature must be positive");
   D.Seed = S.Seed;
+  D.SeedCallees = S.SeedCallees;
   D.Temperature = S.Temperature;
   if (!S.Policy.empty() && S.Policy != "default") {
     Expected<LoadedPolicy> Policy = loadPolicy(S.Policy);
@@ -112,10 +113,12 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
 void Decider::askPolicy(CallBase &CB, Decision &D) {
   D.Margin = Policy->Evaluator->margin(X);
   const double Positive = positiveProbability(D.Margin, Seed ? Temperature : 1);
-  bool Act = Seed ? uniform(*Seed, D.Site) < Positive : D.Margin > 0;
+  const Function &Callee = *CB.getCalledFunction();
+  bool Act = D.Margin > 0;
+  if (Seed)
+    Act = uniform(*Seed, SeedCallees ? functionID(Callee) : D.Site) < Positive;
   D.LogProbability = std::log(Act ? Positive : 1 - Positive);
   D.Answer = Policy->Meaning == Answers::Decision ? Act : Act != D.Default;
-  const Function &Callee = *CB.getCalledFunction();
   bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
   if (D.Answer && !D.Default && !Moves)
     Copied += Callee.getInstructionCount();

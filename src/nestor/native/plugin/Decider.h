@@ -74,6 +74,7 @@ private:
   Overrides Fixed;
   std::optional<SiteKeys> Keys; ///< Only when something needs them.
   std::optional<uint64_t> Seed;
+  bool SeedCallees = false;
   double Temperature = 1;
   bool NeedDefault = true;
   uint64_t Copyable = ~0ULL, Copied = 0, AskedWhenSpent = 0;

@@ -43,6 +43,10 @@ struct Options {
       "nestor-seed", cl::value_desc("number"),
       cl::desc("Nestor: sample decisions with this seed instead of taking the "
                "more probable one")};
+  cl::opt<bool> SeedCallees{
+      "nestor-seed-callees",
+      cl::desc("Nestor: with a seed, draw one number for all sites of a callee, "
+               "which goes away only if all are inlined")};
   cl::opt<double> Temperature{
       "nestor-temperature", cl::init(1.0), cl::value_desc("number"),
       cl::desc("Nestor: divides the margin before sampling (default 1)")};
@@ -71,6 +75,7 @@ Settings currentSettings() {
   S.NoCode = O.NoCode;
   if (O.Seed.getNumOccurrences())
     S.Seed = O.Seed;
+  S.SeedCallees = O.SeedCallees;
   S.Temperature = O.Temperature;
   return S;
 }

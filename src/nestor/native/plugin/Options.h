@@ -24,6 +24,7 @@ struct Settings {
   std::string FunctionLog; ///< What each function is made of, before it is code.
   bool NoCode = false;     ///< With it: the object stays empty.
   std::optional<uint64_t> Seed; ///< Set: sample instead of being greedy.
+  bool SeedCallees = false; ///< Draw one number for all sites of a callee.
   double Temperature = 1;
 
   /// Whether the inliner's advisor is to be replaced at all.
