@@ -6,14 +6,16 @@ RUN is the folder of a distillation. The gain of each trial of the language's pr
 by models that have seen other code only: other projects, of which a part is left out to see what
 more of them would bring; and the same project, but never the same callee, which no policy made
 beforehand can have. *Followed* is what the trials predicted to save more than ``LEAST`` bytes add
-up to, the mean over projects; trials are moves made one at a time, some of them alternatives, so
-it says which model knows more, not what a program would save (``benchmarks.across`` builds).
+up to, mean and median over projects, and *there is* what all that saved bytes add up to. A site
+that was tried again counts once. Trials are moves made one at a time, some of them alternatives,
+so this says which model knows more, not what a program would save (``benchmarks.across`` builds).
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +67,28 @@ def other_callees(data: Rows, own: Mask, seed: int) -> Iterator[Split]:
         yield fold != number, own & (fold == number)
 
 
-def score(data: Rows, own: Mask, splits: Iterator[Split], seed: int) -> tuple[float, float]:
-    """Return correlation, and percent followed in the mean over projects."""
+def by_project(data: Rows, which: Mask) -> npt.NDArray[np.float64]:
+    """Return what the rows ``which`` add up to in each of their projects, in per cent."""
+    sums = np.bincount(data.project, data.part * which)
+    return 100.0 * np.asarray(sums[np.unique(data.project[which])], np.float64)
+
+
+def once(data: Rows) -> Rows:
+    """Return ``data`` with the gain of equal rows divided among them."""
+    key = np.column_stack([data.project, data.x])
+    _, same, count = np.unique(key, axis=0, return_inverse=True, return_counts=True)
+    return replace(data, part=data.part / count[same.reshape(-1)])
+
+
+def score(data: Rows, own: Mask, splits: Iterator[Split], seed: int) -> tuple[float, float, float]:
+    """Return correlation, and percent followed: mean and median over projects."""
     predicted = np.zeros(len(data.y))
     for use, ask in splits:
         model = Trees().fit(data.x[use], data.y[use], data.weight[use], seed, rough=False)
         predicted[ask] = model.predict(data.x[ask])
-    follows = own & (predicted > LEAST)
-    saved = 100 * data.part[follows].sum() / len(np.unique(data.project[own]))
-    return float(np.corrcoef(data.y[own], predicted[own])[0, 1]), float(saved)
+    right = float(np.corrcoef(data.y[own], predicted[own])[0, 1])
+    saved = by_project(data, own & (predicted > LEAST))
+    return right, float(saved.mean()), float(np.median(saved))
 
 
 def main() -> int:
@@ -89,8 +104,14 @@ def main() -> int:
     language = {p.name: p.language for p in store.load(options.corpus).programs}
     both = gain_model.rows(trials, DISTIL_FEATURES, GainSettings(), 0)
     known = np.arange(len(both.y)) < len(trials)  # each trial once, as with a summary
-    data = Rows(
-        both.x[known], both.y[known], both.weight[known], 2 * both.part[known], both.project[known]
+    data = once(
+        Rows(
+            both.x[known],
+            both.y[known],
+            both.weight[known],
+            2 * both.part[known],
+            both.project[known],
+        )
     )
     own = np.array([language[name] == options.language for name in trials.programs])[trials.program]
     rows: list[dict[str, Any]] = []
@@ -106,15 +127,24 @@ def main() -> int:
             )
             for seed in options.seeds
         ]
-        correlation, saved = np.mean(found, axis=0).tolist()
+        correlation, mean, median = np.mean(found, axis=0).tolist()
         name = "same project, other callees"
         if part is not None:
             name = f"other projects, {100 * part:.0f} % of those in {options.language}"
-        rows.append({"fitted to": name, "correlation": correlation, "followed_pct": saved})
+        rows.append(
+            {"fitted to": name, "correlation": correlation, "mean_pct": mean, "median_pct": median}
+        )
         if not options.json:
-            print(f"{name:36} correlation {correlation:.3f}  followed {saved:+.2f} %", flush=True)
+            print(
+                f"{name:36} correlation {correlation:.3f}  followed {mean:+.2f} %"
+                f" (median {median:+.2f} %)",
+                flush=True,
+            )
+    there = by_project(data, own & (data.part > 0))
     if options.json:
-        json.dump(rows, sys.stdout, indent=2)
+        json.dump({"there_is_pct": float(there.mean()), "rows": rows}, sys.stdout, indent=2)
+    else:
+        print(f"there is {there.mean():+.2f} % (median {np.median(there):+.2f} %)")
     return 0
 
 
