@@ -46,11 +46,6 @@ def linked(pool: Pool, program: Program, policy: Path | str, told: Path | None) 
         builder.close()
 
 
-def chosen(data: Rows, use: np.ndarray[Any, np.dtype[np.bool_]]) -> Rows:
-    """Return the rows ``use`` of ``data``."""
-    return Rows(data.x[use], data.y[use], data.weight[use], data.part[use], data.project[use])
-
-
 def measure(
     pool: Pool,
     programs: Mapping[int, Program],
@@ -69,7 +64,7 @@ def measure(
     np.random.default_rng(0).shuffle(numbers)  # the parts of gain_model.predict_across
     for part in np.array_split(numbers, PARTS):
         use = ~np.isin(data.project, part)
-        seen = chosen(data, use)
+        seen = data.where(use)
         gain = kind.fit(seen.x, seen.y, seen.weight, 0, rough=False)
         off = np.abs(data.y - across[0])[use]
         spread = kind.fit(seen.x, off, seen.weight, 0, rough=True)

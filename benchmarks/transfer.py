@@ -67,10 +67,10 @@ def other_callees(data: Rows, own: Mask, seed: int) -> Iterator[Split]:
         yield fold != number, own & (fold == number)
 
 
-def by_project(data: Rows, which: Mask) -> npt.NDArray[np.float64]:
-    """Return what the rows ``which`` add up to in each of their projects, in per cent."""
-    sums = np.bincount(data.project, data.part * which)
-    return 100.0 * np.asarray(sums[np.unique(data.project[which])], np.float64)
+def by_project(data: Rows, own: Mask, which: Mask) -> npt.NDArray[np.float64]:
+    """Return what those rows of ``own`` that are ``which`` add up to in each project, per cent."""
+    sums = np.bincount(data.project, data.part * (own & which))
+    return 100.0 * np.asarray(sums[np.unique(data.project[own])], np.float64)
 
 
 def once(data: Rows) -> Rows:
@@ -87,7 +87,7 @@ def score(data: Rows, own: Mask, splits: Iterator[Split], seed: int) -> tuple[fl
         model = Trees().fit(data.x[use], data.y[use], data.weight[use], seed, rough=False)
         predicted[ask] = model.predict(data.x[ask])
     right = float(np.corrcoef(data.y[own], predicted[own])[0, 1])
-    saved = by_project(data, own & (predicted > LEAST))
+    saved = by_project(data, own, predicted > LEAST)
     return right, float(saved.mean()), float(np.median(saved))
 
 
@@ -104,15 +104,7 @@ def main() -> int:
     language = {p.name: p.language for p in store.load(options.corpus).programs}
     both = gain_model.rows(trials, DISTIL_FEATURES, GainSettings(), 0)
     known = np.arange(len(both.y)) < len(trials)  # each trial once, as with a summary
-    data = once(
-        Rows(
-            both.x[known],
-            both.y[known],
-            both.weight[known],
-            2 * both.part[known],
-            both.project[known],
-        )
-    )
+    data = once(replace(both, part=2 * both.part).where(known))
     own = np.array([language[name] == options.language for name in trials.programs])[trials.program]
     rows: list[dict[str, Any]] = []
     for part in (0.25, 0.5, 0.75, 1.0, None):
@@ -140,7 +132,7 @@ def main() -> int:
                 f" (median {median:+.2f} %)",
                 flush=True,
             )
-    there = by_project(data, own & (data.part > 0))
+    there = by_project(data, own, data.part > 0)
     if options.json:
         json.dump({"there_is_pct": float(there.mean()), "rows": rows}, sys.stdout, indent=2)
     else:

@@ -17,6 +17,7 @@ probability of ε an answer is random, as published. That is a network as well, 
 at the logarithm of the odds (:func:`epsilon_greedy`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
 
 _STEEP = np.float32(1024)
 """A margin of more than c/1024, c the logarithm of the odds, is greedy."""
@@ -108,15 +110,9 @@ class Memory:
         nothing = np.zeros(0, dtype=np.float32)
         return Memory(np.zeros((0, inputs), np.float32), nothing > 0, nothing, nothing > 0, 0)
 
-    def draw(self, count: int, generator: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Return indices of ``count`` decisions, half of either answer if both are there."""
-        sides = [side for side in map(np.flatnonzero, (self.positive, ~self.positive)) if len(side)]
-        parts = np.array_split(np.arange(count), len(sides))
-        drawn = [
-            side[generator.integers(len(side), size=len(part))]
-            for side, part in zip(sides, parts, strict=True)
-        ]
-        return np.concatenate(drawn)
+    def sides(self) -> list[I64]:
+        """Return the indices of the decisions by answer; an answer never given is left out."""
+        return [side for side in map(np.flatnonzero, (self.positive, ~self.positive)) if len(side)]
 
     def with_rows(
         self, z: F32, positive: Bools, reward: F32, last: Bools, capacity: int
@@ -197,9 +193,9 @@ class Dqn:
         if len(memory.z) == 0:
             return state, {"relative_change_pct": 0.0}
         generator = np.random.default_rng([self.seed, 8, step])
-        walk, value = state.walk, 0.0
+        walk, value, sides = state.walk, 0.0, memory.sides()
         for _ in range(settings.gradient_steps):
-            rows = memory.draw(settings.minibatch, generator)
+            rows = _half_of_each(sides, settings.minibatch, generator)
             goal = torch.from_numpy(self._goals(state, rows))
             inputs = torch.from_numpy(memory.z[rows])
             action = torch.from_numpy(memory.positive[rows].astype(np.int64))[:, None]
@@ -245,6 +241,16 @@ class Dqn:
             best = _values(target, torch.from_numpy(after)).max(dim=1).values.numpy()
         ahead = np.where(memory.last[rows], 0.0, self.settings.discount * best)
         return (memory.reward[rows] + ahead).astype(np.float32)
+
+
+def _half_of_each(sides: Sequence[I64], count: int, generator: np.random.Generator) -> I64:
+    """Return ``count`` indices, drawn alike from each of ``sides``."""
+    parts = np.array_split(np.arange(count), len(sides))
+    drawn = [
+        side[generator.integers(len(side), size=len(part))]
+        for side, part in zip(sides, parts, strict=True)
+    ]
+    return np.concatenate(drawn)
 
 
 def _values(net: "network.Network", z: "torch.Tensor") -> "torch.Tensor":

@@ -58,7 +58,7 @@ class GainSettings:
     """How cautious the policy is, and how its models are fitted and judged."""
 
     caution: float = 0.4
-    """Spreads that the predicted gain must exceed."""
+    """Spreads that the predicted gain must exceed, where no validation programs choose it."""
     least: float = 1.0
     """Bytes that must be left of it."""
     clip: float = 60.0
@@ -85,6 +85,10 @@ class Rows:
     """Gain as part of its program's linked bytes, so that a program's rows add up to what it would
     save if all were followed, ``[rows]``."""
     project: npt.NDArray[np.int64]
+
+    def where(self, use: npt.NDArray[np.bool_]) -> "Rows":
+        """Return the rows for which ``use`` holds."""
+        return Rows(self.x[use], self.y[use], self.weight[use], self.part[use], self.project[use])
 
 
 @dataclass(frozen=True)

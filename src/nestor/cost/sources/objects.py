@@ -58,17 +58,21 @@ def read(path: Path, into: Collection, name: str | None = None) -> None:
 
     :raises ObjectFileError: if the file cannot be read, or is nothing of the kind.
     """
+    source = name or str(path)
     try:
-        content = path.read_bytes()
+        content = None if is_archive(_head(path)) else path.read_bytes()
     except OSError as error:
         raise ObjectFileError(f"'{path}' cannot be read ({error.strerror}).") from error
-    source = name or str(path)
-    if not is_archive(content):
-        try:
-            read_object(content, source, into)
-        except ObjectFileError as error:
-            raise ObjectFileError(f"'{path}': {error}") from error
+    if content is None:
+        _read_library(path, source, into)
         return
+    try:
+        read_object(content, source, into)
+    except ObjectFileError as error:
+        raise ObjectFileError(f"'{path}': {error}") from error
+
+
+def _read_library(path: Path, source: str, into: Collection) -> None:
     try:
         for member, body in members(path):
             try:
@@ -81,11 +85,15 @@ def read(path: Path, into: Collection, name: str | None = None) -> None:
         raise ObjectFileError(f"'{path}' names a member that cannot be read ({error}).") from error
 
 
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(8)
+
+
 def is_code(path: Path) -> bool:
     """Tell whether a file begins like an object, a program or a library."""
     try:
-        with path.open("rb") as file:
-            head = file.read(8)
+        head = _head(path)
     except OSError:
         return False
     return head.startswith(ELF_MAGIC) or is_archive(head)
