@@ -57,12 +57,20 @@ def test_pass_through_commands_explain_themselves(
     assert main([name]) == 2
 
 
-@pytest.mark.parametrize("words", [["evalute"], ["corpus"], ["corpus", "fecth"], ["train"]])
+@pytest.mark.parametrize("words", [["evalute"], ["corpus", "fecth"], ["train", "x"]])
 def test_unknown_command_is_wrong_usage(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
     assert "is no command" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "status"), [(["corpus"], 2), (["corpus", "--help"], 0)])
+def test_a_group_lists_its_commands(
+    words: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == status
+    assert "corpus overlap" in capsys.readouterr().out
 
 
 def test_no_words_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

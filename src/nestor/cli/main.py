@@ -166,9 +166,19 @@ def _help() -> str:
     return "\n".join(lines)
 
 
+def _group_help(group: str, names: Sequence[str]) -> str:
+    lines = [f"usage: nestor {group} COMMAND …", ""]
+    lines += [f"  {name:20} {COMMANDS[name].summary}" for name in names]
+    lines += ["", f"'nestor {group} COMMAND --help' explains a command.", ""]
+    return "\n".join(lines)
+
+
 def _unknown(words: list[str]) -> int:
-    groups = sorted(name for name in COMMANDS if name.startswith(words[0] + " "))
-    said = f"'{' '.join(words[:2] if groups else words[:1])}' is no command"
-    hint = f"; there are: {', '.join(groups)}" if groups else "; 'nestor --help' lists them all"
+    group = sorted(name for name in COMMANDS if name.startswith(words[0] + " "))
+    if group and words[1:2] in ([], ["-h"], ["--help"]):
+        sys.stdout.write(_group_help(words[0], group))
+        return 0 if words[1:] else USAGE_ERROR
+    said = f"'{' '.join(words[:2] if group else words[:1])}' is no command"
+    hint = f"; there are: {', '.join(group)}" if group else "; 'nestor --help' lists them all"
     sys.stderr.write(f"nestor: {said}{hint}.\n")
     return USAGE_ERROR
