@@ -32,9 +32,9 @@ from nestor.errors import NestorError
 from nestor.evaluate.compare_runs import EVALUATION, compare, read_run, to_json
 from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.learn.experience import Tally, modules_of
-from nestor.learn.reference import reference
+from nestor.learn.reference import Reference, reference
 from nestor.learn.searches import largest_programs
-from nestor.learn.start import CHEAP_FEATURES
+from nestor.learn.start import CHEAP_FEATURES, SITE_FEATURES
 from nestor.progress import silent
 from nestor.rewards.linked_size import link
 from nestor.rollout.cache import baselines
@@ -105,21 +105,25 @@ def _run(words: Sequence[str], folder: Path) -> None:
         raise NestorError(f"'nestor {' '.join(words)}' failed: see above.")
 
 
-def judge(pool: Pool, programs: Sequence[Program], policy: PolicyFile) -> list[dict[str, Any]]:
-    """Return each program's linked bytes, stock and under ``policy``, as an evaluation has them."""
+def judge(
+    pool: Pool, programs: Sequence[Program], policy: PolicyFile, asked: Reference | None = None
+) -> list[dict[str, Any]]:
+    """Return each program's linked bytes, stock and under ``policy``, as an evaluation has them.
+
+    :param asked: what stock decides in these programs. Modules that ``policy`` leaves as they are
+        need no compile then.
+    """
     stock = baselines(pool, modules_of(pool.corpus, programs), None)
+    same = _unchanged(policy, asked) if asked else set()
     rows = []
     for program in programs:
         sides: list[dict[str, int] | None] = []
         with tempfile.TemporaryDirectory(prefix="nestor-learners-") as text:
-            for side in (None, policy):
+            for side, kept in ((None, stock.keys()), (policy, same)):
+                known = {name: stock[name] for name in kept if name in stock}
                 try:
-                    objects = (
-                        {name: stock[name] for name in program.modules}
-                        if side is None
-                        else compile_program(pool, program, side, Path(text))
-                    )
-                except (CompileError, KeyError):
+                    objects = compile_program(pool, program, side, Path(text), known=known)
+                except CompileError:
                     sides.append(None)
                     continue
                 made = link(pool.plugin.toolchain, pool.corpus, program, objects).measure
@@ -129,6 +133,14 @@ def judge(pool: Pool, programs: Sequence[Program], policy: PolicyFile) -> list[d
             {"name": program.name, "project": project, "stock": sides[0], "policy": sides[1]}
         )
     return rows
+
+
+def _unchanged(policy: PolicyFile, asked: Reference) -> set[str]:
+    """Return the modules whose objects under ``policy`` are stock's."""
+    made = policy.policy
+    if made is None or not set(made.features) <= set(asked.features):
+        return set()
+    return {stock.module.name for stock in asked.stocks if stock.unchanged_by(made)}
 
 
 def geomean(rows: Sequence[Mapping[str, Any]]) -> float | None:
@@ -143,6 +155,7 @@ def geomean(rows: Sequence[Mapping[str, Any]]) -> float | None:
 def references(
     pool: Pool,
     programs: Sequence[Program],
+    asked: Reference,
     minutes: Sequence[float],
     seeds: Sequence[int],
     path: Path,
@@ -161,7 +174,7 @@ def references(
     for name in PACKAGED:
         key: dict[str, Any] = {"name": name, "minutes": None}
         add(key, lambda name=name: geomean(judge(pool, programs, policy_file(name))))  # type: ignore[misc]
-    prices = reference(pool, programs, CHEAP_FEATURES, Tally()).prices()
+    prices = asked.prices()
     names = [name for p in programs for name in (*p.modules, p.name)]
     sweep = sum(prices.get(name, 0.0) for name in names)
     for budget in (*minutes, LONG_TUNE * sweep / 60):
@@ -216,6 +229,9 @@ def main() -> int:
     held_out = largest_programs(corpus.programs_of("test"))
     plugin = ready_plugin(None, silent)
     runs = []
+    features = tuple(dict.fromkeys((*SITE_FEATURES, *CHEAP_FEATURES)))
+    with Pool(corpus, plugin) as pool:
+        asked = reference(pool, held_out, features, Tally())
     # Seed by seed: a table that is cut short is complete for the seeds it has.
     for seed in options.seeds:
         for minutes in options.minutes:
@@ -224,7 +240,7 @@ def main() -> int:
                 if not (folder / EVALUATION).exists():
                     with Pool(corpus, plugin) as pool:
                         policy = policy_file(str(folder / "policy.safetensors"))
-                        rows = judge(pool, held_out, policy)
+                        rows = judge(pool, held_out, policy, asked)
                     failed = [r["name"] for r in rows if not (r["stock"] and r["policy"])]
                     content = {"programs": rows, "failures": failed}
                     (folder / EVALUATION).write_text(json.dumps({"evaluations": [content]}))
@@ -234,7 +250,7 @@ def main() -> int:
     if options.references:
         with Pool(corpus, plugin) as pool:
             path = options.out / "references.json"
-            lines = references(pool, held_out, options.minutes, options.seeds, path)
+            lines = references(pool, held_out, asked, options.minutes, options.seeds, path)
     learners = compare(runs)
     table = {
         "machine": describe(plugin.toolchain),

@@ -99,8 +99,8 @@ class Episodes:
     def totals(self, policies: Sequence[Policy], modules: Sequence[int] | I64) -> F64:
         """Return the bytes of each module under each policy, ``[policies, modules]``.
 
-        NaN where a compile failed. A policy that answers all of stock's questions as stock does
-        is asked just these questions, so that compile is not made.
+        NaN where a compile failed. One that would be stock's (:meth:`Stock.unchanged_by`) is not
+        made.
         """
         result = np.empty((len(policies), len(modules)))
         with tempfile.TemporaryDirectory(prefix="nestor-episodes-") as text:
@@ -109,7 +109,7 @@ class Episodes:
                 path = _file(policy, Path(text), row)
                 for column, module in enumerate(modules):
                     stock = self.reference.stocks[int(module)]
-                    if _agrees(policy, stock):
+                    if stock.unchanged_by(policy):
                         self.tally.reused += 1
                         result[row, column] = stock.total
                     else:
@@ -184,11 +184,6 @@ def _asked(log: Trajectory) -> npt.NDArray[np.bool_]:
     """Return which decisions the policy took: past its limits the default takes them."""
     records = log.records
     return np.asarray((records["policy_margin"] != 0) | (records["log_probability"] != 0))
-
-
-def _agrees(policy: Policy, stock: Stock) -> bool:
-    answers = policy.decide(stock.trajectory.matrix(policy.features), stock.default)
-    return bool((answers == stock.default).all())
 
 
 def _file(policy: Policy, folder: Path, number: int) -> Path:

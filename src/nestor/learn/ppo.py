@@ -35,6 +35,10 @@ class PpoSettings:
     """Updates, at most."""
     modules: int = 32
     """Modules compiled for an update."""
+    callees: bool = True
+    """Give all sites of a callee the same draw in every second compile: a function goes away only
+    if all its calls are inlined, and draws of their own would hardly ever show that. A site is then
+    paid for its answer among others that mostly agree with it."""
     epochs: int = 6
     """Passes over a batch, at most."""
     minibatch: int = 1024
@@ -62,6 +66,7 @@ MLGO = PpoSettings(
     preset="mlgo",
     steps=3000,
     modules=100,
+    callees=False,
     epochs=1,
     minibatch=256 * 16,
     learning_rate=3e-5,
@@ -111,7 +116,9 @@ class Ppo:
         """Compile the next modules under the stochastic policy."""
         count = len(self.episodes.reference.stocks)
         modules = draw(self.seed, state.step, self.settings.modules, count)
-        return self.episodes.sampled(self.policy(state), modules, self.seed, state.step)
+        return self.episodes.sampled(
+            self.policy(state), modules, self.seed, state.step, callees=self.settings.callees
+        )
 
     def update(self, state: PpoState, batch: Batch) -> tuple[PpoState, Metrics]:
         """Take the epochs' steps up the clipped objective."""

@@ -21,6 +21,7 @@ from nestor.compiler.plugin import cache_folder
 from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus.model import CorpusError, Module, Program
 from nestor.learn.experience import Tally, modules_of
+from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
 from nestor.rewards.linked_size import link
 from nestor.rewards.weights import Weights, weigh
@@ -56,6 +57,14 @@ class Stock:
     def default(self) -> Bools:
         """The heuristic's answers, ``[decisions]``."""
         return np.asarray(self.trajectory.records["inlining_default"] > 0)
+
+    def unchanged_by(self, policy: Policy) -> bool:
+        """Return whether the module's compile under ``policy`` is stock's.
+
+        A policy that answers all of stock's questions as stock does is asked just these.
+        """
+        answers = policy.decide(self.trajectory.matrix(policy.features), self.default)
+        return bool((answers == self.default).all())
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,10 @@ class ReinforceSettings:
     """Updates, at most."""
     modules: int = 32
     """Modules compiled for an update."""
+    callees: bool = True
+    """Give all sites of a callee the same draw in every second compile: a function goes away only
+    if all its calls are inlined, and draws of their own would hardly ever show that. A site is then
+    paid for its answer among others that mostly agree with it."""
     learning_rate: float = 1e-2
     """Adam's step size."""
     entropy: float = 0.2
@@ -79,7 +83,9 @@ class Reinforce:
         """Compile the next modules under the stochastic policy."""
         count = len(self.episodes.reference.stocks)
         modules = draw(self.seed, state.step, self.settings.modules, count)
-        return self.episodes.sampled(self.policy(state), modules, self.seed, state.step)
+        return self.episodes.sampled(
+            self.policy(state), modules, self.seed, state.step, callees=self.settings.callees
+        )
 
     def update(self, state: ReinforceState, batch: Batch) -> tuple[ReinforceState, Metrics]:
         """Take one step up the policy's gradient."""
