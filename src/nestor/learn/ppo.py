@@ -6,23 +6,22 @@ epochs on a batch end early when the policy has moved too far from the one that 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from nestor.learn import random_network_distillation as novelty
 from nestor.learn.batch import Batch
-from nestor.learn.credit import CreditSettings, advantages, pay
-from nestor.learn.episodes import Episodes, draw
+from nestor.learn.credit import CreditSettings
 from nestor.learn.gradient import Walk, descend, entropy, log_probabilities, minibatches
 from nestor.learn.learner import Metrics
-from nestor.learn.random_network_distillation import NoveltySettings, NoveltyState
+from nestor.learn.policy_gradient import PolicyGradient, PolicyGradientState
+from nestor.learn.random_network_distillation import NoveltySettings
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import SITE_FEATURES, StartSettings
-from nestor.policy.network import MlpPolicy
 
-F64 = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -84,59 +83,26 @@ are on offer today. It was made for 3,000 updates."""
 
 
 @dataclass(frozen=True)
-class PpoState:
-    """Parameters, optimiser, and the averages that credit is against."""
-
-    step: int
-    walk: Walk
-    averages: F64
-    novelty: NoveltyState
-
-
-@dataclass(frozen=True)
-class Ppo:
+class Ppo(PolicyGradient[PpoSettings]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
 
-    settings: PpoSettings
-    seed: int
-    start: MlpPolicy
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
-
-    def init(self) -> PpoState:
-        """Begin at the initial policy."""
-        bonus = novelty.init(self.settings.novelty, self.start.widths[0], self.seed)
-        return PpoState(0, Walk.begin(self.start), self.episodes.reference.totals, bonus)
-
-    def batch(self, state: PpoState) -> Batch:
-        """Compile the next modules under the stochastic policy."""
-        count = len(self.episodes.reference.stocks)
-        modules = draw(self.seed, state.step, self.settings.modules, count)
-        return self.episodes.sampled(
-            self.policy(state), modules, self.seed, state.step, callees=self.settings.callees
-        )
-
-    def update(self, state: PpoState, batch: Batch) -> tuple[PpoState, Metrics]:
+    def update(
+        self, state: PolicyGradientState, batch: Batch
+    ) -> tuple[PolicyGradientState, Metrics]:
         """Take the epochs' steps up the clipped objective."""
         import torch
 
-        step, after = state.step, replace(state, step=state.step + 1)
-        if len(batch.x) == 0:
-            return after, {"relative_change_pct": 0.0}
-        z = self.start.normalise(batch.x)
-        rewards, averages = pay(self.settings.credit, batch, state.averages)
-        bonus, extra = novelty.update(self.settings.novelty, state.novelty, z, self.seed)
-        better = advantages(rewards, self.settings.credit.scheme) + extra
-        advantage = torch.from_numpy(better.astype(np.float32))
+        after, paid = self.paid(state, batch)
+        if len(paid.z) == 0:
+            return after, paid.metrics
+        inputs, advantage = torch.from_numpy(paid.z), torch.from_numpy(paid.advantage)
         before = torch.from_numpy(batch.log_probability.astype(np.float32))
-        inputs, positive = torch.from_numpy(z), torch.from_numpy(batch.positive)
+        positive = torch.from_numpy(batch.positive)
         walk, value, epoch, divergence = state.walk, 0.0, 0, 0.0
         for epoch in range(1, self.settings.epochs + 1):
-            for rows in minibatches(len(z), self.settings.minibatch, [self.seed, 7, step, epoch]):
+            for rows in minibatches(
+                len(paid.z), self.settings.minibatch, [self.seed, 7, state.step, epoch]
+            ):
                 chosen = torch.from_numpy(rows)
 
                 def loss(net: "torch.nn.Module", chosen: "torch.Tensor" = chosen) -> "torch.Tensor":
@@ -154,22 +120,15 @@ class Ppo:
                     self.settings.learning_rate,
                     epsilon=self.settings.epsilon,
                 )
-            divergence = self._divergence(walk, batch, z)
+            divergence = self._divergence(walk, batch, paid.z)
             if divergence > self.settings.stop:
                 break
-        return replace(after, walk=walk, averages=averages, novelty=bonus), {
-            "relative_change_pct": 100 * batch.relative_change,
-            "reward": float(rewards.mean()),
-            "positive_pct": 100 * float(batch.positive.mean()),
+        return replace(after, walk=walk), {
+            **paid.metrics,
             "loss": value,
             "epochs": float(epoch),
             "divergence": divergence,
-            "decisions": float(len(batch.x)),
         }
-
-    def policy(self, state: PpoState) -> MlpPolicy:
-        """Return the parameters as a policy."""
-        return state.walk.policy(self.start)
 
     def _divergence(self, walk: Walk, batch: Batch, z: npt.NDArray[np.float32]) -> float:
         """Estimate KL(sampling policy ‖ present one) a decision: the mean of r − 1 − log r."""

@@ -6,22 +6,19 @@ once.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from nestor.learn import random_network_distillation as novelty
 from nestor.learn.batch import Batch
-from nestor.learn.credit import CreditSettings, advantages, pay
-from nestor.learn.episodes import Episodes, draw
-from nestor.learn.gradient import Walk, descend, entropy, log_probabilities
+from nestor.learn.credit import CreditSettings
+from nestor.learn.gradient import descend, entropy, log_probabilities
 from nestor.learn.learner import Metrics
-from nestor.learn.random_network_distillation import NoveltySettings, NoveltyState
+from nestor.learn.policy_gradient import PolicyGradient, PolicyGradientState
+from nestor.learn.random_network_distillation import NoveltySettings
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import SITE_FEATURES, StartSettings
-from nestor.policy.network import MlpPolicy
 
-F64 = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -50,56 +47,20 @@ class ReinforceSettings:
 
 
 @dataclass(frozen=True)
-class ReinforceState:
-    """Parameters, optimiser, and the averages that credit is against."""
-
-    step: int
-    walk: Walk
-    averages: F64
-    novelty: NoveltyState
-
-
-@dataclass(frozen=True)
-class Reinforce:
+class Reinforce(PolicyGradient[ReinforceSettings]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
 
-    settings: ReinforceSettings
-    seed: int
-    start: MlpPolicy
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
-
-    def init(self) -> ReinforceState:
-        """Begin at the initial policy."""
-        bonus = novelty.init(self.settings.novelty, self.start.widths[0], self.seed)
-        totals = self.episodes.reference.totals
-        return ReinforceState(0, Walk.begin(self.start), totals, bonus)
-
-    def batch(self, state: ReinforceState) -> Batch:
-        """Compile the next modules under the stochastic policy."""
-        count = len(self.episodes.reference.stocks)
-        modules = draw(self.seed, state.step, self.settings.modules, count)
-        return self.episodes.sampled(
-            self.policy(state), modules, self.seed, state.step, callees=self.settings.callees
-        )
-
-    def update(self, state: ReinforceState, batch: Batch) -> tuple[ReinforceState, Metrics]:
+    def update(
+        self, state: PolicyGradientState, batch: Batch
+    ) -> tuple[PolicyGradientState, Metrics]:
         """Take one step up the policy's gradient."""
         import torch
 
-        state = replace(state, step=state.step + 1)
-        if len(batch.x) == 0:
-            return state, {"relative_change_pct": 0.0}
-        z = self.start.normalise(batch.x)
-        rewards, averages = pay(self.settings.credit, batch, state.averages)
-        bonus, extra = novelty.update(self.settings.novelty, state.novelty, z, self.seed)
-        better = advantages(rewards, self.settings.credit.scheme) + extra
-        advantage = torch.from_numpy(better.astype(np.float32))
-        inputs, positive = torch.from_numpy(z), torch.from_numpy(batch.positive)
+        after, paid = self.paid(state, batch)
+        if len(paid.z) == 0:
+            return after, paid.metrics
+        inputs, advantage = torch.from_numpy(paid.z), torch.from_numpy(paid.advantage)
+        positive = torch.from_numpy(batch.positive)
 
         def loss(net: "torch.nn.Module") -> "torch.Tensor":
             margins = net(inputs)
@@ -107,17 +68,7 @@ class Reinforce:
             return -gained - self.settings.entropy * entropy(margins)
 
         walk, value = descend(self.start, state.walk, loss, self.settings.learning_rate)
-        return replace(state, walk=walk, averages=averages, novelty=bonus), {
-            "relative_change_pct": 100 * batch.relative_change,
-            "reward": float(rewards.mean()),
-            "positive_pct": 100 * float(batch.positive.mean()),
-            "loss": value,
-            "decisions": float(len(batch.x)),
-        }
-
-    def policy(self, state: ReinforceState) -> MlpPolicy:
-        """Return the parameters as a policy."""
-        return state.walk.policy(self.start)
+        return replace(after, walk=walk), {**paid.metrics, "loss": value}
 
 
 def set_up(settings: ReinforceSettings, setup: Setup) -> Ready:
