@@ -1,15 +1,17 @@
 """Deep Q-learning: learn what each answer is worth, and mostly give the better one.
 
 The value of *act* and of *do not* are the network's two outputs; their difference is the policy's
-margin (Mnih et al., 2015; the RFC that brought MLGO to LLVM named it first). Every decision ever
-paid is kept and used again. With a discount of 0 a decision's value is its own credit, which makes
-the learner a regression on a bandit; above 0 the next decision of the module counts too, by the
-target network.
+margin (Mnih et al., 2015; the RFC that brought MLGO to LLVM named it first). Decisions that were
+paid are remembered and used again. With a discount of 0 a decision's value is its own credit, which
+makes the learner a regression on a bandit; above 0 the next decision of the module counts too, by
+the target network.
 
-Two things differ from what was published. The loss is the squared error, not Huber's: few moves
+Three things differ from what was published. The loss is the squared error, not Huber's: few moves
 pay, but those pay much, and an error counted by its absolute value learns the median, which never
-does. And each answer's value is a regression of its own, so a minibatch is drawn half from either:
-one decision in twenty leaves the default, and the rest would drown it.
+does. Each answer's value is a regression of its own, so a minibatch is drawn half from either: one
+decision in twenty leaves the default, and the rest would drown it. And the target network is the
+running average of the other one (Lillicrap et al., 2016) and makes the final policy: which calls
+are just worth it changes from one update to the next.
 
 The compiler explores. Either as the values say (softmax: what is believed to cost a little is tried
 more often than what costs much, and most answers that leave the default cost much); or with a
@@ -73,15 +75,18 @@ class DqnSettings:
     """Decisions per gradient step."""
     learning_rate: float = 1e-3
     """Adam's step size."""
-    capacity: int = 200_000
-    """Decisions that are remembered."""
-    target_every: int = 1
-    """Updates after which the target network is renewed."""
+    capacity: int = 300_000
+    """Decisions that are remembered. Without a discount no more are kept of an update's commoner
+    answer than of the other: the first updates, in which few leave the default at once and credit
+    is clearest, should not be forgotten."""
+    average: float = 0.999
+    """What a gradient step leaves of the target network; the rest is the other one's. The first
+    steps leave less."""
     caution: float = 0.3
     """By how much the value of acting must be greater in the final policy (units of reward)."""
     credit: CreditSettings = field(default_factory=CreditSettings)
     """What decisions are paid."""
-    start: StartSettings = field(default_factory=StartSettings)
+    start: StartSettings = field(default_factory=lambda: StartSettings(hidden=(64, 64)))
     """Where to start; its ``explore`` says how bad acting is believed to be at first."""
 
     def __post_init__(self) -> None:
@@ -186,14 +191,19 @@ class Dqn:
         if settings.discount > 0:
             rewards = at_the_end(rewards, batch, settings.credit.scheme)
         z = self.start.normalise(batch.x)
+        kept = self._kept(batch.positive, step)
         memory = state.memory.with_rows(
-            z, batch.positive, rewards.astype(np.float32), batch.last, settings.capacity
+            z[kept],
+            batch.positive[kept],
+            rewards[kept].astype(np.float32),
+            batch.last[kept],
+            settings.capacity,
         )
         state = replace(state, step=step + 1, averages=averages, memory=memory)
         if len(memory.z) == 0:
             return state, {"relative_change_pct": 0.0}
         generator = np.random.default_rng([self.seed, 8, step])
-        walk, value, sides = state.walk, 0.0, memory.sides()
+        walk, target, value, sides = state.walk, state.target, 0.0, memory.sides()
         for _ in range(settings.gradient_steps):
             rows = _half_of_each(sides, settings.minibatch, generator)
             goal = torch.from_numpy(self._goals(state, rows))
@@ -210,8 +220,8 @@ class Dqn:
                 return torch.nn.functional.mse_loss(values, goal)
 
             walk, value = descend(self.start, walk, loss, settings.learning_rate)
-        renewed = state.step % settings.target_every == 0
-        target = walk.parameters if renewed else state.target
+            slow = min(settings.average, (1 + walk.updates) / (10 + walk.updates))
+            target = slow * target + (1 - slow) * walk.parameters
         return replace(state, walk=walk, target=target), {
             "relative_change_pct": 100 * batch.relative_change,
             "reward": float(rewards.mean()) if len(rewards) else 0.0,
@@ -222,11 +232,20 @@ class Dqn:
         }
 
     def policy(self, state: DqnState) -> MlpPolicy:
-        """Return the greedy policy, which acts where that is better by the caution."""
-        policy = state.walk.policy(self.start)
+        """Return the target's greedy policy, which acts where that is better by the caution."""
+        policy = self.start.with_parameters(state.target.astype(np.float32))
         last = policy.layers[-1]
         wary = last.bias + np.array([self.settings.caution, 0], dtype=np.float32)
         return replace(policy, layers=(*policy.layers[:-1], Layer(last.weight, wary)))
+
+    def _kept(self, positive: Bools, step: int) -> I64:
+        """Return which decisions of an update's batch to remember, in their order."""
+        if self.settings.discount > 0:  # each needs its successor
+            return np.arange(len(positive))
+        generator = np.random.default_rng([self.seed, 12, step])
+        sides = [np.flatnonzero(positive), np.flatnonzero(~positive)]
+        most = max(min(map(len, sides)), self.settings.minibatch)
+        return np.sort(np.concatenate([generator.permutation(side)[:most] for side in sides]))
 
     def _goals(self, state: DqnState, rows: npt.NDArray[np.int64]) -> F32:
         """Return what the values of these decisions should be, ``[rows]``."""
