@@ -60,6 +60,18 @@ def gradients(policy: MlpPolicy, batch: Batch, reward: F64) -> F64:
     return sums
 
 
+def compiles_needed(estimates: F64, gradient: F64) -> float:
+    """Return how many ``estimates`` must be averaged until their error is as large as ``gradient``.
+
+    :param estimates: one by compile, ``[compiles, parameters]``.
+    :param gradient: ``[parameters]``, a mean over as many estimates, whose own noise is taken off.
+    """
+    error = float(((estimates - gradient) ** 2).sum(axis=1).mean())
+    noise = float(estimates.var(axis=0, ddof=1).sum()) / len(estimates)
+    squared = float(gradient @ gradient) - noise
+    return error / squared if squared > 0 else float("inf")
+
+
 def main() -> int:
     """Sample, pay, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -89,11 +101,10 @@ def main() -> int:
     first: F64 | None = None
     for name, parts in found.items():
         own = np.concatenate(parts)
-        mean, variance = own.mean(axis=0), float(own.var(axis=0, ddof=1).sum())
-        squared = float(mean @ mean) - variance / len(own)
+        mean = own.mean(axis=0)
         first = mean if first is None else first
         cosine = float(mean @ first / np.sqrt((mean @ mean) * (first @ first)))
-        needed = variance / squared if squared > 0 else float("inf")
+        needed = compiles_needed(own, mean)
         rows.append({"credit": name, "compiles": needed, "cosine": cosine, "estimates": len(own)})
     if options.json:
         content = {"machine": describe(plugin.toolchain), "explore": options.explore, "rows": rows}

@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.credit import compiles_needed
 from benchmarks.machine import describe
 from nestor.cli.setup import ready_plugin
 from nestor.compiler.objects import Measure
 from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus import store
-from nestor.learn.credit import reached_changes
+from nestor.learn.credit import CreditSettings, reached_changes
 from nestor.learn.start import CHEAP_FEATURES
 from nestor.policy import bundle
 from nestor.progress import silent
@@ -38,8 +39,8 @@ from nestor.size.model import load
 
 F64 = npt.NDArray[np.float64]
 
-CLIP = 160.0
-"""Bytes above which a change counts no more, as in ``learn.credit``."""
+CLIP = CreditSettings().most
+"""Bytes above which a change counts no more."""
 
 
 def shares(before: tuple[Trajectory, Measure], after: tuple[Trajectory, Measure]) -> F64:
@@ -54,13 +55,6 @@ def gradient(log: Trajectory, paid: F64) -> F64:
     z = np.concatenate([np.sign(x) * np.log2(1 + np.abs(x)), np.ones((len(x), 1))], axis=1)
     left = log.records["inlining_decision"] != log.records["inlining_default"]
     return np.asarray((-np.clip(paid, -CLIP, CLIP) * (left - EXPLORE)) @ z, dtype=np.float64)
-
-
-def noise(estimates: F64, mean: F64) -> float:
-    """Return how many ``estimates`` must be averaged until the error is as large as ``mean``."""
-    off = float(((estimates - mean) ** 2).sum(axis=1).mean())
-    squared = float(mean @ mean) - float(estimates.var(axis=0, ddof=1).sum()) / len(estimates)
-    return off / squared if squared > 0 else float("inf")
 
 
 def main() -> int:
@@ -124,8 +118,8 @@ def main() -> int:
         "savings_found_pct": float(100 * (saves[0] & saves[1]).sum() / max(1, saves[0].sum())),
         "savings_true_pct": float(100 * (saves[0] & saves[1]).sum() / max(1, saves[1].sum())),
         "gradient_cosine": float(means[0] @ means[1] / np.sqrt((means**2).sum(axis=1).prod())),
-        "compiles_needed_code": noise(both_gradients[:, 0], means[0]),
-        "compiles_needed_estimate": noise(both_gradients[:, 1], means[0]),
+        "compiles_needed_code": compiles_needed(both_gradients[:, 0], means[0]),
+        "compiles_needed_estimate": compiles_needed(both_gradients[:, 1], means[0]),
         "cpu_with_code": float(seconds[0]),
         "cpu_without_code": float(seconds[1]),
     }
