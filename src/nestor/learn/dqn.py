@@ -87,7 +87,7 @@ class DqnSettings:
     credit: CreditSettings = field(default_factory=CreditSettings)
     """What decisions are paid."""
     start: StartSettings = field(default_factory=lambda: StartSettings(hidden=(64, 64)))
-    """Where to start; its ``explore`` says how bad acting is believed to be at first."""
+    """Where to start; acting is believed to be as bad as makes it as likely as its ``explore``."""
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < 1:
@@ -300,8 +300,17 @@ def epsilon_greedy(policy: MlpPolicy, epsilon: float) -> MlpPolicy:
     return replace(policy, layers=(*policy.layers[:-1], steep, sum_))
 
 
+def _scaled(policy: MlpPolicy, factor: float) -> MlpPolicy:
+    """Return the policy with its outputs times ``factor``: log odds become units of reward."""
+    last, scale = policy.layers[-1], np.float32(factor)
+    outputs = Layer(scale * last.weight, scale * last.bias)
+    return replace(policy, layers=(*policy.layers[:-1], outputs))
+
+
 def set_up(settings: DqnSettings, setup: Setup) -> Ready:
     """Make the learner ready to run."""
     episodes = setup.episodes(SITE_FEATURES)
     start = with_two_outputs(setup.start(settings.start, episodes))
+    if setup.init is None and settings.explore == "softmax":
+        start = _scaled(start, settings.temperature)
     return Ready(Dqn(settings, setup.seed, start, episodes), "Q-learning", start.features)
