@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.corpus.relink import LinkMode
+from nestor.learn.known_range import known_range
 from nestor.learn.trials import Trials, TrialsError
 from nestor.policy.spec import Policy
 
@@ -28,7 +29,6 @@ MISSING = -1.0
 
 _PROGRAM = "program_"
 """How the names of features begin that need a summary of the program."""
-_CALLEE_SIZES = ("callee_code_size", "callee_instructions")
 _LINK_MODES: tuple[LinkMode, ...] = ("no-gc", "gc", "icf")
 """The link modes by the value of the feature ``program_link_gc``."""
 
@@ -168,16 +168,7 @@ def policy(
         (fitted.spread.policy(features), -settings.caution),
     ]
     summed = kind.weighted_sum(parts, -settings.least)
-    return replace(summed, range=_range(data, features, settings))
-
-
-def _range(data: Rows, features: Sequence[str], settings: GainSettings) -> F64:
-    """Return each feature's least and largest value at which the policy may leave the default."""
-    known = np.stack([data.x.min(axis=0), data.x.max(axis=0)], axis=1)
-    for index, name in enumerate(features):
-        if name in _CALLEE_SIZES:
-            known[index, 1] = np.quantile(data.x[:, index], 1 - settings.outliers)
-    return known
+    return replace(summed, range=known_range(data.x, features, settings.outliers))
 
 
 def _folds(

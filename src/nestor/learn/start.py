@@ -13,6 +13,7 @@ import numpy as np
 from nestor.errors import NestorError
 from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
 from nestor.learn.distil import DISTIL_FEATURES
+from nestor.learn.known_range import known_range
 from nestor.learn.reference import Reference
 from nestor.policy import bundle, network
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
@@ -46,12 +47,17 @@ class StartSettings:
     """Widths of the hidden layers; none makes the policy linear."""
     explore: float = 0.03
     """Probability of the answer that the default would not give."""
+    outliers: float = 0.05
+    """Part of the decisions with the largest callees. Callees larger than the rest are the
+    default's, as is what lies outside of the training programs' range ("deviation" only)."""
     clone_steps: int = 1500
     """Gradient steps of cloning ("decision" only)."""
 
     def __post_init__(self) -> None:
         if not 0 < self.explore < 1:
             raise NestorError("The probability to explore must be between 0 and 1.")
+        if not 0 <= self.outliers < 1:
+            raise NestorError("The part of outliers must be at least 0 and less than 1.")
 
 
 def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy:
@@ -75,7 +81,8 @@ def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy
     layers = network.initial_layers(widths, np.random.default_rng([seed, 0]))
     odds = np.log(settings.explore / (1 - settings.explore))
     last = Layer(np.zeros_like(layers[-1].weight), np.full(1, odds, dtype=np.float32))
-    return network.build(names, "deviation", normalisation, (*layers[:-1], last))
+    policy = network.build(names, "deviation", normalisation, (*layers[:-1], last))
+    return replace(policy, range=known_range(x, names, settings.outliers))
 
 
 def with_two_outputs(policy: MlpPolicy) -> MlpPolicy:
