@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import Toolchain, find
@@ -16,6 +17,10 @@ from nestor.corpus.fetch import fetch
 from nestor.corpus.journal import FOLDER, Journal
 from nestor.corpus.model import Corpus, Module
 from nestor.corpus.tiers import TIERS
+
+# The same examples each time, however busy the machine is.
+settings.register_profile("nestor", deadline=None, derandomize=True)
+settings.load_profile("nestor")
 
 ROOT = Path(__file__).parent.parent
 

@@ -37,7 +37,7 @@ def some() -> Table:
 
 
 @given(st.lists(st.floats(-3, 5), min_size=20, max_size=200), st.integers(0, 1000))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_a_curve_never_falls_and_keeps_what_is_unknown(values: list[float], seed: int) -> None:
     estimate = np.exp(np.array(values))
     cycles = estimate * np.random.default_rng(seed).uniform(0.5, 2, len(values))

@@ -35,7 +35,6 @@ def reading(cycles: Sequence[float], strain: Sequence[float] = (QUIET,) * 7) -> 
 # --- labels -----------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(st.lists(cycles_of_rounds, min_size=3, max_size=6))
 def test_a_label_is_the_median_of_the_first_quiet_passes(passes: list[list[float]]) -> None:
     row = label(b"\x90", 1, [reading(rounds) for rounds in passes], QUIET, 3)
@@ -47,7 +46,6 @@ def test_a_label_is_the_median_of_the_first_quiet_passes(passes: list[list[float
     assert row.calibration == pytest.approx(1 / 0.7)
 
 
-@settings(deadline=None)
 @given(cycles_of_rounds, st.lists(st.booleans(), min_size=7, max_size=7))
 def test_only_quiet_rounds_count_and_three_make_a_pass(
     cycles: list[float], quiet: list[bool]
@@ -84,7 +82,6 @@ def test_no_time_at_all_is_not_measurable(values: list[float]) -> None:
     assert (row.status, math.isnan(row.cycles)) == ("not measurable", True)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.floats(1.6, 1.604), min_size=30, max_size=60),
     st.lists(st.floats(1.8, 4.0), max_size=1000),
@@ -163,7 +160,7 @@ measurements = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(measurements, max_size=8))
 def test_rows_are_read_back_and_are_a_table(
     tmp_path_factory: pytest.TempPathFactory, found: list[Measurement]

@@ -131,7 +131,7 @@ def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
         table.write(full(), tmp_path / "file" / "t.parquet")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=200), st.integers(0, 400), st.booleans())
 def test_a_damaged_file_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, damage: bytes, place: int, cut: bool

@@ -351,7 +351,7 @@ def believed(data: bytes) -> None:
     assert bundle.from_bytes(bundle.to_bytes(policy)).metadata == policy.metadata
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=250)
 @given(st.data())
 def test_mutated_files_never_surprise(data: st.DataObject) -> None:
     whole = bytearray(SAMPLES[data.draw(st.sampled_from(sorted(SAMPLES)))])
@@ -376,7 +376,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=250)
 @given(st.data())
 def test_mutated_headers_never_surprise(data: st.DataObject) -> None:
     whole = SAMPLES[data.draw(st.sampled_from(sorted(SAMPLES)))]
@@ -399,7 +399,7 @@ def test_mutated_headers_never_surprise(data: st.DataObject) -> None:
     believed(raw(header, body))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.binary(max_size=300))
 def test_any_bytes_never_surprise(data: bytes) -> None:
     believed(data)

@@ -87,7 +87,7 @@ def test_the_fit_depends_on_its_seed_alone() -> None:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(where=st.floats(0, 1, exclude_max=True), part=st.binary(max_size=8))
 def test_a_damaged_file_is_refused_or_read(
     where: float, part: bytes, tmp_path_factory: pytest.TempPathFactory
