@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.learn.batch import Batch
-from nestor.learn.episodes import Episodes, draw
+from nestor.learn.episodes import Episodes
 from nestor.learn.gradient import Walk, descend
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
@@ -100,8 +100,7 @@ class BestOf:
 
     def batch(self, state: BestOfState) -> tuple[Batch, ...]:
         """Compile the next modules under everybody."""
-        count = len(self.episodes.reference.stocks)
-        modules = draw(self.seed, state.step, self.settings.modules, count)
+        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
         mine = self.policy(state)
         sampled = [
             self.episodes.sampled(mine, modules, self.seed, state.step, number)

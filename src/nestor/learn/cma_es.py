@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.learn.episodes import Episodes, draw
+from nestor.learn.episodes import Episodes
 from nestor.learn.learner import Metrics
 from nestor.learn.random_search import mean_change, relative_changes
 from nestor.learn.setup import Ready, Setup
@@ -75,8 +75,7 @@ class CmaEs:
 
     def batch(self, state: CmaState) -> F64:
         """Return each candidate's relative change on this step's modules, ``[population]``."""
-        count = len(self.episodes.reference.stocks)
-        modules = draw(self.seed, state.step, self.settings.modules, count)
+        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
         candidates = [self._at(x) for x in self._replayed(state).ask()]
         return relative_changes(self.episodes, candidates, modules)
 

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from nestor.errors import NestorError
 from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings, at_the_end, pay
-from nestor.learn.episodes import Episodes, draw
+from nestor.learn.episodes import Episodes
 from nestor.learn.gradient import Walk, descend
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
@@ -172,8 +172,7 @@ class Dqn:
 
     def batch(self, state: DqnState) -> Batch:
         """Compile the next modules under the exploring policy."""
-        count = len(self.episodes.reference.stocks)
-        modules = draw(self.seed, state.step, self.settings.modules, count)
+        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
         policy, temperature = state.walk.policy(self.start), self.settings.temperature
         if self.settings.explore == "softmax":
             play = partial(self.episodes.sampled, policy, temperature=temperature)

@@ -50,6 +50,10 @@ class Episodes:
     reference: Reference = field(repr=False)
     tally: Tally = field(repr=False)
 
+    def drawn(self, seed: int, step: int, count: int) -> I64:
+        """Return the modules of a learner's step. See :func:`draw`."""
+        return draw(seed, step, count, len(self.reference.stocks))
+
     def sampled(
         self,
         policy: Policy,

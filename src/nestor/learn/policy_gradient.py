@@ -1,7 +1,9 @@
-"""What learners by policy gradient share: where they stand, what they sample, what that is paid."""
+"""What learners by policy gradient share: all but the step that they take on a paid batch."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +11,15 @@ import numpy.typing as npt
 from nestor.learn import random_network_distillation as novelty
 from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings, advantages, pay
-from nestor.learn.episodes import Episodes, draw
+from nestor.learn.episodes import Episodes
 from nestor.learn.gradient import Walk
 from nestor.learn.learner import Metrics
 from nestor.learn.random_network_distillation import NoveltySettings, NoveltyState
 from nestor.policy.network import MlpPolicy
 
-F32 = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import torch
+
 F64 = npt.NDArray[np.float64]
 
 
@@ -58,20 +62,21 @@ class PolicyGradientState:
 
 @dataclass(frozen=True)
 class Paid:
-    """A batch whose decisions have been paid."""
+    """A batch whose decisions have been paid, each ``[decisions]``."""
 
-    z: F32
-    """Normalised features, ``[decisions, inputs]``."""
-    reward: F64
-    """``[decisions]``; higher is better."""
-    advantage: F32
-    """How much better than usual, with the bonus for the unseen, ``[decisions]``."""
-    metrics: Metrics
+    inputs: "torch.Tensor"
+    """Normalised features, f32 ``[decisions, inputs]``."""
+    positive: "torch.Tensor"
+    """The actions."""
+    log_probability: "torch.Tensor"
+    """Of the actions when they were sampled, f64."""
+    advantage: "torch.Tensor"
+    """How much better than usual, with the bonus for the unseen, f32."""
 
 
 @dataclass(frozen=True)
-class PolicyGradient(Generic[S]):
-    """A learner without its update. See :class:`nestor.learn.learner.Learner`."""
+class PolicyGradient(ABC, Generic[S]):
+    """A learner that is to be given its step. See :class:`nestor.learn.learner.Learner`."""
 
     settings: S
     seed: int
@@ -91,8 +96,7 @@ class PolicyGradient(Generic[S]):
 
     def batch(self, state: PolicyGradientState) -> Batch:
         """Compile the next modules under the stochastic policy."""
-        count = len(self.episodes.reference.stocks)
-        modules = draw(self.seed, state.step, self.settings.modules, count)
+        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
         return self.episodes.sampled(
             self.policy(state), modules, self.seed, state.step, callees=self.settings.callees
         )
@@ -101,17 +105,35 @@ class PolicyGradient(Generic[S]):
         """Return the parameters as a policy."""
         return state.walk.policy(self.start)
 
-    def paid(self, state: PolicyGradientState, batch: Batch) -> tuple[PolicyGradientState, Paid]:
-        """Pay a batch; return the state after it, in which only the walk is still to move."""
+    def update(
+        self, state: PolicyGradientState, batch: Batch
+    ) -> tuple[PolicyGradientState, Metrics]:
+        """Pay the batch and step on it."""
+        import torch
+
         z = self.start.normalise(batch.x)
         reward, averages = pay(self.settings.credit, batch, state.averages)
         bonus, extra = novelty.update(self.settings.novelty, state.novelty, z, self.seed)
-        better = advantages(reward, self.settings.credit.scheme) + extra
-        metrics = {
-            "relative_change_pct": 100 * batch.relative_change,
-            "reward": float(reward.mean()) if len(reward) else 0.0,
-            "positive_pct": 100 * float(batch.positive.mean()) if len(reward) else 0.0,
-            "decisions": float(len(reward)),
-        }
         after = replace(state, step=state.step + 1, averages=averages, novelty=bonus)
-        return after, Paid(z, reward, better.astype(np.float32), metrics)
+        metrics = {"relative_change_pct": 100 * batch.relative_change}
+        if len(reward) == 0:
+            return after, metrics
+        better = advantages(reward, self.settings.credit.scheme) + extra
+        paid = Paid(
+            torch.from_numpy(z),
+            torch.from_numpy(batch.positive),
+            torch.from_numpy(batch.log_probability),
+            torch.from_numpy(better.astype(np.float32)),
+        )
+        walk, more = self._stepped(state, paid)
+        metrics |= {
+            "reward": float(reward.mean()),
+            "positive_pct": 100 * float(batch.positive.mean()),
+            "decisions": float(len(reward)),
+            **more,
+        }
+        return replace(after, walk=walk), metrics
+
+    @abstractmethod
+    def _stepped(self, state: PolicyGradientState, paid: Paid) -> tuple[Walk, Mapping[str, float]]:
+        """Return where the walk of ``state`` goes on ``paid``, and what there is to plot."""

@@ -9,13 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings
 from nestor.learn.gradient import Walk, descend, entropy, log_probabilities, minibatches
-from nestor.learn.learner import Metrics
-from nestor.learn.policy_gradient import PolicyGradient, PolicyGradientState
+from nestor.learn.policy_gradient import Paid, PolicyGradient, PolicyGradientState
 from nestor.learn.random_network_distillation import NoveltySettings
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import SITE_FEATURES, StartSettings
@@ -86,31 +83,23 @@ are on offer today. It was made for 3,000 updates."""
 class Ppo(PolicyGradient[PpoSettings]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
 
-    def update(
-        self, state: PolicyGradientState, batch: Batch
-    ) -> tuple[PolicyGradientState, Metrics]:
+    def _stepped(self, state: PolicyGradientState, paid: Paid) -> tuple[Walk, dict[str, float]]:
         """Take the epochs' steps up the clipped objective."""
         import torch
 
-        after, paid = self.paid(state, batch)
-        if len(paid.z) == 0:
-            return after, paid.metrics
-        inputs, advantage = torch.from_numpy(paid.z), torch.from_numpy(paid.advantage)
-        before = torch.from_numpy(batch.log_probability.astype(np.float32))
-        positive = torch.from_numpy(batch.positive)
+        before, count = paid.log_probability.float(), len(paid.inputs)
         walk, value, epoch, divergence = state.walk, 0.0, 0, 0.0
         for epoch in range(1, self.settings.epochs + 1):
-            for rows in minibatches(
-                len(paid.z), self.settings.minibatch, [self.seed, 7, state.step, epoch]
-            ):
+            seed = [self.seed, 7, state.step, epoch]
+            for rows in minibatches(count, self.settings.minibatch, seed):
                 chosen = torch.from_numpy(rows)
 
                 def loss(net: "torch.nn.Module", chosen: "torch.Tensor" = chosen) -> "torch.Tensor":
-                    margins = net(inputs[chosen])
-                    now = log_probabilities(margins, positive[chosen])
+                    margins, advantage = net(paid.inputs[chosen]), paid.advantage[chosen]
+                    now = log_probabilities(margins, paid.positive[chosen])
                     ratio = torch.exp(now - before[chosen])
                     near = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
-                    gained = torch.minimum(ratio * advantage[chosen], near * advantage[chosen])
+                    gained = torch.minimum(ratio * advantage, near * advantage)
                     return -gained.mean() - self.settings.entropy * entropy(margins)
 
                 walk, value = descend(
@@ -120,26 +109,21 @@ class Ppo(PolicyGradient[PpoSettings]):
                     self.settings.learning_rate,
                     epsilon=self.settings.epsilon,
                 )
-            divergence = self._divergence(walk, batch, paid.z)
+            divergence = self._divergence(walk, paid)
             if divergence > self.settings.stop:
                 break
-        return replace(after, walk=walk), {
-            **paid.metrics,
-            "loss": value,
-            "epochs": float(epoch),
-            "divergence": divergence,
-        }
+        return walk, {"loss": value, "epochs": float(epoch), "divergence": divergence}
 
-    def _divergence(self, walk: Walk, batch: Batch, z: npt.NDArray[np.float32]) -> float:
+    def _divergence(self, walk: Walk, paid: Paid) -> float:
         """Estimate KL(sampling policy ‖ present one) a decision: the mean of r − 1 − log r."""
         import torch
 
         from nestor.policy import network
 
         with torch.no_grad():
-            margins = network.to_torch(walk.policy(self.start))(torch.from_numpy(z))
-            now = log_probabilities(margins, torch.from_numpy(batch.positive))
-        change = now.numpy().astype(np.float64) - batch.log_probability
+            margins = network.to_torch(walk.policy(self.start))(paid.inputs)
+            now = log_probabilities(margins, paid.positive)
+        change = now.numpy().astype(np.float64) - paid.log_probability.numpy()
         return float((np.expm1(change) - change).mean())
 
 

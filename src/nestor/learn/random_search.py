@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.learn.episodes import Episodes, draw
+from nestor.learn.episodes import Episodes
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import CHEAP_FEATURES, StartSettings
@@ -74,8 +74,7 @@ class RandomSearch:
 
     def batch(self, state: RandomSearchState) -> F64:
         """Return each candidate's relative change on this step's modules, ``[2, directions]``."""
-        count = len(self.episodes.reference.stocks)
-        modules = draw(self.seed, state.step, self.settings.modules, count)
+        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
         shifts = self._shifts(state)
         candidates = [self._at(state.center + shift) for shift in (*shifts, *-shifts)]
         changes = relative_changes(self.episodes, candidates, modules)

@@ -5,14 +5,12 @@ The first learner of MLGO was of this kind; PPO (:mod:`nestor.learn.ppo`) uses a
 once.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings
-from nestor.learn.gradient import descend, entropy, log_probabilities
-from nestor.learn.learner import Metrics
-from nestor.learn.policy_gradient import PolicyGradient, PolicyGradientState
+from nestor.learn.gradient import Walk, descend, entropy, log_probabilities
+from nestor.learn.policy_gradient import Paid, PolicyGradient, PolicyGradientState
 from nestor.learn.random_network_distillation import NoveltySettings
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import SITE_FEATURES, StartSettings
@@ -50,25 +48,16 @@ class ReinforceSettings:
 class Reinforce(PolicyGradient[ReinforceSettings]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
 
-    def update(
-        self, state: PolicyGradientState, batch: Batch
-    ) -> tuple[PolicyGradientState, Metrics]:
+    def _stepped(self, state: PolicyGradientState, paid: Paid) -> tuple[Walk, dict[str, float]]:
         """Take one step up the policy's gradient."""
-        import torch
-
-        after, paid = self.paid(state, batch)
-        if len(paid.z) == 0:
-            return after, paid.metrics
-        inputs, advantage = torch.from_numpy(paid.z), torch.from_numpy(paid.advantage)
-        positive = torch.from_numpy(batch.positive)
 
         def loss(net: "torch.nn.Module") -> "torch.Tensor":
-            margins = net(inputs)
-            gained = (advantage * log_probabilities(margins, positive)).mean()
+            margins = net(paid.inputs)
+            gained = (paid.advantage * log_probabilities(margins, paid.positive)).mean()
             return -gained - self.settings.entropy * entropy(margins)
 
         walk, value = descend(self.start, state.walk, loss, self.settings.learning_rate)
-        return replace(after, walk=walk), {**paid.metrics, "loss": value}
+        return walk, {"loss": value}
 
 
 def set_up(settings: ReinforceSettings, setup: Setup) -> Ready:
