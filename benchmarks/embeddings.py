@@ -2,13 +2,15 @@
 
     python -m benchmarks.embeddings record CORPUS OUT --projects jsoncpp re2 … [--compiles 10]
     python -m benchmarks.embeddings compare CORPUS OUT [--repeats 3]
+    python -m benchmarks.embeddings cost CORPUS OUT [--modules 8]
 
 ``record`` searches the largest program of each project as a distillation does, with how often each
 entity of IR2Vec occurs in caller and callee among the features (a vocabulary of unit vectors), and
 keeps the whole logs. An embedding is a linear function of these counts, so ``compare`` can try
 any vocabulary on the same trials: it trains one (TransE over the triplets of training modules),
 fits the models of gains of ``learn.gain_model`` with different features, and shows how well they
-predict the trials of *projects* that they have not seen.
+predict the trials of *projects* that they have not seen. ``cost`` counts the compiler's
+instructions under policies that read features and answer as the default does: same objects.
 """
 
 import argparse
@@ -24,8 +26,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.compile_cpu import cost as compiler_cost
 from nestor.cli.setup import ready_plugin
 from nestor.compiler import vocabulary
+from nestor.compiler.invocation import compile_command
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import find
 from nestor.compiler.trajectory_log import EXTRA_TENSORS, Trajectory
@@ -33,11 +37,14 @@ from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.learn import gain_model
 from nestor.learn.distil import DISTIL_FEATURES
-from nestor.learn.gain_model import GainSettings
+from nestor.learn.gain_model import GainSettings, Rows
 from nestor.learn.gain_trees import Trees
 from nestor.learn.neighbourhood import names, neighbourhood
 from nestor.learn.searches import MODES, largest_programs
 from nestor.learn.trials import Recorder, Trials, join, read, write
+from nestor.policy import bundle
+from nestor.policy.network import Layer, LogNormalisation, build
+from nestor.policy.spec import Policy
 from nestor.progress import silent
 from nestor.rollout.pool import Pool, PoolSettings
 from nestor.rollout.summaries import summaries
@@ -126,20 +133,25 @@ def record(corpus: Corpus, out: Path, projects: Sequence[str], compiles: float, 
             print(f"{program.name}: {len(recorder)} trials", flush=True)
 
 
+def logs_of(folder: Path) -> tuple[list[tuple[str, int]], dict[str, Trajectory]]:
+    """Return each trial's log and decision, and the logs, of a program that was recorded."""
+    places: list[tuple[str, int]] = []
+    for number in range(len(list(folder.glob("rows*.npz")))):
+        with np.load(folder / f"rows{number}.npz") as kept:
+            places += zip(map(str, kept["log"]), map(int, kept["index"]), strict=True)
+    logs = {}
+    for name in dict.fromkeys(name for name, _ in places):
+        records = np.load(folder / f"{name}.npz")["records"]
+        own = tuple(n for n in records.dtype.names if n not in EXTRA_TENSORS)
+        logs[name] = Trajectory(own, records, False, 0, 0, {})
+    return places, logs
+
+
 def neighbours(folder: Path, hops: int) -> F64:
     """Return the neighbourhood's features of every trial of a program, ``[trials, features]``."""
-    known: dict[str, F64] = {}
-    rows: list[F64] = []
-    for number in range(len(list(folder.glob("rows*.npz")))):
-        with np.load(folder / f"rows{number}.npz") as places:
-            where = list(zip(places["log"], places["index"], strict=True))
-        for log, index in where:
-            if log not in known:
-                records = np.load(folder / f"{log}.npz")["records"]
-                own = tuple(n for n in records.dtype.names if n not in EXTRA_TENSORS)
-                known[log] = neighbourhood(Trajectory(own, records, False, 0, 0, {}), hops)
-            rows.append(known[log][index])
-    return np.array(rows)
+    places, logs = logs_of(folder)
+    known = {name: neighbourhood(log, hops) for name, log in logs.items()}
+    return np.array([known[name][index] for name, index in places])
 
 
 def trained(corpus: Corpus, folder: Path, seed: int) -> tuple[tuple[str, ...], F64]:
@@ -232,30 +244,86 @@ def compare(corpus: Corpus, out: Path, repeats: int) -> None:
     for name, features in sets.items():
         data = gain_model.rows(trials, features, settings, 0)
         across = gain_model.predict_across(kind, data, settings, 0)
-        right = [float(np.corrcoef(data.y, one)[0, 1]) for one in across]
-        saved = [100 * float((data.part * (one > settings.least)).sum()) / folds for one in across]
-        print(
-            f"{name:32} {len(features):4} features  correlation {np.mean(right):.3f}"
-            f" ({min(right):.3f} to {max(right):.3f})  saved {np.mean(saved):.2f} %"
-            f" ({min(saved):.2f} to {max(saved):.2f})",
-            flush=True,
-        )
+        print(f"{name:32} {len(features):4} features  {score(data, across, settings)}", flush=True)
+
+
+def score(data: Rows, across: F64, settings: GainSettings) -> str:
+    """Say how well ``across`` (``gain_model.predict_across``) predicts ``data``.
+
+    *Saved* is what the programs would save if all sites were turned around whose predicted gain
+    exceeds ``settings.least``, in per cent of their linked bytes, the mean over projects.
+    """
+    right = [float(np.corrcoef(data.y, one)[0, 1]) for one in across]
+    followed = [float(data.part[one > settings.least].sum()) for one in across]
+    saved = [100 * one / settings.folds for one in followed]
+    return (
+        f"correlation {np.mean(right):.3f} ({min(right):.3f} to {max(right):.3f})"
+        f"  saved {np.mean(saved):.2f} % ({min(saved):.2f} to {max(saved):.2f})"
+    )
+
+
+def cost(corpus: Corpus, out: Path, modules: int) -> None:
+    """Print what reading the features costs a compile, in instructions over stock's."""
+    plain = ready_plugin(None, silent)
+    Embedding.file = out / "embedding.txt"
+    embedded = [f"{end}_ir2vec_{k}" for end in ENDS for k in range(DIMENSION)]
+    sides: dict[str, tuple[Plugin, Sequence[str]]] = {
+        "the features of distillation": (plain, DISTIL_FEATURES),
+        f"+ embeddings of {DIMENSION}": (
+            Embedding(plain.toolchain, plain.path),
+            (*DISTIL_FEATURES, *embedded),
+        ),
+    }
+    totals, same = np.zeros(1 + len(sides)), 0
+    with tempfile.TemporaryDirectory(prefix="nestor-embeddings-") as text:
+        folder = Path(text)
+        extras: list[list[str]] = [[]]
+        for plugin, features in sides.values():
+            path = folder / f"reads{len(features)}.safetensors"
+            bundle.save(_reader(features), path)
+            extras.append(plugin.flags(path))
+        for module in drawn(corpus, ("test",), 1, 0)[:modules]:
+            counts, objects = [], []
+            for extra in extras:
+                made = folder / "made.o"
+                bitcode = corpus.bitcode(module)
+                command = compile_command(plain.toolchain, module.options, bitcode, made, extra)
+                counts.append(compiler_cost(command, folder, instructions=True))
+                objects.append(made.read_bytes())
+            same += objects == objects[:1] * len(objects)
+            totals += counts
+            print(f"{module.name:60} {_ratios(np.array(counts))}", flush=True)
+    print(f"{same} of {modules} modules with stock's object; {', '.join(sides)}: {_ratios(totals)}")
+
+
+def _reader(features: Sequence[str]) -> Policy:
+    """Return a policy that reads ``features`` and never leaves the default."""
+    ones = np.ones(len(features))
+    layer = Layer(np.zeros((1, len(features)), np.float32), np.full(1, -1, np.float32))
+    return build(features, "deviation", LogNormalisation(0 * ones, ones), (layer,))
+
+
+def _ratios(counts: F64) -> str:
+    return "  ".join(f"{count / counts[0]:.4f}" for count in counts[1:])
 
 
 def main() -> int:
-    """Record or compare."""
+    """Record, compare or count."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("stage", choices=("record", "compare"))
+    parser.add_argument("stage", choices=("record", "compare", "cost"))
     parser.add_argument("corpus", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--projects", nargs="*", default=[])
     parser.add_argument("--compiles", type=float, default=10.0)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--modules", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     corpus = store.load(options.corpus)
     if options.stage == "record":
         record(corpus, options.out, options.projects, options.compiles, options.jobs)
+    elif options.stage == "cost":
+        cost(corpus, options.out, options.modules)
     else:
         compare(corpus, options.out, options.repeats)
     return 0

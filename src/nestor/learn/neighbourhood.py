@@ -62,7 +62,7 @@ def neighbourhood(log: Trajectory, hops: int) -> F64:
     """
     known, caller, callee = nodes(log)
     graph = edges(caller, callee, len(known))
-    ways = [_means(graph), _means(graph.T.tocsr())]
+    ways = [means(graph), means(graph.T.tocsr())]
     for _ in range(hops):
         degrees = [np.log2(1 + np.diff(way.indptr))[:, None] for way in ways]
         known = np.concatenate([known, *(way @ known for way in ways), *degrees], axis=1)
@@ -70,7 +70,7 @@ def neighbourhood(log: Trajectory, hops: int) -> F64:
     return np.concatenate(own, axis=1)
 
 
-def _means(graph: Any) -> Any:
+def means(graph: Any) -> Any:
     """Return the matrix that takes means over a row's neighbours; 0 where there are none."""
     degree = np.maximum(1, np.diff(graph.indptr))
     return sparse.diags(1 / degree) @ graph
