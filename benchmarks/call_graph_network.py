@@ -180,6 +180,7 @@ class Fitted:
                 torch.from_numpy(np.stack([part.row, np.searchsorted(needed, part.col)])),
                 torch.from_numpy(part.data.astype(np.float32)),
                 (len(chosen), len(needed)),
+                check_invariants=False,  # said, or PyTorch warns that it does not check
             )
             @ first
             for part in own

@@ -1,12 +1,12 @@
 """Every learner at equal budget: held-out linked bytes by learner, budget and seed.
 
     python -m benchmarks.learners CORPUS OUT [--minutes 5 15] [--seeds 0 1 2] [--only NAME …]
-        [--references] [--json]
+        [--sizes MODEL]
 
-Trains what OUT does not hold yet (a killed run goes on where it was), judges each policy on the
-largest program of every held-out project by linking it, one compile a module, and prints a table
-and what it all cost. ``--references`` adds the default, packaged policies, random and greedy
-search and ``nestor tune``; the searches get each budget for the held-out programs together.
+Trains what OUT does not hold yet (a killed run goes on where it was, a longer one where a shorter
+one ended) and judges each policy on the largest program of every held-out project by linking it,
+one compile a module. ``benchmarks.learner_references`` adds what to compare with, and
+``benchmarks.learner_table`` prints and draws what OUT holds.
 """
 
 import argparse
@@ -16,20 +16,18 @@ import json
 import shutil
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
-from benchmarks.baseline_searches import Kind, climb
-from benchmarks.machine import describe
 from nestor.cli import main as command_line
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
-from nestor.evaluate.compare_runs import EVALUATION, compare, read_run, to_json
+from nestor.evaluate.compare_runs import EVALUATION
 from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.learn.experience import Tally, modules_of
 from nestor.learn.reference import Reference, reference
@@ -41,8 +39,9 @@ from nestor.rollout.cache import baselines
 from nestor.rollout.policy_file import PolicyFile, policy_file
 from nestor.rollout.pool import Pool
 from nestor.rollout.program import CompileError, compile_program
-from nestor.tune.search import SearchSettings
-from nestor.tune.session import TuneSettings, tune
+
+SIZES: Final = "{sizes}"
+"""Stands for the model of sizes (``nestor sizes``)."""
 
 ROWS: Final[Mapping[str, tuple[str, ...]]] = {
     "reinforce": ("--learner", "reinforce"),
@@ -60,34 +59,65 @@ ROWS: Final[Mapping[str, tuple[str, ...]]] = {
     "ars": ("--learner", "ars"),
     "cma": ("--learner", "cma"),
     "es": ("--learner", "es", "--es.steps", "1000"),
+    "ppo-estimate": ("--learner", "ppo", "--estimate", SIZES),
+    "dqn-estimate": ("--learner", "dqn", "--estimate", SIZES),
 }
 """The options of each row; es starts from a clone of its seed."""
 
-PACKAGED: Final = ("shipped", "mlgo2020", "threshold:15")
-"""Policies that reference lines are drawn for."""
+FEATURES: Final = tuple(dict.fromkeys((*SITE_FEATURES, *CHEAP_FEATURES)))
+"""All that the rows' policies read."""
 
-LONG_TUNE: Final = 25.0
-"""Whole-program compiles of the searches that show what there is to find."""
+
+@dataclass(frozen=True)
+class Run:
+    """A run that OUT holds."""
+
+    folder: Path
+    row: str
+    minutes: float
+    seed: int
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return (self.folder / "result.json").exists()
+
+
+def runs(out: Path) -> list[Run]:
+    """Return the runs in ``out``."""
+    found = []
+    for folder in sorted(out.glob("*-*-*")):
+        row, minutes, seed = folder.name.rsplit("-", 2)
+        if row in ROWS and seed.isdigit():
+            found.append(Run(folder, row, float(minutes), int(seed)))
+    return found
 
 
 def train(
-    corpus: Path, out: Path, row: str, minutes: float, seed: int, shorter: Sequence[float]
+    corpus: Path,
+    out: Path,
+    row: str,
+    extra: Sequence[str],
+    minutes: float,
+    seed: int,
 ) -> Path:
     """Train what ``out`` does not hold; return the run's folder.
 
-    A run goes on where the longest of the ``shorter`` ones that is there ended: it would have
-    passed there anyhow.
+    A run goes on where the longest one with a smaller budget ended: it would have passed there.
+
+    :param extra: the row's options.
     """
     folder = out / f"{row}-{minutes:g}-{seed}"
-    earlier = [out / f"{row}-{less:g}-{seed}" for less in sorted(shorter) if less < minutes]
-    if earlier and not folder.exists() and (earlier[-1] / "result.json").exists():
+    earlier = [run for run in runs(out) if (run.row, run.seed) == (row, seed)]
+    earlier = [run for run in earlier if run.minutes < minutes and run.done]
+    if earlier and not folder.exists():
         copied = out / f"{folder.name}.partial"
         shutil.rmtree(copied, ignore_errors=True)
         left_out = shutil.ignore_patterns("result.json", EVALUATION, "policy.safetensors")
-        shutil.copytree(earlier[-1], copied, ignore=left_out)
+        shutil.copytree(max(earlier, key=lambda run: run.minutes).folder, copied, ignore=left_out)
         copied.rename(folder)
     words = ["train", "inlining-size", "--corpus", str(corpus), "--seed", str(seed), "--json"]
-    extra = [*ROWS[row], "--budget.cpu-minutes", str(minutes)]
+    extra = [*extra, "--budget.cpu-minutes", str(minutes)]
     if row == "es":
         clone = out / f"bc-{seed}"
         _run([*words, "--learner", "bc", "--out", str(clone)], clone)
@@ -152,134 +182,36 @@ def geomean(rows: Sequence[Mapping[str, Any]]) -> float | None:
     return geometric_mean_change_pct(before, after)
 
 
-def references(
-    pool: Pool,
-    programs: Sequence[Program],
-    asked: Reference,
-    minutes: Sequence[float],
-    seeds: Sequence[int],
-    path: Path,
-) -> list[dict[str, Any]]:
-    """Return the reference lines: packaged policies, and searches of the programs themselves.
-
-    :param path: keeps each line as soon as it is known.
-    """
-    lines: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
-
-    def add(key: Mapping[str, Any], make: Callable[[], float | None]) -> None:
-        if not any(all(line.get(k) == v for k, v in key.items()) for line in lines):
-            lines.append({**key, "change_pct": make()})
-            path.write_text(json.dumps(lines, indent=2))
-
-    for name in PACKAGED:
-        key: dict[str, Any] = {"name": name, "minutes": None}
-        add(key, lambda name=name: geomean(judge(pool, programs, policy_file(name))))  # type: ignore[misc]
-    prices = asked.prices()
-    names = [name for p in programs for name in (*p.modules, p.name)]
-    sweep = sum(prices.get(name, 0.0) for name in names)
-    for budget in (*minutes, LONG_TUNE * sweep / 60):
-        compiles = 60 * budget / sweep
-        for kind in get_args(Kind):
-            for seed in seeds[:1] if kind == "greedy" else seeds:
-                key = {"name": f"{kind} search", "minutes": budget, "seed": seed}
-                add(key, partial(_climbed, pool, programs, kind, compiles, seed))
-        key = {"name": "nestor tune", "minutes": budget}
-        add(key, partial(_tuned, pool, programs, compiles))
-    return lines
-
-
-def _climbed(
-    pool: Pool, programs: Sequence[Program], kind: Kind, compiles: float, seed: int
-) -> float:
-    found = [climb(pool, program, kind, compiles, seed) for program in programs]
-    return geometric_mean_change_pct([s for s, _ in found], [b for _, b in found])
-
-
-def _tuned(pool: Pool, programs: Sequence[Program], compiles: float) -> float:
-    before, after = [], []
-    for program in programs:
-        with tempfile.TemporaryDirectory(prefix="nestor-learners-") as folder:
-            result = tune(
-                pool,
-                program,
-                policy_file("default"),
-                TuneSettings(),
-                SearchSettings(compiles=compiles),
-                0,
-                Path(folder),
-            )
-        before.append(float(result.stock.sizes["gc"].loadable))
-        after.append(float(result.best.sizes["gc"].loadable))
-    return geometric_mean_change_pct(before, after)
-
-
 def main() -> int:
-    """Train, judge and print."""
+    """Train and judge."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--minutes", type=float, nargs="+", default=[5.0, 15.0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--references", action="store_true")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--sizes", type=Path, help="the model of sizes, for rows that need one")
     options = parser.parse_args()
-    started, used = time.monotonic(), time.process_time()
+    needing = [row for row in options.only if SIZES in ROWS[row]]
+    if needing and options.sizes is None:
+        parser.error(f"{', '.join(needing)} need --sizes MODEL: see 'nestor sizes --help'")
     corpus = store.load(options.corpus)
     held_out = largest_programs(corpus.programs_of("test"))
     plugin = ready_plugin(None, silent)
-    runs = []
-    features = tuple(dict.fromkeys((*SITE_FEATURES, *CHEAP_FEATURES)))
     with Pool(corpus, plugin) as pool:
-        asked = reference(pool, held_out, features, Tally())
+        asked = reference(pool, held_out, FEATURES, Tally())
     # Seed by seed: a table that is cut short is complete for the seeds it has.
-    for seed in options.seeds:
-        for minutes in options.minutes:
-            for row in options.only:
-                folder = train(options.corpus, options.out, row, minutes, seed, options.minutes)
-                if not (folder / EVALUATION).exists():
-                    with Pool(corpus, plugin) as pool:
-                        policy = policy_file(str(folder / "policy.safetensors"))
-                        rows = judge(pool, held_out, policy, asked)
-                    failed = [r["name"] for r in rows if not (r["stock"] and r["policy"])]
-                    content = {"programs": rows, "failures": failed}
-                    (folder / EVALUATION).write_text(json.dumps({"evaluations": [content]}))
-                runs.append(read_run(folder))
-                print(f"{folder.name} {geomean_of(folder):+.2f} %", file=sys.stderr, flush=True)
-    lines: list[dict[str, Any]] = []
-    if options.references:
-        with Pool(corpus, plugin) as pool:
-            path = options.out / "references.json"
-            lines = references(pool, held_out, asked, options.minutes, options.seeds, path)
-    learners = compare(runs)
-    table = {
-        "machine": describe(plugin.toolchain),
-        "corpus": corpus.digest,
-        "programs": [program.name for program in held_out],
-        "learners": to_json(learners),
-        "references": lines,
-        "training_cpu_minutes": sum(row.measured_minutes * len(row.seeds) for row in learners),
-        "this_call": {
-            "wall_minutes": (time.monotonic() - started) / 60,
-            "own_cpu_minutes": (time.process_time() - used) / 60,
-        },
-    }
-    (options.out / "table.json").write_text(json.dumps(table, indent=2))
-    if options.json:
-        json.dump(table, sys.stdout, indent=2)
-        return 0
-    for row in learners:
-        low, high = row.interval or (float("nan"), float("nan"))
-        worst = f"worst {row.worst[1]:+.2f} {row.worst[0]}" if row.worst else ""
-        print(
-            f"{row.name:60} {row.change_pct or 0.0:+7.2f} % ({low:+.2f} … {high:+.2f})"
-            f" seeds {len(row.seeds)}  compiles {row.compiles:,.0f}"
-            f"  CPU-min {row.cpu_minutes or 0.0:.1f}  own {row.overhead_pct:.0f} %  {worst}"
-        )
-    for line in lines:
-        cost = f"{line['minutes']:.1f} CPU-min" if line["minutes"] else ""
-        print(f"{line['name']:60} {line['change_pct'] or 0.0:+7.2f} %  {cost}")
-    print(f"training took {table['training_cpu_minutes']:.1f} CPU-minutes in all")
+    for seed, minutes, row in product(options.seeds, options.minutes, options.only):
+        words = [word.format(sizes=options.sizes) for word in ROWS[row]]
+        folder = train(options.corpus, options.out, row, words, minutes, seed)
+        if not (folder / EVALUATION).exists():
+            with Pool(corpus, plugin) as pool:
+                policy = policy_file(str(folder / "policy.safetensors"))
+                rows = judge(pool, held_out, policy, asked)
+            failed = [r["name"] for r in rows if not (r["stock"] and r["policy"])]
+            content = {"programs": rows, "failures": failed}
+            (folder / EVALUATION).write_text(json.dumps({"evaluations": [content]}))
+        print(f"{folder.name} {geomean_of(folder):+.2f} %", flush=True)
     return 0
 
 

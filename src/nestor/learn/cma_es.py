@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.learn.episodes import Episodes
+from nestor.learn.black_box import BlackBox, mean_change_pct
 from nestor.learn.learner import Metrics
-from nestor.learn.random_search import mean_change, relative_changes
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import CHEAP_FEATURES, StartSettings
 from nestor.policy.network import MlpPolicy
@@ -56,35 +55,19 @@ class CmaState:
 
 
 @dataclass(frozen=True)
-class CmaEs:
+class CmaEs(BlackBox[CmaSettings, CmaState]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
-
-    settings: CmaSettings
-    seed: int
-    start: MlpPolicy
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
 
     def init(self) -> CmaState:
         """Begin around the initial policy."""
         return CmaState(0, np.zeros((0, self.settings.population)))
-
-    def batch(self, state: CmaState) -> F64:
-        """Return each candidate's relative change on this step's modules, ``[population]``."""
-        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
-        candidates = [self._at(x) for x in self._replayed(state).ask()]
-        return relative_changes(self.episodes, candidates, modules)
 
     def update(self, state: CmaState, batch: F64) -> tuple[CmaState, Metrics]:
         """Remember the scores."""
         scores = np.where(np.isfinite(batch), batch, _FAILED)
         after = CmaState(state.step + 1, np.concatenate([state.told, scores[None]]))
         return after, {
-            "relative_change_pct": 100 * mean_change(batch),
+            "relative_change_pct": mean_change_pct(batch),
             "best_change_pct": 100 * float(scores.min()),
             "width": float(self._replayed(after).sigma),
             "failed": float((~np.isfinite(batch)).sum()),
@@ -93,6 +76,9 @@ class CmaEs:
     def policy(self, state: CmaState) -> MlpPolicy:
         """Return the distribution's mean."""
         return self._at(np.asarray(self._replayed(state).mean))
+
+    def _candidates(self, state: CmaState) -> F64:
+        return np.array(self._replayed(state).ask())
 
     def _replayed(self, state: CmaState) -> Any:
         """Return pycma's object after it has been told what ``state`` holds."""
@@ -116,9 +102,6 @@ class CmaEs:
             for scores in state.told:
                 strategy.tell(strategy.ask(), list(scores))
         return strategy
-
-    def _at(self, parameters: F64) -> MlpPolicy:
-        return self.start.with_parameters(parameters.astype(np.float32))
 
 
 def set_up(settings: CmaSettings, setup: Setup) -> Ready:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.learn.episodes import Episodes
+from nestor.learn.black_box import BlackBox, mean_change_pct
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import CHEAP_FEATURES, StartSettings
@@ -55,51 +55,38 @@ class RandomSearchState:
 
 
 @dataclass(frozen=True)
-class RandomSearch:
+class RandomSearch(BlackBox[RandomSearchSettings, RandomSearchState]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
-
-    settings: RandomSearchSettings
-    seed: int
-    start: MlpPolicy
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
 
     def init(self) -> RandomSearchState:
         """Begin at the initial policy."""
         return RandomSearchState(0, self.start.flatten_parameters().astype(np.float64))
 
-    def batch(self, state: RandomSearchState) -> F64:
-        """Return each candidate's relative change on this step's modules, ``[2, directions]``."""
-        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
-        shifts = self._shifts(state)
-        candidates = [self._at(state.center + shift) for shift in (*shifts, *-shifts)]
-        changes = relative_changes(self.episodes, candidates, modules)
-        return changes.reshape(2, self.settings.directions)
-
     def update(self, state: RandomSearchState, batch: F64) -> tuple[RandomSearchState, Metrics]:
         """Step against the slopes of the best directions."""
-        usable = np.flatnonzero(np.isfinite(batch).all(axis=0))
-        order = usable[np.argsort(batch[:, usable].min(axis=0), kind="stable")]
+        both = batch.reshape(2, self.settings.directions)
+        usable = np.flatnonzero(np.isfinite(both).all(axis=0))
+        order = usable[np.argsort(both[:, usable].min(axis=0), kind="stable")]
         best = order[: self.settings.best]
-        slopes = batch[0, best] - batch[1, best]
-        spread = float(batch[:, best].std()) if len(best) else 0.0
+        slopes = both[0, best] - both[1, best]
+        spread = float(both[:, best].std()) if len(best) else 0.0
         center = state.center
         if spread > 0:
             step = slopes @ self._shifts(state)[best] / self.settings.width
             center = center - self.settings.learning_rate / (len(best) * spread) * step
         return replace(state, step=state.step + 1, center=center), {
-            "relative_change_pct": 100 * mean_change(batch),
-            "best_change_pct": 100 * float(batch[:, best].min()) if len(best) else 0.0,
-            "failed": float(batch.shape[1] - len(usable)),
+            "relative_change_pct": mean_change_pct(batch),
+            "best_change_pct": 100 * float(both[:, best].min()) if len(best) else 0.0,
+            "failed": float(both.shape[1] - len(usable)),
         }
 
     def policy(self, state: RandomSearchState) -> MlpPolicy:
         """Return the centre."""
         return self._at(state.center)
+
+    def _candidates(self, state: RandomSearchState) -> F64:
+        shifts = self._shifts(state)
+        return np.concatenate([state.center + shifts, state.center - shifts])
 
     def _shifts(self, state: RandomSearchState) -> F64:
         """Return this step's perturbations, ``[directions, parameters]``."""
@@ -107,29 +94,10 @@ class RandomSearch:
         shape = (self.settings.directions, len(state.center))
         return self.settings.width * generator.standard_normal(shape)
 
-    def _at(self, parameters: F64) -> MlpPolicy:
-        return self.start.with_parameters(parameters.astype(np.float32))
-
-
-def relative_changes(
-    episodes: Episodes, policies: list[MlpPolicy], modules: npt.NDArray[np.int64]
-) -> F64:
-    """Return the change of the modules' bytes under each policy, NaN where a compile failed."""
-    totals = episodes.totals(policies, modules)
-    stock = episodes.reference.totals[modules]
-    return np.asarray(totals.sum(axis=1) / stock.sum() - 1)
-
-
-def mean_change(changes: F64) -> float:
-    """Return the mean of those changes that are known; 0 if there are none."""
-    finite = changes[np.isfinite(changes)]
-    return float(finite.mean()) if len(finite) else 0.0
-
 
 def set_up(settings: RandomSearchSettings, setup: Setup) -> Ready:
     """Make the learner ready to run."""
     episodes = setup.episodes(CHEAP_FEATURES)
     start = setup.start(settings.start, episodes)
-    return Ready(
-        RandomSearch(settings, setup.seed, start, episodes), "Random search", start.features
-    )
+    learner = RandomSearch(settings, setup.seed, start, episodes)
+    return Ready(learner, "Random search", start.features)
