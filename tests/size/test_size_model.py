@@ -43,6 +43,14 @@ def test_weights_are_never_negative() -> None:
     assert (linear(x, 100 + x @ [5.0, -1.0]).weight >= 0).all()
 
 
+def test_what_no_function_had_weighs_nothing() -> None:
+    x, y = functions(500)
+    seen = linear(x, y)
+    more = linear(np.concatenate([x, np.zeros((500, 1))], axis=1), y)
+    assert more.weight[-1] == 0
+    assert more.weight[:-1] == pytest.approx(seen.weight, rel=1e-6)
+
+
 def test_trees_learn_what_the_sum_misses(model: SizeModel) -> None:
     x, y = functions(200, seed=1)
     off = np.abs(model.predict(COUNTS, x) / y - 1)

@@ -48,7 +48,8 @@ def linear(x: F64, y: F64) -> Linear:
     root = 1 / np.sqrt(np.maximum(1.0, y))
     design = np.concatenate([x, np.ones((len(x), 1))], axis=1)
     # Of normal equations, so that the work does not grow with the rows.
-    scale = np.maximum(1e-9, np.sqrt((design**2 * root[:, None] ** 2).sum(axis=0)))
+    scale = np.sqrt((design**2 * root[:, None] ** 2).sum(axis=0))
+    scale[scale == 0] = np.inf  # what no function has says nothing: its weight is 0
     weighted = design / scale * root[:, None]
     gram = weighted.T @ weighted + 1e-9 * np.eye(design.shape[1])
     lower = np.linalg.cholesky(gram)
