@@ -49,7 +49,7 @@ def lines(
     sweep = sum(prices.get(name, 0.0) for p in programs for name in (*p.modules, p.name)) / 60
     found: dict[tuple[str, float | None], Callable[[], float | None]] = {}
     for name in PACKAGED:
-        found[name, None] = partial(_packaged, pool, programs, name)
+        found[name, None] = partial(_packaged, pool, programs, name, asked)
     for budget in minutes:
         compiles = budget / sweep
         for kind in get_args(Kind):
@@ -59,8 +59,8 @@ def lines(
     return found
 
 
-def _packaged(pool: Pool, programs: Sequence[Program], name: str) -> float | None:
-    return geomean(judge(pool, programs, policy_file(name)))
+def _packaged(pool: Pool, programs: Sequence[Program], name: str, asked: Reference) -> float | None:
+    return geomean(judge(pool, programs, policy_file(name), asked))
 
 
 def _climbed(pool: Pool, programs: Sequence[Program], kind: Kind, compiles: float) -> float:
@@ -105,9 +105,11 @@ def main() -> int:
             there = any((line["name"], line["minutes"]) == (name, minutes) for line in known)
             if there or (options.only and name not in options.only):
                 continue
-            known.append({"name": name, "minutes": minutes, "change_pct": find()})
+            change = find()
+            known.append({"name": name, "minutes": minutes, "change_pct": change})
             path.write_text(json.dumps(known, indent=2))
-            print(f"{name} {minutes or ''} {known[-1]['change_pct']:+.2f} %", flush=True)
+            said = "nothing linked" if change is None else f"{change:+.2f} %"
+            print(f"{name} {minutes or ''} {said}", flush=True)
     return 0
 
 

@@ -135,7 +135,7 @@ def main() -> int:
         minutes = f"{reference['minutes']:g}" if reference["minutes"] else ""
         print(f"{reference['name']:17}{minutes:>4} {reference['change_pct'] or 0.0:+7.2f} %")
     spent = sum(row.learner.measured_minutes * len(row.learner.seeds) for row in table)
-    print(f"training took {spent:.0f} CPU-minutes, with what longer runs share counted once")
+    print(f"training took {spent:.0f} CPU-minutes (of each run, its last process)")
     if options.json:
         content = {"learners": [asdict(row) for row in table], "references": references}
         options.json.write_text(json.dumps(content, indent=1) + "\n")

@@ -50,7 +50,7 @@ def dqn(made: World, **options: Any) -> Dqn:
 def best_of(made: World) -> BestOf:
     settings = BestOfSettings(steps=16, modules=6, samples=4, learning_rate=0.03)
     other = builtin.threshold(30)
-    return BestOf(settings, 0, beginner(), (other,), made)
+    return BestOf(settings, 0, beginner(), made, (other,))
 
 
 def random_search(made: World) -> RandomSearch:

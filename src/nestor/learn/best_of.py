@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.learn.batch import Batch
-from nestor.learn.episodes import Episodes
+from nestor.learn.episodic import Episodic
 from nestor.learn.gradient import Walk, descend
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
@@ -71,19 +71,10 @@ class BestOfState:
 
 
 @dataclass(frozen=True)
-class BestOf:
+class BestOf(Episodic[BestOfSettings]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
 
-    settings: BestOfSettings
-    seed: int
-    start: MlpPolicy
     others: tuple[Policy, ...] = field(repr=False)
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
 
     def init(self) -> BestOfState:
         """Begin at the initial policy; stock's trajectories are the best ones known."""
@@ -100,7 +91,7 @@ class BestOf:
 
     def batch(self, state: BestOfState) -> tuple[Batch, ...]:
         """Compile the next modules under everybody."""
-        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
+        modules = self.drawn(state)
         mine = self.policy(state)
         sampled = [
             self.episodes.sampled(mine, modules, self.seed, state.step, number)
@@ -195,5 +186,5 @@ def set_up(settings: BestOfSettings, setup: Setup) -> Ready:
     named = [builtin.resolve(name) for name in settings.policies]
     others = tuple(policy for policy in named if policy is not None)  # stock is known already
     return Ready(
-        BestOf(settings, setup.seed, start, others, episodes), "Imitating the best", start.features
+        BestOf(settings, setup.seed, start, episodes, others), "Imitating the best", start.features
     )

@@ -2,64 +2,33 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from nestor.learn.episodes import Episodes
+from nestor.learn.episodic import Episodic, S, State
 from nestor.policy.network import MlpPolicy
 
 F64 = npt.NDArray[np.float64]
 
 
-class Settings(Protocol):
-    """What the settings of such a learner have in common."""
-
-    @property
-    def steps(self) -> int:
-        """Updates, at most."""
-
-    @property
-    def modules(self) -> int:
-        """Modules on which an update's candidates are compared."""
-
-
-class State(Protocol):
-    """What their states have in common."""
-
-    @property
-    def step(self) -> int:
-        """Updates so far."""
-
-
-S = TypeVar("S", bound=Settings)
 T = TypeVar("T", bound=State)
 
 
 @dataclass(frozen=True)
-class BlackBox(ABC, Generic[S, T]):
+class BlackBox(Episodic[S], ABC, Generic[S, T]):
     """A learner that is to be given its candidates and its update.
 
     See :class:`nestor.learn.learner.Learner`.
     """
-
-    settings: S
-    seed: int
-    start: MlpPolicy
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
 
     def batch(self, state: T) -> F64:
         """Return each candidate's change of this step's modules' bytes, ``[candidates]``.
 
         It is relative to stock, and NaN where a compile failed.
         """
-        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
+        modules = self.drawn(state)
         candidates = [self._at(x) for x in self._candidates(state)]
         totals = self.episodes.totals(candidates, modules)
         stock = self.episodes.reference.totals[modules]

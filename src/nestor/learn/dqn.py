@@ -30,7 +30,7 @@ import numpy.typing as npt
 from nestor.errors import NestorError
 from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings, at_the_end, pay
-from nestor.learn.episodes import Episodes
+from nestor.learn.episodic import Episodic
 from nestor.learn.gradient import Walk, descend
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
@@ -150,19 +150,8 @@ class DqnState:
 
 
 @dataclass(frozen=True)
-class Dqn:
-    """The learner. See :class:`nestor.learn.learner.Learner`."""
-
-    settings: DqnSettings
-    seed: int
-    start: MlpPolicy
-    """With two outputs."""
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
+class Dqn(Episodic[DqnSettings]):
+    """The learner, whose start has two outputs. See :class:`nestor.learn.learner.Learner`."""
 
     def init(self) -> DqnState:
         """Begin at the initial policy, with no memory."""
@@ -172,7 +161,7 @@ class Dqn:
 
     def batch(self, state: DqnState) -> Batch:
         """Compile the next modules under the exploring policy."""
-        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
+        modules = self.drawn(state)
         policy, temperature = state.walk.policy(self.start), self.settings.temperature
         if self.settings.explore == "softmax":
             play = partial(self.episodes.sampled, policy, temperature=temperature)

@@ -3,15 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from nestor.learn import episodic
 from nestor.learn import random_network_distillation as novelty
 from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings, advantages, pay
-from nestor.learn.episodes import Episodes
+from nestor.learn.episodic import Episodic
 from nestor.learn.gradient import Walk
 from nestor.learn.learner import Metrics
 from nestor.learn.random_network_distillation import NoveltySettings, NoveltyState
@@ -23,16 +24,8 @@ if TYPE_CHECKING:
 F64 = npt.NDArray[np.float64]
 
 
-class Settings(Protocol):
+class Settings(episodic.Settings, Protocol):
     """What the settings of such a learner have in common."""
-
-    @property
-    def steps(self) -> int:
-        """Updates, at most."""
-
-    @property
-    def modules(self) -> int:
-        """Modules compiled for an update."""
 
     @property
     def callees(self) -> bool:
@@ -75,18 +68,8 @@ class Paid:
 
 
 @dataclass(frozen=True)
-class PolicyGradient(ABC, Generic[S]):
+class PolicyGradient(Episodic[S], ABC):
     """A learner that is to be given its step. See :class:`nestor.learn.learner.Learner`."""
-
-    settings: S
-    seed: int
-    start: MlpPolicy
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
 
     def init(self) -> PolicyGradientState:
         """Begin at the initial policy."""
@@ -96,7 +79,7 @@ class PolicyGradient(ABC, Generic[S]):
 
     def batch(self, state: PolicyGradientState) -> Batch:
         """Compile the next modules under the stochastic policy."""
-        modules = self.episodes.drawn(self.seed, state.step, self.settings.modules)
+        modules = self.drawn(state)
         return self.episodes.sampled(
             self.policy(state), modules, self.seed, state.step, callees=self.settings.callees
         )
