@@ -196,6 +196,8 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args()
+    if not list(options.out.glob("*.safetensors")):
+        parser.error(f"{options.out} holds no trials: run 'benchmarks.embeddings record' first")
     trials, graph = gather(options.out)
     folds = len(trials.programs)
     settings = GainSettings(repeats=options.repeats, folds=folds)

@@ -58,6 +58,8 @@ DIMENSION, PUBLISHED = 12, 75
 ENOUGH = 3000
 """Trials after which a program's search ends."""
 ENDS = ("callee", "caller")
+VOCABULARY = "embedding.txt"
+"""What ``compare`` leaves for ``cost``."""
 
 
 class Embedding(Plugin):
@@ -229,7 +231,7 @@ def compare(corpus: Corpus, out: Path, repeats: int) -> None:
         own = [f"{end}_embedding_{k}" for k in range(DIMENSION)]
         trials = with_columns(trials, own, trials.columns(counted[end]) @ small)
         embedded += own
-    (out / "embedding.txt").write_text(vocabulary.text(dict(zip(entities, small, strict=True))))
+    (out / VOCABULARY).write_text(vocabulary.text(dict(zip(entities, small, strict=True))))
     sets = {
         "the features of distillation": DISTIL_FEATURES,
         f"+ embeddings of {DIMENSION}": (*DISTIL_FEATURES, *embedded),
@@ -265,7 +267,7 @@ def score(data: Rows, across: F64, settings: GainSettings) -> str:
 def cost(corpus: Corpus, out: Path, modules: int) -> None:
     """Print what reading the features costs a compile, in instructions over stock's."""
     plain = ready_plugin(None, silent)
-    Embedding.file = out / "embedding.txt"
+    Embedding.file = out / VOCABULARY
     embedded = [f"{end}_ir2vec_{k}" for end in ENDS for k in range(DIMENSION)]
     sides: dict[str, tuple[Plugin, Sequence[str]]] = {
         "the features of distillation": (plain, DISTIL_FEATURES),
@@ -322,7 +324,11 @@ def main() -> int:
     corpus = store.load(options.corpus)
     if options.stage == "record":
         record(corpus, options.out, options.projects, options.compiles, options.jobs)
+    elif not list(options.out.glob("*.safetensors")):
+        parser.error(f"{options.out} holds no trials: run 'record' first")
     elif options.stage == "cost":
+        if not (options.out / VOCABULARY).exists():
+            parser.error(f"{options.out} holds no vocabulary: run 'compare' first")
         cost(corpus, options.out, options.modules)
     else:
         compare(corpus, options.out, options.repeats)

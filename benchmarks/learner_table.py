@@ -127,6 +127,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     table = rows(options.out)
+    if not table:
+        parser.error(f"{options.out} holds no judged runs: run 'benchmarks.learners' first")
     path = options.out / REFERENCES
     references = json.loads(path.read_text()) if path.exists() else []
     for row in table:
