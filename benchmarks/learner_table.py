@@ -18,6 +18,8 @@ from typing import Any
 
 from benchmarks.learner_references import REFERENCES
 from benchmarks.learners import geomean_of, runs
+from benchmarks.machine import describe
+from nestor.compiler.toolchain import find
 from nestor.errors import NestorError
 from nestor.evaluate.compare_runs import EVALUATION, Learner, compare, read_run
 
@@ -50,6 +52,13 @@ def rows(out: Path) -> list[Row]:
         by_seed = tuple(geomean_of(folder) for folder in folders)
         found.append(Row(name, minutes, learners[0], by_seed))
     return sorted(found, key=lambda row: (row.minutes, row.learner.change_pct or 0.0))
+
+
+def origin(out: Path) -> dict[str, str]:
+    """Return the digests of what the runs in ``out`` were made with."""
+    identities = [read_run(run.folder).identity for run in runs(out)]
+    parts = ("corpus", "compiler", "plugin")
+    return {part: ", ".join(sorted({str(run.get(part)) for run in identities})) for part in parts}
 
 
 def line(row: Row) -> str:
@@ -139,7 +148,12 @@ def main() -> int:
     spent = sum(row.learner.measured_minutes * len(row.learner.seeds) for row in table)
     print(f"training took {spent:.0f} CPU-minutes (of each run, its last process)")
     if options.json:
-        content = {"learners": [asdict(row) for row in table], "references": references}
+        content = {
+            "machine": describe(find()),
+            "origin": origin(options.out),
+            "learners": [asdict(row) for row in table],
+            "references": references,
+        }
         options.json.write_text(json.dumps(content, indent=1) + "\n")
     if options.figure:
         draw(table, references, options.figure)

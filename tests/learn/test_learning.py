@@ -17,7 +17,7 @@ from nestor.learn.dqn import Dqn, DqnSettings, Memory, epsilon_greedy
 from nestor.learn.learner import Learner
 from nestor.learn.ppo import Ppo, PpoSettings
 from nestor.learn.random_network_distillation import NoveltySettings
-from nestor.learn.random_search import RandomSearch, RandomSearchSettings
+from nestor.learn.random_search import RandomSearch, RandomSearchSettings, RandomSearchState
 from nestor.learn.reinforce import Reinforce, ReinforceSettings
 from nestor.learn.start import with_two_outputs
 from nestor.learn.training import Run, train
@@ -88,6 +88,21 @@ def test_learns_what_is_right(name: str) -> None:
     least = 0.6 if name in ("best of", "reinforce, paid by stock") else 0.9
     assert rightness(made, learner.policy(state)) > least
     assert np.mean(changes[-3:]) < np.mean(changes[:3])
+
+
+def test_random_search_comes_back_from_where_nothing_deviates() -> None:
+    made = world()
+    learner = random_search(made)
+    far = learner.init().center
+    far[-1] += 1000
+    state = RandomSearchState(0, far)
+    before = rightness(made, learner.policy(state))
+    _, metrics = learner.update(state, learner.batch(state))
+    assert metrics["relative_change_pct"] == metrics["best_change_pct"]
+    for _ in range(learner.steps):
+        state, _metrics = learner.update(state, learner.batch(state))
+    assert before < 0.6
+    assert rightness(made, learner.policy(state)) > 0.9
 
 
 def test_credit_by_function_learns_from_fewer_compiles() -> None:

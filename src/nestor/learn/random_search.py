@@ -4,6 +4,10 @@ ARS (Mania, Guy and Recht, NeurIPS 2018): of several directions, tried with both
 modules, the best ones move the parameters by their differences, in units of the deviation of all
 scores. Unlike :mod:`nestor.learn.evolution_strategies` the walk accepts every step, so that a few
 modules are enough for one.
+
+Most deviations cost bytes, and the walk flees from them: it may end where no candidate deviates any
+more and all of them score the same. Such a step would be none, and so would all that follow. The
+walk then goes half-way back to its start, until there are differences again.
 """
 
 from dataclasses import dataclass, field, replace
@@ -74,6 +78,8 @@ class RandomSearch(BlackBox[RandomSearchSettings, RandomSearchState]):
         if spread > 0:
             step = slopes @ self._shifts(state)[best] / self.settings.width
             center = center - self.settings.learning_rate / (len(best) * spread) * step
+        elif len(best):
+            center = (self.init().center + center) / 2
         return replace(state, step=state.step + 1, center=center), {
             "relative_change_pct": mean_change_pct(batch),
             "best_change_pct": 100 * float(both[:, best].min()) if len(best) else 0.0,
