@@ -13,6 +13,7 @@ from nestor.learn.gain_trees import Trees
 from nestor.learn.trials import Trials, TrialsError, join
 from nestor.learn.validation import Verdict
 from nestor.policy import bundle
+from nestor.policy.builtin import threshold
 from nestor.policy.spec import Policy
 from tests.learn.test_gain_model import FEATURES, trials
 
@@ -66,6 +67,25 @@ def test_a_later_round_must_pay() -> None:
     assert state.change == -0.010
     assert state.best.tobytes() == first.best.tobytes()
     assert state.policy.tobytes() != state.best.tobytes(), "the search went on from the last one"
+
+
+@pytest.mark.parametrize(("change", "beaten"), [(-0.030, True), (-0.021, False)])
+def test_a_policy_to_start_from_is_searched_from_and_has_to_be_beaten(
+    change: float, beaten: bool
+) -> None:
+    experience = Experience([change])
+    start = threshold(20)
+
+    def validate(policy: Policy) -> Verdict:
+        same = bundle.digest(policy) == bundle.digest(start)
+        return Verdict(-0.02, 0.0) if same else experience.validate(policy)
+
+    settings = replace(SETTINGS, rounds=1)
+    learner = Distil(settings, 0, FEATURES, experience.search, validate, start)
+    state = run(learner, learner.init(), 1)
+    assert experience.asked == [(0, False)]
+    assert (bundle.digest(learner.policy(state)) != bundle.digest(start)) is beaten
+    assert state.change == (change if beaten else -0.02)
 
 
 def test_validation_chooses_the_candidate_and_its_caution() -> None:

@@ -73,7 +73,7 @@ class InliningSize:
     learner: Annotated[str, tyro.conf.arg(metavar="{" + ",".join(LEARNERS) + "}")] = "distil"
     """The algorithm."""
     init: Path | None = None
-    """The policy to start from (needed by es; distil and bc take none)."""
+    """The policy to start from (needed by es; bc takes none)."""
     trials: Path | None = None
     """Folder of the trials, which runs may share (distil only; default: OUT/trials)."""
     seed: int = 0
@@ -147,7 +147,7 @@ class InliningSize:
         return entry
 
     def _identity(self, entry: Entry, settings: Any, ready: Ready, pool: Pool) -> dict[str, Any]:
-        start = bundle.load(self.init) if self.init and entry.budgeted else None
+        start = bundle.load(self.init) if self.init and self.learner != "bc" else None
         identity = {
             "nestor": __version__,
             "problem": INLINING_SIZE.name,

@@ -1,10 +1,11 @@
 """Distillation: a policy that decides at once what search found out by trying.
 
-Each round searches every training program from the policy of the round before (the default in
-the first) and fits a model of gains to all trials so far (``learn.gain_model``). Searching from
-the policy shows the model where it was wrong, as in DAgger (Ross, Gordon and Bagnell, AISTATS
-2011). A round fits several candidates and follows each with more or less caution; the validation
-programs, built under all of them, choose. Rounds end when those no longer profit.
+Each round searches every training program from the policy of the round before (in the first from
+the default, or from a policy that was given) and fits a model of gains to all trials so far
+(``learn.gain_model``). Searching from the policy shows the model where it was wrong, as in DAgger
+(Ross, Gordon and Bagnell, AISTATS 2011). A round fits several candidates and follows each with more
+or less caution; the validation programs, built under all of them, choose. Rounds end when those no
+longer profit.
 """
 
 from collections.abc import Callable, Sequence
@@ -174,6 +175,8 @@ class Distil:
     features: tuple[str, ...]
     search: Search
     validate: Validate
+    start: Policy | None = None
+    """Where the first searches start, and what has to be beaten; None is the default heuristic."""
 
     @property
     def steps(self) -> int:
@@ -183,7 +186,8 @@ class Distil:
     def init(self) -> State:
         """Return the state before the first round."""
         nothing = np.zeros(0, np.uint8)
-        return State(0, nothing, nothing, nothing, 0.0)
+        start = nothing if self.start is None else _pack(self.start)
+        return State(0, nothing, start, nothing, 0.0)
 
     def batch(self, state: State) -> Trials:
         """Search from the last policy, and return the trials of all rounds."""
@@ -205,7 +209,10 @@ class Distil:
                 found.append(Candidate(number, caution, made, self.validate(made)))
         chosen = choose(found, settings.tolerance)
         packed, change = _pack(chosen.policy), chosen.verdict.mean
-        better = not state.best.size or change < state.change - settings.worthwhile
+        best, before = state.best, state.change
+        if state.step == 0 and self.start is not None:
+            best, before = state.policy, self.validate(self.start).mean
+        better = not best.size or change < before - settings.worthwhile
         metrics = {
             "trials": float(len(batch)),
             "correlation across projects": float(np.corrcoef(data.y, across[0])[0, 1]),
@@ -220,8 +227,8 @@ class Distil:
             state.step + 1,
             np.concatenate([state.searched, np.frombuffer(start, np.uint8)]),
             packed,
-            packed if better else state.best,
-            change if better else state.change,
+            packed if better else best,
+            change if better else before,
         ), metrics
 
     def policy(self, state: State) -> Policy:

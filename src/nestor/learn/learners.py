@@ -29,6 +29,7 @@ from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import load_start
 from nestor.learn.training import Result
 from nestor.learn.validation import judge, verdict
+from nestor.policy import bundle
 from nestor.problems.inlining_size import INLINING_SIZE
 from nestor.tune.search import SearchSettings
 
@@ -78,6 +79,7 @@ def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
         features,
         searches,
         lambda policy: verdict(changes(policy)),
+        bundle.load(setup.init) if setup.init else None,
     )
     return Ready(learner, "Distilling", features, lambda _: {"training_programs": len(programs)})
 
