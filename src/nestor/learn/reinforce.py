@@ -31,7 +31,7 @@ class ReinforceSettings:
     """Give all sites of a callee the same draw in every second compile: a function goes away only
     if all its calls are inlined, and draws of their own would hardly ever show that. A site is then
     paid for its answer among others that mostly agree with it."""
-    learning_rate: float = 1e-2
+    learning_rate: float = 0.05
     """Adam's step size."""
     entropy: float = 0.2
     """Units of reward that a nat of entropy is worth. It is a temperature: most answers that leave
