@@ -8,9 +8,13 @@ modules are enough for one.
 Most deviations cost bytes, and the walk flees from them: it may end where no candidate deviates any
 more and all of them score the same. Such a step would be none, and so would all that follow. The
 walk then goes half-way back to its start, until there are differences again.
+
+A few modules are a noisy judge, and where the walk happens to end is one draw. The policy is the
+mean of where it has been, the last quarter weighing most (polynomial-decay averaging: Shamir and
+Zhang, ICML 2013).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -41,12 +45,16 @@ class RandomSearchSettings:
     """Standard deviation of a perturbation."""
     learning_rate: float = 0.3
     """Length of a step."""
+    recency: float = 3.0
+    """How much the mean of the walk forgets of its beginning; 0 weighs every step the same."""
     start: StartSettings = field(default_factory=lambda: StartSettings(hidden=(), explore=0.03))
     """Where to start."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.best <= self.directions:
             raise NestorError("Of the directions, at least one and at most all can be the best.")
+        if self.recency < 0:
+            raise NestorError("The recency must be at least 0.")
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,8 @@ class RandomSearchState:
     step: int
     center: F64
     """``[parameters]``."""
+    mean: F64
+    """Of the centres so far, ``[parameters]``: the policy."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,8 @@ class RandomSearch(BlackBox[RandomSearchSettings, RandomSearchState]):
 
     def init(self) -> RandomSearchState:
         """Begin at the initial policy."""
-        return RandomSearchState(0, self.start.flatten_parameters().astype(np.float64))
+        center = self.start.flatten_parameters().astype(np.float64)
+        return RandomSearchState(0, center, center)
 
     def update(self, state: RandomSearchState, batch: F64) -> tuple[RandomSearchState, Metrics]:
         """Step against the slopes of the best directions."""
@@ -76,19 +87,22 @@ class RandomSearch(BlackBox[RandomSearchSettings, RandomSearchState]):
         spread = float(both[:, best].std()) if len(best) else 0.0
         center = state.center
         if spread > 0:
-            step = slopes @ self._shifts(state)[best] / self.settings.width
-            center = center - self.settings.learning_rate / (len(best) * spread) * step
+            ascent = slopes @ self._shifts(state)[best] / self.settings.width
+            center = center - self.settings.learning_rate / (len(best) * spread) * ascent
         elif len(best):
             center = (self.init().center + center) / 2
-        return replace(state, step=state.step + 1, center=center), {
+        step = state.step + 1
+        newest = (1 + self.settings.recency) / (step + self.settings.recency)
+        mean = state.mean + newest * (center - state.mean)
+        return RandomSearchState(step, center, mean), {
             "relative_change_pct": mean_change_pct(batch),
             "best_change_pct": 100 * float(both[:, best].min()) if len(best) else 0.0,
             "failed": float(both.shape[1] - len(usable)),
         }
 
     def policy(self, state: RandomSearchState) -> MlpPolicy:
-        """Return the centre."""
-        return self._at(state.center)
+        """Return the mean of the walk."""
+        return self._at(state.mean)
 
     def _candidates(self, state: RandomSearchState) -> F64:
         shifts = self._shifts(state)
