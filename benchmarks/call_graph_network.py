@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from benchmarks.embeddings import logs_of, score, with_columns
+from benchmarks.embeddings import logs_of, recorded, score, with_columns
 from nestor.learn import gain_model
 from nestor.learn.distil import DISTIL_FEATURES
 from nestor.learn.gain_model import GainSettings
 from nestor.learn.gain_network import Network
 from nestor.learn.neighbourhood import edges, means, nodes
-from nestor.learn.trials import Trials, join, read
+from nestor.learn.trials import Trials, join
 from nestor.policy.network import LogNormalisation, fit_normalisation
 from nestor.policy.spec import Policy
 
@@ -52,14 +52,11 @@ class Graph:
     """Sparse matrices that take means over callees and over callers."""
 
 
-def gather(out: Path) -> tuple[Trials, Graph]:
+def gather(kept: Sequence[tuple[Trials, Path]]) -> tuple[Trials, Graph]:
     """Return the trials of all programs, with their ends as columns, and the graph they lie in."""
     features, graphs, trials, begin = [], [], [], 0
-    for path in sorted(out.glob("*.safetensors")):
-        one = read(path)
-        if one is None or not len(one):
-            continue
-        places, logs = logs_of(out / path.stem)
+    for one, folder in kept:
+        places, logs = logs_of(folder)
         ends: dict[str, tuple[I64, I64]] = {}
         for name, log in logs.items():
             own, caller, callee = nodes(log)
@@ -196,9 +193,10 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args()
-    if not list(options.out.glob("*.safetensors")):
+    kept = recorded(options.out)
+    if not kept:
         parser.error(f"{options.out} holds no trials: run 'benchmarks.embeddings record' first")
-    trials, graph = gather(options.out)
+    trials, graph = gather(kept)
     folds = len(trials.programs)
     settings = GainSettings(repeats=options.repeats, folds=folds)
     perceptron = replace(Network(), steps=options.steps)

@@ -214,14 +214,15 @@ def with_columns(trials: Trials, more: Sequence[str], x: F64) -> Trials:
     )
 
 
-def compare(corpus: Corpus, out: Path, repeats: int) -> None:
-    """Print a row per set of features."""
-    parts = []
-    for path in sorted(out.glob("*.safetensors")):
-        one = read(path)
-        if one is not None and len(one):
-            parts.append(with_columns(one, names(2), neighbours(out / path.stem, 2)))
-    trials = join(parts)
+def recorded(out: Path) -> list[tuple[Trials, Path]]:
+    """Return what ``record`` has kept in ``out``: trials, and the folder of their logs."""
+    found = [(read(path), out / path.stem) for path in sorted(out.glob("*.safetensors"))]
+    return [(trials, logs) for trials, logs in found if trials]
+
+
+def compare(corpus: Corpus, out: Path, kept: Sequence[tuple[Trials, Path]], repeats: int) -> None:
+    """Print a row per set of features, and leave the vocabulary in ``out``."""
+    trials = join([with_columns(one, names(2), neighbours(logs, 2)) for one, logs in kept])
     counted = {end: [n for n in trials.features if n.startswith(f"{end}_ir2vec_")] for end in ENDS}
     entities, vectors = trained(corpus, out, 0)
     counts = np.concatenate([trials.columns(counted[end]) for end in ENDS])
@@ -324,14 +325,15 @@ def main() -> int:
     corpus = store.load(options.corpus)
     if options.stage == "record":
         record(corpus, options.out, options.projects, options.compiles, options.jobs)
-    elif not list(options.out.glob("*.safetensors")):
-        parser.error(f"{options.out} holds no trials: run 'record' first")
     elif options.stage == "cost":
         if not (options.out / VOCABULARY).exists():
             parser.error(f"{options.out} holds no vocabulary: run 'compare' first")
         cost(corpus, options.out, options.modules)
     else:
-        compare(corpus, options.out, options.repeats)
+        kept = recorded(options.out)
+        if not kept:
+            parser.error(f"{options.out} holds no trials: run 'record' first")
+        compare(corpus, options.out, kept, options.repeats)
     return 0
 
 
