@@ -88,6 +88,15 @@ def test_a_policy_to_start_from_is_searched_from_and_has_to_be_beaten(
     assert state.change == (change if beaten else -0.02)
 
 
+def test_where_nothing_validates_the_last_round_is_believed() -> None:
+    settings = replace(SETTINGS, rounds=2, worthwhile=float("-inf"))
+    experience = Experience([0.0, 0.0])
+    start = threshold(20)
+    learner = Distil(settings, 0, FEATURES, experience.search, lambda _: Verdict(0.0, 0.0), start)
+    state = run(learner, learner.init(), 2)
+    assert state.best.tobytes() == state.policy.tobytes() != bundle.to_bytes(start)
+
+
 def test_validation_chooses_the_candidate_and_its_caution() -> None:
     seen: list[bytes] = []
     verdicts = [Verdict(-0.02, 0.0005), Verdict(-0.03, 0.02), Verdict(-0.01, 0), Verdict(-0.025, 0)]

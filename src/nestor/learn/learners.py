@@ -70,8 +70,9 @@ def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
     changes = judge(
         pool, held_back, setup.tally, setup.folder / "validation", setup.progress, settings.lto
     )
-    if not held_back:  # there is nothing to choose by
-        settings = replace(settings, candidates=1, cautions=(settings.gain.caution,))
+    if not held_back:  # there is nothing to choose by: the last round is believed
+        caution = (settings.gain.caution,)
+        settings = replace(settings, candidates=1, cautions=caution, worthwhile=float("-inf"))
     features = setup.features or (DISTIL_FEATURES if settings.lto is None else LTO_FEATURES)
     learner = Distil(
         settings,
