@@ -155,6 +155,27 @@ def test_evolution_needs_a_start(small_corpus: Corpus, tmp_path: Path) -> None:
     assert "--learner bc" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--learner", "bc", "--init", "shipped"], "leave out --init"),
+        (["--learner", "ppo", "--trials", "trials"], "leave out --trials"),
+        (["--learner", "ppo", "--init", "nevr"], "nevr"),
+        (["--learner", "ppo", "--init", "shipped"], "weights of a network"),
+        (["--learner", "es", "--init", "never"], "weights of a network"),
+    ],
+)
+def test_training_mistakes(
+    small_corpus: Corpus, tmp_path: Path, words: list[str], said: str
+) -> None:
+    command = ["train", "inlining-size", "--corpus", str(small_corpus.root), *words]
+    done = nestor(*command, "--out", str(tmp_path / "run"))
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run" / "policy.safetensors").exists()
+
+
 def test_train_then_use(small_corpus: Corpus, tmp_path: Path) -> None:
     """The whole spine on a small corpus: clone, evolve, evaluate, build, run."""
     root = str(small_corpus.root)

@@ -186,10 +186,8 @@ def test_learners_run_from_a_corpus_and_again(
 
 def test_evolution_strategies_obey_a_budget(episodes: Episodes, tmp_path: Path) -> None:
     clone = start(episodes.reference, StartSettings(answers="decision", hidden=()), 0)
-    bundle.save(clone, tmp_path / "clone.safetensors")
     budget, tally = Budget(cpu_minutes=0.02), Tally()
-    init = tmp_path / "clone.safetensors"
-    setup = Setup(episodes.pool, tmp_path / "run", 0, tally, init=init, budget=budget)
+    setup = Setup(episodes.pool, tmp_path / "run", 0, tally, init=clone, budget=budget)
     entry = LEARNERS["es"]
     ready = entry.set_up(entry.settings(steps=200, population=4, trust=1.0, widest=3.0), setup)
     assert tally.prices, "links and compiles have prices"

@@ -19,7 +19,7 @@ from nestor.learn.experience import Tally
 from nestor.learn.learners import LEARNERS, Entry
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.training import Cost, Meter, Result, Run, train
-from nestor.policy import bundle
+from nestor.policy import builtin, bundle
 from nestor.policy.spec import Policy
 from nestor.problems.inlining_size import INLINING_SIZE
 from nestor.rollout.pool import Pool, PoolSettings
@@ -72,8 +72,8 @@ class InliningSize:
     """The run's folder."""
     learner: Annotated[str, tyro.conf.arg(metavar="{" + ",".join(LEARNERS) + "}")] = "distil"
     """The algorithm."""
-    init: Path | None = None
-    """The policy to start from (needed by es; bc takes none)."""
+    init: str | None = None
+    """The policy to start from: a file, or shipped for distil (needed by es, not for bc)."""
     trials: Path | None = None
     """Folder of the trials, which runs may share (distil only; default: OUT/trials)."""
     seed: int = 0
@@ -100,6 +100,7 @@ class InliningSize:
         """Train and print what came of it."""
         entry = self._entry()
         settings = getattr(self.settings, self.learner.replace("-", "_"))
+        start = builtin.resolve(self.init) if self.init else None
         meter, tally = Meter(), Tally()
         corpus = store.load(self.corpus)
         with progress() as report:
@@ -111,7 +112,7 @@ class InliningSize:
                     seed=self.seed,
                     tally=tally,
                     features=self.features,
-                    init=self.init,
+                    init=start,
                     trials=self.trials,
                     budget=self.budget,
                     estimate=self.estimate,
@@ -119,7 +120,7 @@ class InliningSize:
                 )
                 ready: Ready = entry.set_up(settings, setup)
                 prepared = meter.read(tally)
-                identity = self._identity(entry, settings, ready, pool)
+                identity = self._identity(entry, settings, ready, pool, start)
                 learner = ready.learner
                 if entry.budgeted:
                     learner = Budgeted(learner, self.budget, tally)
@@ -140,14 +141,19 @@ class InliningSize:
             )
         if self.estimate is not None and self.learner in ("distil", "bc", "es"):
             raise NestorError(f"The learner {self.learner} needs code: leave out --estimate.")
+        if self.init is not None and self.learner == "bc":
+            raise NestorError("The learner bc clones the default heuristic: leave out --init.")
+        if self.trials is not None and self.learner != "distil":
+            raise NestorError("Only the learner distil searches programs: leave out --trials.")
         if not entry.budgeted and self.budget.units is not None:
             raise NestorError(
                 f"The learner {self.learner} has limits of its own; a budget ends {_BUDGETED}."
             )
         return entry
 
-    def _identity(self, entry: Entry, settings: Any, ready: Ready, pool: Pool) -> dict[str, Any]:
-        start = bundle.load(self.init) if self.init and self.learner != "bc" else None
+    def _identity(
+        self, entry: Entry, settings: Any, ready: Ready, pool: Pool, start: Policy | None
+    ) -> dict[str, Any]:
         identity = {
             "nestor": __version__,
             "problem": INLINING_SIZE.name,
@@ -155,7 +161,7 @@ class InliningSize:
             "settings": json.loads(json.dumps(asdict(settings))),
             "seed": self.seed,
             "features": list(ready.features),
-            "init": bundle.digest(start) if start else None,
+            "init": bundle.digest(start) if start is not None else None,
             "corpus": pool.corpus.digest,
             "compiler": pool.plugin.toolchain.build_id,
             "plugin": pool.plugin.digest,

@@ -26,10 +26,9 @@ from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrate
 from nestor.learn.experience import Known
 from nestor.learn.searches import Searches, largest_programs
 from nestor.learn.setup import Ready, Setup
-from nestor.learn.start import load_start
+from nestor.learn.start import as_network
 from nestor.learn.training import Result
 from nestor.learn.validation import judge, verdict
-from nestor.policy import bundle
 from nestor.problems.inlining_size import INLINING_SIZE
 from nestor.tune.search import SearchSettings
 
@@ -80,7 +79,7 @@ def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
         features,
         searches,
         lambda policy: verdict(changes(policy)),
-        bundle.load(setup.init) if setup.init else None,
+        setup.init,
     )
     return Ready(learner, "Distilling", features, lambda _: {"training_programs": len(programs)})
 
@@ -109,9 +108,9 @@ def set_up_evolution(settings: EvolutionSettings, setup: Setup) -> Ready:
             "Evolution strategies need a policy to start from: train one with --learner bc, then"
             " pass it with --init."
         )
-    start, tally = load_start(setup.init), setup.tally
+    start, tally = as_network(setup.init), setup.tally
     if start.metadata.answers != "decision":
-        raise NestorError(f"{setup.init} deviates from a default; this learner needs a clone.")
+        raise NestorError("What --init names deviates from a default; es needs a clone.")
     if setup.budget.cpu_minutes is not None:
         setup.reference(start.features)  # prices
     programs = experience.training_programs(setup.pool.corpus)

@@ -10,9 +10,10 @@ from nestor.learn.episodes import Episodes
 from nestor.learn.experience import Tally, training_programs
 from nestor.learn.learner import Learner
 from nestor.learn.reference import Reference, reference
-from nestor.learn.start import StartSettings, load_start, start
+from nestor.learn.start import StartSettings, as_network, start
 from nestor.learn.training import Result
 from nestor.policy.network import MlpPolicy
+from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
 from nestor.rollout.pool import Pool
 from nestor.size.estimating_pool import PART_WITHOUT_CODE, EstimatingPool
@@ -43,7 +44,7 @@ class Setup:
     tally: Tally
     features: tuple[str, ...] = ()
     """Those that the user wants the policy to read; empty: the learner's own choice."""
-    init: Path | None = None
+    init: Policy | None = None
     """The policy that the user wants to start from."""
     trials: Path | None = None
     """Where searches keep their trials, if not in the run's folder."""
@@ -57,9 +58,9 @@ class Setup:
 
         :param features: those to record, unless the user or the initial policy names others.
         """
-        wanted = load_start(self.init).features if self.init else self.features or tuple(features)
+        own = as_network(self.init).features if self.init is not None else self.features
         programs = training_programs(self.pool.corpus)
-        made = reference(self.pool, programs, wanted, self.tally, self.progress)
+        made = reference(self.pool, programs, own or tuple(features), self.tally, self.progress)
         prices = made.prices()
         if self.estimate is not None:
             prices |= {s.module.name: PART_WITHOUT_CODE * s.seconds for s in made.stocks}
@@ -77,5 +78,5 @@ class Setup:
     def start(self, settings: StartSettings, episodes: Episodes) -> MlpPolicy:
         """Return the user's initial policy, or the one that ``settings`` describe."""
         if self.init is not None:
-            return load_start(self.init)
+            return as_network(self.init)
         return start(episodes.reference, settings, self.seed)

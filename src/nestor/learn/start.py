@@ -5,7 +5,6 @@ Either a policy that says where to *deviate* from the default, and does so nowhe
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -15,8 +14,9 @@ from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
 from nestor.learn.distil import DISTIL_FEATURES
 from nestor.learn.known_range import known_range
 from nestor.learn.reference import Reference
-from nestor.policy import bundle, network
+from nestor.policy import network
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
+from nestor.policy.spec import Policy
 
 SITE_FEATURES = tuple(name for name in DISTIL_FEATURES if not name.startswith("program_"))
 """What the release advisor can compute of a site, without a summary of the program."""
@@ -98,13 +98,14 @@ def with_two_outputs(policy: MlpPolicy) -> MlpPolicy:
     return replace(policy, layers=(*policy.layers[:-1], both))
 
 
-def load_start(path: Path) -> MlpPolicy:
-    """Read the policy that a user wants to start from.
+def as_network(policy: Policy) -> MlpPolicy:
+    """Return the policy that a user wants to start from.
 
-    :raises PolicyError: if the file is broken.
     :raises NestorError: if it is no network.
     """
-    policy = bundle.load(path)
     if not isinstance(policy, MlpPolicy):
-        raise NestorError(f"{path} is no network; this learner moves a network's weights.")
+        raise NestorError(
+            "This learner moves the weights of a network, and --init names another kind of policy;"
+            " --learner distil takes any."
+        )
     return policy
