@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.learner_references import REFERENCES
-from benchmarks.learners import geomean_of, runs
+from benchmarks.learners import Run, geomean_of, runs
 from benchmarks.machine import describe
 from nestor.compiler.toolchain import find
 from nestor.errors import NestorError
@@ -59,6 +59,21 @@ def origin(out: Path) -> dict[str, str]:
     identities = [read_run(run.folder).identity for run in runs(out)]
     parts = ("corpus", "compiler", "plugin")
     return {part: ", ".join(sorted({str(run.get(part)) for run in identities})) for part in parts}
+
+
+def cost(out: Path) -> tuple[float, float]:
+    """Return CPU minutes of compilers by the price list, and of learning besides.
+
+    A longer run goes on where a shorter one ended, so that each row and seed counts once.
+    """
+    longest: dict[tuple[str, int], Run] = {}
+    for run in sorted(runs(out), key=lambda run: run.minutes):
+        longest[run.row, run.seed] = run
+    learners = [compare([read_run(run.folder)])[0] for run in longest.values()]
+    compilers = [learner.cpu_minutes or 0.0 for learner in learners]
+    parts = [learner.overhead_pct / 100 for learner in learners]
+    learning = [c * part / (1 - part) for c, part in zip(compilers, parts, strict=True)]
+    return sum(compilers), sum(learning)
 
 
 def line(row: Row) -> str:
@@ -145,12 +160,16 @@ def main() -> int:
     for reference in references:
         minutes = f"{reference['minutes']:g}" if reference["minutes"] else ""
         print(f"{reference['name']:17}{minutes:>4} {reference['change_pct'] or 0.0:+7.2f} %")
-    spent = sum(row.learner.measured_minutes * len(row.learner.seeds) for row in table)
-    print(f"training took {spent:.0f} CPU-minutes (of each run, its last process)")
+    compilers, learning = cost(options.out)
+    print(
+        f"training took {compilers:.0f} CPU-minutes of compilers, by the price list, and"
+        f" {learning:.0f} of learning (a longer run goes on where a shorter one ended)"
+    )
     if options.json:
         content = {
             "machine": describe(find()),
             "origin": origin(options.out),
+            "cpu_minutes": {"compilers": compilers, "learning": learning},
             "learners": [asdict(row) for row in table],
             "references": references,
         }
