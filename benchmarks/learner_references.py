@@ -4,8 +4,8 @@
 
 The programs are those of ``benchmarks.learners``, the largest of every held-out project. A search
 knows the program that it is judged on, which no learner does; each gets a budget's CPU minutes for
-all the programs together, and ``nestor tune`` also as many compiles as it takes by default. OUT
-keeps every line as soon as it is known (``references.json``), for ``benchmarks.learner_table``.
+all the programs together (``benchmarks.search`` gives ``nestor tune`` what it takes by default).
+OUT keeps every line as soon as it is known (``references.json``), for ``benchmarks.learner_table``.
 """
 
 import argparse
@@ -37,9 +37,6 @@ REFERENCES: Final = "references.json"
 PACKAGED: Final = ("shipped", "mlgo2020", "threshold:15")
 SEARCHES: Final = (*(f"{kind} search" for kind in get_args(Kind)), "nestor tune")
 
-TUNE: Final = 25.0
-"""Whole-program compiles that ``nestor tune`` makes if it is not told otherwise."""
-
 
 def lines(
     pool: Pool, programs: Sequence[Program], asked: Reference, minutes: Sequence[float]
@@ -55,7 +52,6 @@ def lines(
         for kind in get_args(Kind):
             found[f"{kind} search", budget] = partial(_climbed, pool, programs, kind, compiles)
         found["nestor tune", budget] = partial(_tuned, pool, programs, compiles)
-    found["nestor tune", round(TUNE * sweep, 1)] = partial(_tuned, pool, programs, TUNE)
     return found
 
 
