@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,6 @@ F64 = npt.NDArray[np.float64]
 
 T = TypeVar("T", bound=State)
 
-_HOPE: Final = 1e-6
-"""What a certain deviation is worth beside the bytes: less than one byte of a million."""
-
 
 @dataclass(frozen=True)
 class BlackBox(Episodic[S], ABC, Generic[S, T]):
@@ -29,19 +26,13 @@ class BlackBox(Episodic[S], ABC, Generic[S, T]):
     def batch(self, state: T) -> F64:
         """Return each candidate's change of this step's modules' bytes, ``[candidates]``.
 
-        It is relative to stock, and NaN where a compile failed. Most deviations cost bytes, so that
-        a search soon comes to where nothing deviates and all candidates are alike. Among them the
-        one that is nearer to deviating is the better by a trace: so the search stays at the edge,
-        where it can find out which deviations pay, and does not drift away.
+        It is relative to stock, and NaN where a compile failed.
         """
         modules = self.drawn(state)
         candidates = [self._at(x) for x in self._candidates(state)]
         totals = self.episodes.totals(candidates, modules)
-        reference = self.episodes.reference
-        stocks = [reference.stocks[int(module)] for module in modules]
-        hope = [np.mean([stock.deviation(c).mean() for stock in stocks]) for c in candidates]
-        change = totals.sum(axis=1) / reference.totals[modules].sum() - 1
-        return np.asarray(change - _HOPE * np.array(hope))
+        stock = self.episodes.reference.totals[modules]
+        return np.asarray(totals.sum(axis=1) / stock.sum() - 1)
 
     @abstractmethod
     def _candidates(self, state: T) -> F64:

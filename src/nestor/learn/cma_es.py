@@ -3,6 +3,11 @@
 The algorithm is that of pycma. Its object cannot be kept in a checkpoint without pickle, and need
 not be: it is a function of the seed and of the scores that it was told, which are the state. Each
 step asks the same questions again, gives the known answers, and goes on; that takes milliseconds.
+
+Most deviations cost bytes, and a distribution flees from them: it may end where nothing deviates,
+all candidates are stock's, and nothing shows the way back. When several generations in a row have
+no candidate that is smaller than stock, the search begins again at its start with new draws
+(restarts on a flat fitness: Auger and Hansen, CEC 2005).
 """
 
 import warnings
@@ -37,12 +42,16 @@ class CmaSettings:
     """Candidates per update."""
     width: float = 0.7
     """Standard deviation of the first candidates."""
+    patience: int = 5
+    """Updates in a row without a candidate smaller than stock, after which the search restarts."""
     start: StartSettings = field(default_factory=lambda: StartSettings(hidden=(), explore=0.03))
     """Where to start."""
 
     def __post_init__(self) -> None:
         if self.population < 4:
             raise NestorError("CMA-ES needs a population of at least 4.")
+        if self.patience < 1:
+            raise NestorError("CMA-ES needs a patience of at least 1.")
 
 
 @dataclass(frozen=True)
@@ -82,11 +91,23 @@ class CmaEs(BlackBox[CmaSettings, CmaState]):
 
     def _replayed(self, state: CmaState) -> Any:
         """Return pycma's object after it has been told what ``state`` holds."""
+        generator = np.random.default_rng([self.seed, 11])
+        strategy, barren = self._begin(generator), 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about scores that are all equal
+            for scores in state.told:
+                strategy.tell(strategy.ask(), list(scores))
+                barren = 0 if scores.min() < 0 else barren + 1
+                if barren == self.settings.patience:
+                    strategy, barren = self._begin(generator), 0
+        return strategy
+
+    def _begin(self, generator: np.random.Generator) -> Any:
+        """Return pycma's object as it begins, drawing what ``generator`` has next."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it cannot plot
             import cma
-        generator = np.random.default_rng([self.seed, 11])
-        strategy = cma.CMAEvolutionStrategy(
+        return cma.CMAEvolutionStrategy(
             self.start.flatten_parameters().astype(np.float64),
             self.settings.width,
             {
@@ -97,11 +118,6 @@ class CmaEs(BlackBox[CmaSettings, CmaState]):
                 "verb_log": 0,
             },
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about scores that are all equal
-            for scores in state.told:
-                strategy.tell(strategy.ask(), list(scores))
-        return strategy
 
 
 def set_up(settings: CmaSettings, setup: Setup) -> Ready:

@@ -5,6 +5,10 @@ modules, the best ones move the parameters by their differences, in units of the
 scores. Unlike :mod:`nestor.learn.evolution_strategies` the walk accepts every step, so that a few
 modules are enough for one.
 
+Most deviations cost bytes, and the walk flees from them: it may end where no candidate deviates any
+more and all of them score the same. Such a step would be none, and so would all that follow. The
+walk then goes half-way back to its start, until there are differences again.
+
 A few modules are a noisy judge, and where the walk happens to end is one draw. The policy is the
 mean of where it has been, the last quarter weighing most (polynomial-decay averaging: Shamir and
 Zhang, ICML 2013).
@@ -85,6 +89,8 @@ class RandomSearch(BlackBox[RandomSearchSettings, RandomSearchState]):
         if spread > 0:
             ascent = slopes @ self._shifts(state)[best] / self.settings.width
             center = center - self.settings.learning_rate / (len(best) * spread) * ascent
+        elif len(best):
+            center = (self.init().center + center) / 2
         step = state.step + 1
         newest = (1 + self.settings.recency) / (step + self.settings.recency)
         mean = state.mean + newest * (center - state.mean)

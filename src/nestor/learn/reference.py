@@ -66,16 +66,6 @@ class Stock:
         answers = policy.decide(self.trajectory.matrix(policy.features), self.default)
         return bool((answers == self.default).all())
 
-    def deviation(self, policy: Policy) -> F64:
-        """Return how probably each answer is not stock's if ``policy`` is sampled, ``[decisions]``.
-
-        The questions are stock's.
-        """
-        positive = policy.probabilities(self.trajectory.matrix(policy.features))
-        if policy.metadata.answers == "deviation":
-            return positive
-        return np.where(self.default, 1 - positive, positive)
-
 
 @dataclass(frozen=True)
 class Reference:
