@@ -34,7 +34,7 @@ from nestor.tune.session import TuneSettings, tune
 
 REFERENCES: Final = "references.json"
 
-PACKAGED: Final = ("shipped", "mlgo2020", "threshold:15")
+PACKAGED: Final = ("distilled", "mlgo2020", "threshold:15")
 SEARCHES: Final = (*(f"{kind} search" for kind in get_args(Kind)), "nestor tune")
 
 

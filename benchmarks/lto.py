@@ -1,6 +1,6 @@
 """Inside LTO: what a policy and a search save beyond stock LTO.
 
-    python -m benchmarks.lto CORPUS PROGRAM… [--lto full] [--policy shipped] [--compiles 13]
+    python -m benchmarks.lto CORPUS PROGRAM… [--lto full] [--policy distilled] [--compiles 13]
 
 A row is a program: linked bytes of stock ``-Oz`` without and with LTO, then what the policy and a
 search from it (``--compiles 0``: none) make of the latter, in per cent of bytes / code, and the CPU
@@ -96,7 +96,7 @@ def main() -> int:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("program", nargs="+")
     parser.add_argument("--lto", choices=get_args(LtoKind), default="full")
-    parser.add_argument("--policy", default="shipped")
+    parser.add_argument("--policy", default="distilled")
     parser.add_argument("--compiles", type=float, default=13.0)
     parser.add_argument("--out", type=Path, help="keep the searches here, to go on from")
     parser.add_argument("--jobs", type=int, default=PoolSettings().jobs)

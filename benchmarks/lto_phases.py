@@ -1,6 +1,7 @@
 """Which phase of LTO should a policy decide in: the compiles before the link, the link, or both?
 
-    python -m benchmarks.lto_phases CORPUS PROGRAM [--compile stock shipped] [--link stock shipped]
+    python -m benchmarks.lto_phases CORPUS PROGRAM [--compile stock distilled]
+        [--link stock distilled]
 
 A row is a policy in the compiles and one in the link; linked bytes and code against the first row.
 """
@@ -54,8 +55,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("program")
-    parser.add_argument("--compile", nargs="+", default=["stock", "shipped"])
-    parser.add_argument("--link", nargs="+", default=["stock", "shipped"])
+    parser.add_argument("--compile", nargs="+", default=["stock", "distilled"])
+    parser.add_argument("--link", nargs="+", default=["stock", "distilled"])
     parser.add_argument("--lto", choices=get_args(LtoKind), default="full")
     options = parser.parse_args()
     corpus = store.load(options.corpus)

@@ -161,7 +161,7 @@ def test_evolution_needs_a_start(small_corpus: Corpus, tmp_path: Path) -> None:
         (["--learner", "bc", "--init", "shipped"], "leave out --init"),
         (["--learner", "ppo", "--trials", "trials"], "leave out --trials"),
         (["--learner", "ppo", "--init", "nevr"], "nevr"),
-        (["--learner", "ppo", "--init", "shipped"], "weights of a network"),
+        (["--learner", "ppo", "--init", "distilled"], "weights of a network"),
         (["--learner", "es", "--init", "never"], "weights of a network"),
     ],
 )

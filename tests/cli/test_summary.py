@@ -48,12 +48,12 @@ def test_a_compile_reads_it(build: Path, tmp_path: Path, small_corpus: Corpus) -
     done = nestor("summary", str(build), "--out", str(summary))
     assert done.returncode == 0, done.stderr
     assert "use it:" in done.stdout
-    shown = nestor("flags", "shipped", "--summary", "a summary.txt", cwd=tmp_path)
+    shown = nestor("flags", "distilled", "--summary", "a summary.txt", cwd=tmp_path)
     assert f"-nestor-program={summary}" in shown.stdout
     source = small_corpus.root.parent / "sources" / "one" / "one.c"
     words = ["-c", str(source), "-o", "one.o", "-Xclang", "-mllvm", "-Xclang", f"-nestor-log={log}"]
     done = nestor(
-        "clang", "shipped", "--summary", str(summary), "--", *OPTIONS, *words, cwd=tmp_path
+        "clang", "distilled", "--summary", str(summary), "--", *OPTIONS, *words, cwd=tmp_path
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "one.o").exists() and log.exists()
@@ -63,7 +63,7 @@ def test_what_is_wrong_is_said_before_any_compile(build: Path, tmp_path: Path) -
     old = tmp_path / "old.txt"
     old.write_text("nestor-program 0\nlink gc\n")
     for file, said in ((old, "of another format"), (tmp_path / "absent.txt", "cannot be read")):
-        done = nestor("clang", "shipped", "--summary", str(file), "--", "-Oz", "-c", "none.c")
+        done = nestor("clang", "distilled", "--summary", str(file), "--", "-Oz", "-c", "none.c")
         assert done.returncode == 1
         assert said in done.stderr and "'nestor summary'" in done.stderr
         assert len(done.stderr.splitlines()) == 1

@@ -33,10 +33,11 @@ def test_tune_keeps_the_summary_that_its_overrides_need(
 ) -> None:
     out = tmp_path / "tuned"
     words = ["tune", "one", "--corpus", str(small_corpus.root), "--out", str(out)]
+    words += ["--policy", "distilled"]
     done = nestor(*words, "--compiles", "3", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    if result["policy"] == "shipped":
+    if result["policy"] == "distilled":
         assert load_summary(out / "summary.txt").link == "gc"
         assert result["summary"] == str(out / "summary.txt")
     else:

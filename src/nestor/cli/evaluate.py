@@ -39,15 +39,15 @@ class Evaluate:
     --least-bytes). A style of C++ is seen if a project of the split "train" has it. With several
     policies or link modes these means are all that is shown; --json holds every program.
 
-    Built-in policies: default, never, always, threshold:N (inline when cost_estimate is below
-    N) and mlgo2020 (published in 2020 for LLVM 11).
+    Built-in policies: shipped, distilled (reads a --summary), default, never, always, threshold:N
+    (inline when cost_estimate is below N) and mlgo2020 (published in 2020 for LLVM 11).
 
     Examples:
-        nestor evaluate --policy runs/es/policy.safetensors --corpus corpus/tiny
-        nestor evaluate --policy runs/es/policy.safetensors mlgo2020 --mode gc no-gc icf \
+        nestor evaluate --policy shipped --corpus corpus/tiny
+        nestor evaluate --policy shipped mlgo2020 --mode gc no-gc icf \
             --corpus corpus/bench --smoke
         nestor evaluate --policy threshold:15 --corpus corpus/tiny --split all --json
-        nestor evaluate --policy shipped --corpus corpus/bench --lto full --program ninja parse
+        nestor evaluate --policy distilled --corpus corpus/bench --lto full --program ninja parse
     """
 
     policy: tuple[str, ...]

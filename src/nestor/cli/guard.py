@@ -37,13 +37,13 @@ class Guard:
 
     With the list, no program is larger than stock in any of the link modes. Its lines say
     "module … stock"; 'nestor build', 'nestor flags' and 'nestor clang' take it as --overrides, so
-    it is made once and shipped. One list serves all programs that it was made with; modules
-    whose source files have the same name go back to stock together.
+    it is made once and kept beside the source. One list serves all programs that it was made
+    with; modules whose source files have the same name go back to stock together.
 
     Examples:
         nestor guard --corpus corpus/tiny --policy mlgo2020 --out guard.txt
         nestor guard --corpus corpus/tiny --policy mlgo2020 --out lz4.txt --program lz4 --mode gc
-        nestor guard --corpus corpus/bench --policy shipped --out ninja.txt --program ninja \
+        nestor guard --corpus corpus/bench --policy distilled --out ninja.txt --program ninja \
             --lto full --mode gc
     """
 

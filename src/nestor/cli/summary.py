@@ -32,7 +32,7 @@ class Summary:
         make CC=clang-22 CFLAGS="-Oz -ffunction-sections -fdata-sections"
         nestor summary build/ --out program.txt
         nestor summary main.o libparse.a --out program.txt --link no-gc
-        make clean all CC="nestor clang shipped --summary $PWD/program.txt --" \
+        make clean all CC="nestor clang distilled --summary $PWD/program.txt --" \
             CFLAGS="-Oz -ffunction-sections -fdata-sections"
     """
 
@@ -81,7 +81,7 @@ class Summary:
             f"{escape(str(self.out))}: {len(summary.functions):,} functions of {len(uses):,}"
             f" objects, to be linked {self.link}",
             *(f"[yellow]warning:[/] {escape(warning)}" for warning in warnings),
-            f"use it:  nestor clang shipped --summary {escape(str(self.out))} -- -Oz …",
+            f"use it:  nestor clang distilled --summary {escape(str(self.out))} -- -Oz …",
             sep="\n",
             soft_wrap=True,
         )

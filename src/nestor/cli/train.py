@@ -73,7 +73,7 @@ class InliningSize:
     learner: Annotated[str, tyro.conf.arg(metavar="{" + ",".join(LEARNERS) + "}")] = "distil"
     """The algorithm."""
     init: str | None = None
-    """The policy to start from: a file, or shipped for distil (needed by es, not for bc)."""
+    """The policy to start from: a file or a built-in (needed by es, not for bc)."""
     trials: Path | None = None
     """Folder of the trials, which runs may share (distil only; default: OUT/trials)."""
     seed: int = 0

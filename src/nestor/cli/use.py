@@ -22,10 +22,10 @@ policy what the rest of the program does. With --lto the options are for LDFLAGS
 or thin, the policy decides inside the linker, and what is compiled needs -Oz -flto only.
 
 examples:
-  make CC=clang-22 CFLAGS="-Oz $(nestor flags runs/es/policy.safetensors)"
+  make CC=clang-22 CFLAGS="-Oz $(nestor flags shipped)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
-  make CC=clang-22 CFLAGS="-Oz -ffunction-sections $(nestor flags shipped --summary program.txt)"
-  make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags shipped --lto)"
+  make CC=clang-22 CFLAGS="-Oz -ffunction-sections $(nestor flags distilled --summary program.txt)"
+  make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags distilled --lto)"
 """
 _CLANG_HELP = """usage: nestor {name} POLICY [--overrides FILE] [--summary FILE] [--llvm PREFIX]
        -- ARGUMENTS…
@@ -38,11 +38,11 @@ program does. If ARGUMENTS ask for LTO (-flto, -flto=thin), the policy decides i
 link, and the compiles are stock. The compiler's output and exit status are passed on unchanged.
 
 examples:
-  nestor {name} runs/es/policy.safetensors -- -Oz -c file.c -o file.o
+  nestor {name} shipped -- -Oz -c file.c -o file.o
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
-  nestor {name} shipped --summary program.txt -- -Oz -ffunction-sections -c file.c
+  nestor {name} distilled --summary program.txt -- -Oz -ffunction-sections -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
-  nestor {name} shipped -- -Oz -flto a.c b.c -o program
+  nestor {name} distilled -- -Oz -flto a.c b.c -o program
 """
 
 

@@ -1,4 +1,4 @@
-"""Policies that need no file: the shipped one, the baselines, and the published one of 2020."""
+"""Policies that need no file: the shipped ones, the baselines, and the published one of 2020."""
 
 from __future__ import annotations
 
@@ -16,14 +16,23 @@ from nestor.policy.trees import TreesPolicy
 DefaultPolicy: Final[None] = None
 
 #: How the built-ins are written, for messages and help texts.
-BUILTINS: Final = ("default", "shipped", "never", "always", "threshold:N", "mlgo2020")
+BUILTINS: Final = (
+    "default",
+    "shipped",
+    "distilled",
+    "never",
+    "always",
+    "threshold:N",
+    "mlgo2020",
+)
 
 #: Far beyond LLVM's own thresholds (at most some thousands) and safe as a C++ int.
 MAX_THRESHOLD: Final = 1_000_000
 
 #: Policies that come with the package: `shipped` is the one to use (docs/model-card.md),
-#: `mlgo2020` the published one of 2020.
-_PACKAGED: Final = ("shipped", "mlgo2020")
+#: `distilled` reads a summary of the program and works inside LTO (docs/policies.md), `mlgo2020` is
+#: the published one of 2020.
+_PACKAGED: Final = ("shipped", "distilled", "mlgo2020")
 _DATA: Final = Path(__file__).parent / "data"
 
 
