@@ -1,11 +1,11 @@
 """Write the model card of a policy: what it was made from, what it does, where it fails.
 
-    nestor evaluate --policy POLICY --mode gc no-gc icf --corpus CORPUS --json > plain.json
-    nestor evaluate --policy POLICY --mode gc no-gc icf --corpus CORPUS --summary --json > told.json
-    python -m benchmarks.model_card POLICY CORPUS plain.json told.json > docs/model-card.md
+    nestor evaluate --policy POLICY --mode gc no-gc icf --corpus CORPUS --json > own.json
+    nestor evaluate --policy OTHER… --corpus CORPUS --json > others.json
+    python -m benchmarks.model_card POLICY CORPUS own.json others.json > docs/model-card.md
 
-Everything in the card is read from these files. POLICY is the first policy of each evaluation;
-all others stand beside it.
+Everything in the card is read from these files. POLICY is the first policy of the first one; all
+others stand beside it.
 """
 
 import argparse
@@ -26,9 +26,9 @@ _WORST = 5
 
 _INTRODUCTION = """
 Decides inlining for size (`-Oz`) in clang {clang}. It leaves the default heuristic's answer where
-a model of the linked bytes that this saves, less a multiple of the model's error on projects that
-it has not seen, is positive; and nowhere where a feature is outside the range of its training data.
-It changes sizes and nothing else: a program means the same under every policy.
+it has learned that this saves linked bytes (docs/policies.md says how), and nowhere where a feature
+is outside the range of its training data. It changes sizes and nothing else: a program means the
+same under every policy.
 """
 
 _LIMITS = """
@@ -36,8 +36,7 @@ _LIMITS = """
 - Trained at -Oz on x86-64 with clang {clang}, and only there does it mean anything. Another LLVM
   may offer other features; the plugin refuses a policy that needs one that is missing.
 - The objective is loadable bytes (code, constants, unwind tables) of programs linked by lld with
-  function sections, in three link modes at once. It is not speed, and code alone may grow where
-  unwind tables shrink more.
+  function sections. It is not speed, and code alone may grow where unwind tables shrink more.
 - Programs were linked from Debian's sources on one machine; styles of C++ that no training project
   has are where it can err most, and the tables name them.
 - `nestor guard` lists, for your own program, the modules that are better left to stock.

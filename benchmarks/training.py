@@ -1,4 +1,4 @@
-"""What it costs to train the shipped policy from nothing, and how much the seed matters.
+"""What it costs to train the policy ``distilled`` from nothing, and how much the seed matters.
 
     python -m benchmarks.training BENCH RUNS [--seeds 0 1 2] [--json]
 
