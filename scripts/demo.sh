@@ -38,7 +38,7 @@ run nestor tune ninja --corpus "$corpus" --out "$runs/tuned" --compiles 6
 run head -12 "$runs/tuned/overrides.txt"
 
 step '7. Use it: a real program by the unmodified clang under the shipped policy and the list.'
-run nestor build ninja --corpus "$corpus" --policy shipped --summary \
+run nestor build ninja --corpus "$corpus" --policy shipped \
   --overrides "$runs/tuned/overrides.txt" --out "$runs/ninja"
 run "$runs/ninja" --version
 run nestor clang shipped -- -Oz src/nestor/native/identity/probe.c -o "$runs/probe"

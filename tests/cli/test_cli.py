@@ -148,6 +148,14 @@ def test_mistakes_are_one_sentence(words: list[str], said: str) -> None:
     assert done.stdout == ""
 
 
+def test_policy_shows_what_a_linear_one_computes() -> None:
+    said = nestor("policy", "shipped").stdout
+    (line,) = [line for line in said.splitlines() if line.startswith("margin")]
+    factors = json.loads(nestor("policy", "shipped", "--json").stdout)["margin"]["factors"]
+    assert all(f"{factor:+.3f}·l({name})" in line for name, factor in factors.items())
+    assert "margin" not in nestor("policy", "never").stdout
+
+
 def test_evolution_needs_a_start(small_corpus: Corpus, tmp_path: Path) -> None:
     command = ["train", "inlining-size", "--corpus", str(small_corpus.root), "--learner", "es"]
     done = nestor(*command, "--out", str(tmp_path / "run"))

@@ -14,7 +14,12 @@ from nestor.rollout.policy_file import policy_file
 class Policy:
     """Describe a policy: its kind, its features and where it came from.
 
+    Of a network without hidden layers the margin is shown: a sum in which l is a logarithm to the
+    base of 2 (docs/formats.md). Above 0 the policy leaves the default, or inlines if its answers
+    are decisions.
+
     Examples:
+        nestor policy shipped
         nestor policy runs/es/policy.safetensors
         nestor policy mlgo2020 --json
     """
@@ -33,6 +38,10 @@ class Policy:
         if self.json:
             print_json(facts)
             return 0
+        margin = facts.pop("margin")
+        if margin is not None:
+            terms = [f"{factor:+.3f}·l({name})" for name, factor in margin["factors"].items()]
+            facts["margin"] = " ".join([f"{margin['constant']:+.3f}", *terms])
         for name, value in facts.items():
             shown = ", ".join(value) if isinstance(value, list | tuple) else value
             stdout.print(f"{name:12} {shown}", soft_wrap=True, markup=False)

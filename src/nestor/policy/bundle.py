@@ -16,6 +16,7 @@ import re
 import secrets
 import stat
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from nestor.policy.linear import as_sum
 from nestor.policy.network import (
     MAX_LAYERS,
     Layer,
@@ -125,6 +127,7 @@ def describe(policy: Policy) -> dict[str, Any]:
         "parameters": policy.parameters,
         "sha256": digest(policy),
         "tensors": {name: list(array.shape) for name, array in sorted(policy.tensors().items())},
+        "margin": asdict(margin) if (margin := as_sum(policy)) else None,
     }
 
 

@@ -1,0 +1,36 @@
+"""Networks without hidden layers, read as what they are: a sum with a term for each feature."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nestor.policy.network import LogNormalisation, MlpPolicy
+from nestor.policy.spec import Policy
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A margin: the constant, and each feature's factor times its `network.squash`."""
+
+    constant: float
+    factors: dict[str, float]
+    """The features that weigh most where the policy was trained come first."""
+
+
+def as_sum(policy: Policy) -> Sum | None:
+    """Return the policy's margin as a sum; None if it is none.
+
+    It is the margin within the eight standard deviations at which the inputs are cut.
+    """
+    if not isinstance(policy, MlpPolicy) or len(policy.layers) > 1:
+        return None
+    normalisation, layer = policy.normalisation, policy.layers[0]
+    if not isinstance(normalisation, LogNormalisation):
+        return None
+    # Two outputs are values of the two answers, and the margin is their difference.
+    signs = np.array([1.0]) if len(layer.bias) == 1 else np.array([-1.0, 1.0])
+    weights = signs @ layer.weight.astype(np.float64)
+    factors = weights * normalisation.scale
+    constant = float(signs @ layer.bias.astype(np.float64) - factors @ normalisation.shift)
+    order = np.argsort(-np.abs(weights), kind="stable")
+    return Sum(constant, {policy.features[i]: float(factors[i]) for i in order})

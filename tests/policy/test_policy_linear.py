@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nestor.learn.start import with_two_outputs
+from nestor.policy import builtin
+from nestor.policy.linear import as_sum
+from nestor.policy.network import MlpPolicy, squash
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_a_linear_policy_is_the_sum_that_is_shown(outputs: int) -> None:
+    policy = builtin.resolve("shipped")
+    assert isinstance(policy, MlpPolicy)
+    if outputs == 2:
+        policy = with_two_outputs(policy)
+    policy = replace(policy, range=None)
+    shown = as_sum(policy)
+    assert shown is not None
+    x = np.random.default_rng(0).integers(0, 12, (100, len(policy.features))).astype(np.float64)
+    factors = np.array([shown.factors[name] for name in policy.features])
+    inside = np.abs(policy.normalise(x)).max(axis=1) < 8
+    assert inside.sum() > 20
+    margins = shown.constant + squash(x) @ factors
+    np.testing.assert_allclose(policy.margins(x)[inside], margins[inside], atol=1e-4)
+
+
+def test_no_other_policy_is_a_sum() -> None:
+    for name in ("distilled", "mlgo2020", "never"):
+        policy = builtin.resolve(name)
+        assert policy is not None
+        assert as_sum(policy) is None
