@@ -110,11 +110,11 @@ def test_cma_es_begins_again_where_no_candidate_is_smaller_than_stock() -> None:
     learner = cma_es(made)
     first = learner.init()
     asked = learner._candidates(first)
-    state, stock = first, np.zeros(learner.settings.population)
+    state, edge = first, np.linspace(-1e-4, 0.1, learner.settings.population)
     for _ in range(learner.settings.patience - 1):
-        state, metrics = learner.update(state, stock)
+        state, metrics = learner.update(state, edge)
     assert metrics["width"] != learner.settings.width
-    state, metrics = learner.update(state, stock)
+    state, metrics = learner.update(state, edge)
     assert metrics["width"] == learner.settings.width
     assert bundle.to_bytes(learner.policy(state)) == bundle.to_bytes(learner.start)
     assert not np.isclose(learner._candidates(state), asked).any(), "new draws"

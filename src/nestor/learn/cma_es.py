@@ -6,8 +6,8 @@ step asks the same questions again, gives the known answers, and goes on; that t
 
 Most deviations cost bytes, and a distribution flees from them: it may end where nothing deviates,
 all candidates are stock's, and nothing shows the way back. When several generations in a row have
-no candidate that is smaller than stock, the search begins again at its start with new draws
-(restarts on a flat fitness: Auger and Hansen, CEC 2005).
+no candidate that is smaller than stock by more than a trace, the search begins again at its start
+with new draws (restarts on a flat fitness: Auger and Hansen, CEC 2005).
 """
 
 import warnings
@@ -29,6 +29,9 @@ F64 = npt.NDArray[np.float64]
 _FAILED = 1.0
 """The score of a candidate of which a compile failed: twice the size."""
 
+_TRACE = 2e-4
+"""Relative change of the bytes that gives no hope: at the edge there is always some decision."""
+
 
 @dataclass(frozen=True)
 class CmaSettings:
@@ -43,7 +46,7 @@ class CmaSettings:
     width: float = 0.7
     """Standard deviation of the first candidates."""
     patience: int = 5
-    """Updates in a row without a candidate smaller than stock, after which the search restarts."""
+    """Updates in a row without a candidate smaller than stock that make the search restart."""
     start: StartSettings = field(default_factory=lambda: StartSettings(hidden=(), explore=0.03))
     """Where to start."""
 
@@ -97,7 +100,7 @@ class CmaEs(BlackBox[CmaSettings, CmaState]):
             warnings.simplefilter("ignore")  # about scores that are all equal
             for scores in state.told:
                 strategy.tell(strategy.ask(), list(scores))
-                barren = 0 if scores.min() < 0 else barren + 1
+                barren = 0 if scores.min() < -_TRACE else barren + 1
                 if barren == self.settings.patience:
                     strategy, barren = self._begin(generator), 0
         return strategy
