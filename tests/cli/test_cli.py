@@ -171,6 +171,8 @@ def test_evolution_needs_a_start(small_corpus: Corpus, tmp_path: Path) -> None:
         (["--learner", "ppo", "--init", "nevr"], "nevr"),
         (["--learner", "ppo", "--init", "distilled"], "weights of a network"),
         (["--learner", "es", "--init", "never"], "weights of a network"),
+        (["--features", "cost_estimate"], "add callee_code_size"),
+        (["--learner", "cma", "--features", "cost_estimate"], "add callee_code_size"),
     ],
 )
 def test_training_mistakes(

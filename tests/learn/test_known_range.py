@@ -1,12 +1,23 @@
-"""The range in which a policy may leave the default."""
-
 import numpy as np
+import pytest
 
-from nestor.learn.known_range import known_range
+from nestor.errors import NestorError
+from nestor.learn.known_range import known_range, require_size
+from nestor.learn.start import CHEAP_FEATURES, SITE_FEATURES
 
 
 def test_the_largest_callees_are_unknown() -> None:
-    x = np.stack([np.arange(100.0), np.arange(100.0)[::-1]], axis=1)
-    known = known_range(x, ("callee_code_size", "callee_uses"), 0.05)
-    assert known.tolist() == [[0, np.quantile(np.arange(100), 0.95)], [0, 99]]
-    assert ((x >= known[:, 0]) & (x <= known[:, 1])).all(axis=1).sum() == 95
+    x = np.stack([np.arange(100), np.arange(100)], axis=1).astype(np.float64)
+    known = known_range(x, ("cost_estimate", "callee_code_size"), outliers=0.1)
+    assert known.tolist() == [[0, 99], [0, pytest.approx(89.1)]]
+
+
+@pytest.mark.parametrize("features", [CHEAP_FEATURES, SITE_FEATURES])
+def test_learners_that_deviate_know_how_large_a_callee_is(features: tuple[str, ...]) -> None:
+    require_size(features, 0.05)
+
+
+def test_without_a_size_there_is_no_bound_and_that_is_said() -> None:
+    with pytest.raises(NestorError, match="callee_code_size"):
+        require_size(("cost_estimate",), 0.05)
+    require_size(("cost_estimate",), 0)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from nestor.errors import NestorError
+
 F64 = npt.NDArray[np.float64]
 
 CALLEE_SIZES = ("callee_code_size", "callee_instructions")
@@ -22,3 +24,15 @@ def known_range(x: F64, features: Sequence[str], outliers: float) -> F64:
         if name in CALLEE_SIZES:
             known[index, 1] = np.quantile(x[:, index], 1 - outliers)
     return known
+
+
+def require_size(features: Sequence[str], outliers: float) -> None:
+    """Refuse features by which the largest callees cannot be told.
+
+    :raises NestorError: if ``outliers`` are to be unknown, and no feature is a callee's size.
+    """
+    if outliers > 0 and not set(features) & set(CALLEE_SIZES):
+        raise NestorError(
+            "The largest callees are left to the default, and no feature tells a callee's size: add"
+            f" {CALLEE_SIZES[0]} to --features, or set outliers to 0."
+        )

@@ -24,6 +24,7 @@ from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
 from nestor.learn.distil import DISTIL_FEATURES, LTO_FEATURES, Distil, DistilSettings
 from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
 from nestor.learn.experience import Known
+from nestor.learn.known_range import require_size
 from nestor.learn.searches import Searches, largest_programs
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import as_network
@@ -45,6 +46,8 @@ RELEASE_FEATURES = (
 
 def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
     """Make distillation of searches ready to run."""
+    features = setup.features or (DISTIL_FEATURES if settings.lto is None else LTO_FEATURES)
+    require_size(features, settings.gain.outliers)
     pool = setup.pool
     programs = largest_programs(experience.training_programs(pool.corpus))
     if settings.projects:
@@ -72,7 +75,6 @@ def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
     if not held_back:  # there is nothing to choose by: the last round is believed
         caution = (settings.gain.caution,)
         settings = replace(settings, candidates=1, cautions=caution, worthwhile=float("-inf"))
-    features = setup.features or (DISTIL_FEATURES if settings.lto is None else LTO_FEATURES)
     learner = Distil(
         settings,
         setup.seed,

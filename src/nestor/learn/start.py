@@ -12,7 +12,7 @@ import numpy as np
 from nestor.errors import NestorError
 from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
 from nestor.learn.distil import DISTIL_FEATURES
-from nestor.learn.known_range import known_range
+from nestor.learn.known_range import known_range, require_size
 from nestor.learn.reference import Reference
 from nestor.policy import network
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
@@ -30,8 +30,9 @@ CHEAP_FEATURES = (
     "callee_disappears",
     "callee_has_comdat",
     "callee_uses",
+    "callee_code_size",
 )
-"""Few enough for learners that move a policy's parameters blindly."""
+"""Few enough for learners that move a policy's parameters blindly; the last bounds what they do."""
 
 _ROWS = 50_000
 """Decisions to which a normalisation and a clone are fitted."""
@@ -76,6 +77,7 @@ def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy
         for _ in range(learner.steps):
             state, _metrics = learner.update(state, learner.batch(state))
         return learner.policy(state)
+    require_size(names, settings.outliers)
     normalisation = LogNormalisation(*network.fit_normalisation(x))
     widths = (len(names), *settings.hidden, 1)
     layers = network.initial_layers(widths, np.random.default_rng([seed, 0]))
