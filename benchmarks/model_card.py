@@ -19,6 +19,7 @@ from typing import Any
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Split
 from nestor.policy import bundle
+from nestor.policy.linear import as_sum
 from nestor.policy.spec import Policy
 from nestor.rollout.policy_file import policy_file
 
@@ -155,6 +156,8 @@ def origin(policy: Policy) -> Iterator[str]:
     kind = policy.metadata.kind
     yield f"- digest `{bundle.digest(policy)}`; {kind}, {policy.parameters:,} numbers"
     yield f"- {len(policy.features)} features: {', '.join(f'`{f}`' for f in policy.features)}"
+    if (margin := as_sum(policy)) is not None:
+        yield f"- margin: `{margin}` (`transform` log in docs/formats.md)"
     for name in ("learner", "seed", "corpus", "compiler", "plugin", "nestor"):
         if name in known:
             yield f"- {name}: `{known[name]}`"

@@ -7,6 +7,7 @@ import tyro
 from nestor.cli.console import print_json, stdout
 from nestor.errors import NestorError
 from nestor.policy import bundle
+from nestor.policy.linear import as_sum
 from nestor.rollout.policy_file import policy_file
 
 
@@ -38,11 +39,10 @@ class Policy:
         if self.json:
             print_json(facts)
             return 0
-        margin = facts.pop("margin")
-        if margin is not None:
-            terms = [f"{factor:+.3f}·l({name})" for name, factor in margin["factors"].items()]
-            facts["margin"] = " ".join([f"{margin['constant']:+.3f}", *terms])
+        facts["margin"] = as_sum(found.policy)
         for name, value in facts.items():
+            if value is None:
+                continue
             shown = ", ".join(value) if isinstance(value, list | tuple) else value
             stdout.print(f"{name:12} {shown}", soft_wrap=True, markup=False)
         return 0

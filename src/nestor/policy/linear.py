@@ -16,6 +16,10 @@ class Sum:
     factors: dict[str, float]
     """The features that weigh most where the policy was trained come first."""
 
+    def __str__(self) -> str:
+        terms = [f"{factor:+.3f}·l({name})" for name, factor in self.factors.items()]
+        return " ".join([f"{self.constant:+.3f}", *terms])
+
 
 def as_sum(policy: Policy) -> Sum | None:
     """Return the policy's margin as a sum; None if it is none.
