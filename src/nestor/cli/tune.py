@@ -24,7 +24,7 @@ from nestor.tune.session import Tuned, TuneSettings, tune
 
 @dataclass(frozen=True)
 class Tune:
-    """Search for the inlining decisions that make one program of a corpus smallest.
+    r"""Search for the inlining decisions that make one program of a corpus smallest.
 
     Many decisions are turned around in each compile and paid apart by the linked bytes of each
     function. The result is OUT/overrides.txt, a text file to review and to keep beside the
@@ -37,7 +37,8 @@ class Tune:
         nestor tune ninja --corpus corpus/bench --out tuned/ninja
         nestor tune ninja --corpus corpus/bench --out tuned/ninja --compiles 60
         nestor tune lua --corpus corpus/bench --out tuned/lua --policy default --mode gc no-gc
-        nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full
+        nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full \
+            --policy distilled
     """
 
     program: tyro.conf.Positional[str]
