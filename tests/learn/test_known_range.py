@@ -1,3 +1,5 @@
+"""The range in which a policy may leave the default."""
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,10 @@ from nestor.learn.start import CHEAP_FEATURES, SITE_FEATURES
 
 
 def test_the_largest_callees_are_unknown() -> None:
-    x = np.stack([np.arange(100), np.arange(100)], axis=1).astype(np.float64)
-    known = known_range(x, ("cost_estimate", "callee_code_size"), outliers=0.1)
-    assert known.tolist() == [[0, 99], [0, pytest.approx(89.1)]]
+    x = np.stack([np.arange(100.0), np.arange(100.0)[::-1]], axis=1)
+    known = known_range(x, ("callee_code_size", "callee_uses"), 0.05)
+    assert known.tolist() == [[0, np.quantile(np.arange(100), 0.95)], [0, 99]]
+    assert ((x >= known[:, 0]) & (x <= known[:, 1])).all(axis=1).sum() == 95
 
 
 @pytest.mark.parametrize("features", [CHEAP_FEATURES, SITE_FEATURES])
