@@ -1,10 +1,11 @@
 """Print and draw what ``benchmarks.learners`` and ``benchmarks.learner_references`` have found.
 
-    python -m benchmarks.learner_table OUT [--figure FILE.svg] [--json FILE]
+    python -m benchmarks.learner_table SOURCE … [--figure FILE.svg] [--json FILE]
 
-A row is a learner at a budget: the geometric mean change of held-out linked bytes against stock,
-its 95 % interval over seeds and projects, each seed, and the worst program of any seed. Lines for
-comparison follow. The figure has the same, bytes against CPU minutes. All of OUT is shown.
+A source is the folder OUT of those two, or a table that ``--json`` kept; what several have is
+shown from the first. A row is a learner at a budget: the geometric mean change of held-out linked
+bytes against stock, its 95 % interval over seeds and projects, each seed, and the worst program of
+any seed. Lines for comparison follow. The figure has the same, bytes against CPU minutes.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from benchmarks.learners import Run, geomean_of, runs
 from benchmarks.machine import describe
 from nestor.compiler.toolchain import find
 from nestor.errors import NestorError
-from nestor.evaluate.compare_runs import EVALUATION, Learner, compare, read_run
+from nestor.evaluate.compare_runs import EVALUATION, compare, read_run
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,77 @@ class Row:
 
     name: str
     minutes: float
-    learner: Learner
     by_seed: tuple[float, ...]
     """Change of the held-out programs under each seed's policy, in per cent."""
+    change_pct: float
+    """Their mean."""
+    interval: tuple[float, float] | None
+    """95 %, over seeds and projects; None where a table does not say."""
+    worst: tuple[str, float] | None
+    """The program that grew most under any seed."""
+    compiles: float | None
+    """Mean over the seeds; None where a table does not say."""
+    overhead_pct: float | None
+    """The part of the CPU that was not compilers; None where a table does not say."""
 
 
-def rows(out: Path) -> list[Row]:
-    """Return the rows of all judged runs in ``out``, the smallest programs first by budget.
+@dataclass(frozen=True)
+class Table:
+    """What a source holds."""
+
+    made: tuple[Mapping[str, Any], ...]
+    """Where and with what, for each folder that went into it."""
+    compilers: float
+    """CPU minutes of training, by the price list."""
+    learning: float
+    """CPU minutes of learning besides."""
+    rows: tuple[Row, ...]
+    references: tuple[Mapping[str, Any], ...]
+
+
+def read(source: Path) -> Table:
+    """Return the table of a folder of runs, or one that was kept.
+
+    :raises NestorError: if there is none, or the runs of one row differ in more than their seeds.
+    """
+    if source.is_dir():
+        path = source / REFERENCES
+        references = json.loads(path.read_text()) if path.exists() else []
+        made = {"machine": describe(find()), "origin": origin(source)}
+        return Table((made,), *cost(source), rows(source), tuple(references))
+    try:
+        kept = json.loads(source.read_text())
+        found = tuple(Row(**{**row, "by_seed": tuple(row["by_seed"])}) for row in kept["learners"])
+        spent = kept["cpu_minutes"]
+        return Table(
+            tuple(kept["made"]),
+            spent["compilers"],
+            spent["learning"],
+            found,
+            tuple(kept["references"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NestorError(
+            f"{source} is neither a folder of runs nor a table kept with --json ({error!r})."
+        ) from None
+
+
+def merge(tables: Sequence[Table]) -> tuple[list[Row], list[Mapping[str, Any]]]:
+    """Return the rows and references of all, each from the first that has it, sorted."""
+    found: dict[tuple[str, float], Row] = {}
+    lines: dict[tuple[str, float | None], Mapping[str, Any]] = {}
+    for table in tables:
+        for row in table.rows:
+            found.setdefault((row.name, row.minutes), row)
+        for reference in table.references:
+            lines.setdefault((reference["name"], reference["minutes"]), reference)
+    by_change = sorted(found.values(), key=lambda row: (row.minutes, row.change_pct))
+    by_name = sorted(lines.values(), key=lambda own: (own["minutes"] or 0, own["name"]))
+    return by_change, by_name
+
+
+def rows(out: Path) -> tuple[Row, ...]:
+    """Return the rows of all judged runs in ``out``.
 
     :raises NestorError: if runs of one row differ in more than their seeds.
     """
@@ -49,9 +114,20 @@ def rows(out: Path) -> list[Row]:
         learners = compare([read_run(folder) for folder in folders])
         if len(learners) > 1:
             raise NestorError(f"Runs of '{name}' are of different settings: remove the old ones.")
-        by_seed = tuple(geomean_of(folder) for folder in folders)
-        found.append(Row(name, minutes, learners[0], by_seed))
-    return sorted(found, key=lambda row: (row.minutes, row.learner.change_pct or 0.0))
+        own = learners[0]
+        found.append(
+            Row(
+                name=name,
+                minutes=minutes,
+                by_seed=tuple(geomean_of(folder) for folder in folders),
+                change_pct=own.change_pct or 0.0,
+                interval=own.interval,
+                worst=own.worst,
+                compiles=own.compiles,
+                overhead_pct=own.overhead_pct,
+            )
+        )
+    return tuple(found)
 
 
 def origin(out: Path) -> dict[str, str]:
@@ -78,18 +154,22 @@ def cost(out: Path) -> tuple[float, float]:
 
 def line(row: Row) -> str:
     """Return the row as text."""
-    own = row.learner
-    low, high = own.interval or (float("nan"), float("nan"))
+    reach = "[{:+.2f}, {:+.2f}]".format(*row.interval) if row.interval else "-"
     seeds = " ".join(f"{change:+.2f}" for change in row.by_seed)
-    worst = f"worst {own.worst[1]:+.2f} {own.worst[0]}" if own.worst else ""
+    compiles = f"{row.compiles:,.0f}" if row.compiles is not None else "-"
+    own = f"{row.overhead_pct:.0f} %" if row.overhead_pct is not None else "-"
+    worst = f"worst {row.worst[1]:+.2f} {row.worst[0]}" if row.worst else ""
     return (
-        f"{row.name:17}{row.minutes:4g} {own.change_pct or 0.0:+7.2f} % [{low:+.2f}, {high:+.2f}]"
-        f"  seeds {seeds:21}  compiles {own.compiles:6,.0f}  own {own.overhead_pct:2.0f} %  {worst}"
+        f"{row.name:17}{row.minutes:4g} {row.change_pct:+7.2f} % {reach:16}"
+        f"  seeds {seeds:21}  compiles {compiles:>6}  own {own:>4}  {worst}"
     )
 
 
 def draw(table: Sequence[Row], references: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw bytes against CPU minutes, a line per learner; dashed: lines for comparison."""
+    """Draw bytes against CPU minutes: a line per learner through the means, a dot per seed.
+
+    Dotted lines are searches of the held-out programs themselves, dashed ones policies.
+    """
     import matplotlib
 
     matplotlib.use("svg")
@@ -100,38 +180,36 @@ def draw(table: Sequence[Row], references: Sequence[Mapping[str, Any]], path: Pa
     curves: dict[str, list[Row]] = defaultdict(list)
     for row in table:
         curves[row.name].append(row)
-    order = sorted(curves, key=lambda name: curves[name][-1].learner.change_pct or 0.0)
+    order = sorted(curves, key=lambda name: curves[name][-1].change_pct)
+    colours = pyplot.get_cmap("tab20").colors  # type: ignore[attr-defined]
     for number, name in enumerate(order):
         own = sorted(curves[name], key=lambda row: row.minutes)
-        # A little apart, so that intervals do not hide each other.
-        x = [row.minutes * 1.015 ** (number - len(order) / 2) for row in own]
-        y = [row.learner.change_pct or 0.0 for row in own]
-        low, high = zip(*(row.learner.interval or (0.0, 0.0) for row in own), strict=True)
-        reach = (
-            [a - b for a, b in zip(y, low, strict=True)],
-            [b - a for a, b in zip(y, high, strict=True)],
-        )
-        axes.errorbar(
-            x, y, yerr=reach, marker="o", markersize=4, linewidth=1, capsize=2, label=name
-        )
+        # A little apart, so that seeds do not hide each other.
+        x = [row.minutes * 1.012 ** (number - len(order) / 2) for row in own]
+        colour = colours[2 * number % 20 + 2 * number // 20]
+        axes.plot(x, [row.change_pct for row in own], color=colour, linewidth=1, label=name)
+        for place, row in zip(x, own, strict=True):
+            axes.plot([place] * len(row.by_seed), row.by_seed, ".", color=colour, markersize=5)
+    searches: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for reference in references:
-        if reference["change_pct"] is None:
+        name, minutes, change = (reference[key] for key in ("name", "minutes", "change_pct"))
+        if change is None:
             continue
-        if reference["minutes"] is None:
-            axes.axhline(reference["change_pct"], linestyle="--", linewidth=0.8, color="grey")
-            axes.annotate(
-                str(reference["name"]),
-                (1.0, reference["change_pct"]),
-                xycoords=("axes fraction", "data"),
-                fontsize=8,
-                ha="right",
-                va="bottom",
-            )
-        else:
-            axes.plot(reference["minutes"], reference["change_pct"], marker="x", color="black")
-            axes.annotate(
-                f"{reference['name']}", (reference["minutes"], reference["change_pct"]), fontsize=8
-            )
+        if minutes is not None:
+            searches[name].append((minutes, change))
+            continue
+        axes.axhline(change, linestyle="--", linewidth=0.8, color="grey")
+        axes.annotate(
+            name,
+            (0.99, change),
+            xycoords=("axes fraction", "data"),
+            fontsize=8,
+            horizontalalignment="right",
+            verticalalignment="bottom",
+        )
+    for marker, (name, points) in zip("x+1234", sorted(searches.items()), strict=False):
+        minutes, changes = zip(*sorted(points), strict=True)
+        axes.plot(minutes, changes, f"{marker}:", color="black", linewidth=1, label=name)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_xscale("log")
     ticks = sorted({row.minutes for row in table})
@@ -146,36 +224,38 @@ def draw(table: Sequence[Row], references: Sequence[Mapping[str, Any]], path: Pa
 def main() -> int:
     """Print, and draw what was asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("out", type=Path)
+    parser.add_argument("sources", type=Path, nargs="+", metavar="SOURCE")
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    table = rows(options.out)
-    if not table:
-        parser.error(f"{options.out} holds no judged runs: run 'benchmarks.learners' first")
-    path = options.out / REFERENCES
-    references = json.loads(path.read_text()) if path.exists() else []
-    for row in table:
+    try:
+        tables = [read(source) for source in options.sources]
+    except NestorError as error:
+        parser.error(str(error))
+    found, references = merge(tables)
+    if not found:
+        parser.error("no judged runs there: run 'benchmarks.learners' first")
+    for row in found:
         print(line(row))
     for reference in references:
         minutes = f"{reference['minutes']:g}" if reference["minutes"] else ""
         print(f"{reference['name']:17}{minutes:>4} {reference['change_pct'] or 0.0:+7.2f} %")
-    compilers, learning = cost(options.out)
+    compilers = sum(table.compilers for table in tables)
+    learning = sum(table.learning for table in tables)
     print(
         f"training took {compilers:.0f} CPU-minutes of compilers, by the price list, and"
         f" {learning:.0f} of learning (a longer run goes on where a shorter one ended)"
     )
     if options.json:
         content = {
-            "machine": describe(find()),
-            "origin": origin(options.out),
+            "made": [dict(made) for table in tables for made in table.made],
             "cpu_minutes": {"compilers": compilers, "learning": learning},
-            "learners": [asdict(row) for row in table],
-            "references": references,
+            "learners": [asdict(row) for row in found],
+            "references": [dict(reference) for reference in references],
         }
         options.json.write_text(json.dumps(content, indent=1) + "\n")
     if options.figure:
-        draw(table, references, options.figure)
+        draw(found, references, options.figure)
     return 0
 
 
