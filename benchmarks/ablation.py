@@ -22,8 +22,9 @@ import numpy as np
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.learn import gain_model
-from nestor.learn.distil import DISTIL_FEATURES, DistilSettings
+from nestor.learn.distil import DistilSettings
 from nestor.learn.experience import Tally
+from nestor.learn.features import DISTIL_FEATURES
 from nestor.learn.gain_model import GainSettings, Kind
 from nestor.learn.gain_network import Network
 from nestor.learn.gain_trees import Trees

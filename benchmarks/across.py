@@ -24,7 +24,7 @@ from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.learn import gain_model
-from nestor.learn.distil import DISTIL_FEATURES
+from nestor.learn.features import DISTIL_FEATURES
 from nestor.learn.gain_model import Fit, GainSettings, Rows
 from nestor.learn.gain_trees import Trees
 from nestor.learn.searches import largest_programs

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from benchmarks.embeddings import logs_of, recorded, score, with_columns
 from nestor.learn import gain_model
-from nestor.learn.distil import DISTIL_FEATURES
+from nestor.learn.features import DISTIL_FEATURES
 from nestor.learn.gain_model import GainSettings
 from nestor.learn.gain_network import Network
 from nestor.learn.neighbourhood import edges, means, nodes

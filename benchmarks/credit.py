@@ -26,8 +26,9 @@ from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings, pay
 from nestor.learn.episodes import Episodes, draw
 from nestor.learn.experience import Tally, training_programs
+from nestor.learn.features import CHEAP_FEATURES
 from nestor.learn.reference import reference
-from nestor.learn.start import CHEAP_FEATURES, StartSettings, start
+from nestor.learn.start import StartSettings, start
 from nestor.policy.network import MlpPolicy
 from nestor.progress import silent
 from nestor.rollout.pool import Pool

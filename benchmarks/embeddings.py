@@ -36,7 +36,7 @@ from nestor.compiler.trajectory_log import EXTRA_TENSORS, Trajectory
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.learn import gain_model
-from nestor.learn.distil import DISTIL_FEATURES
+from nestor.learn.features import DISTIL_FEATURES
 from nestor.learn.gain_model import GainSettings, Rows
 from nestor.learn.gain_trees import Trees
 from nestor.learn.neighbourhood import names, neighbourhood

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from benchmarks.baseline_searches import Kind, climb
-from benchmarks.learners import FEATURES, geomean, judge
+from benchmarks.learners import geomean, judge
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.learn.experience import Tally
+from nestor.learn.features import MODULE_FEATURES
 from nestor.learn.reference import Reference, reference
 from nestor.learn.searches import largest_programs
 from nestor.progress import silent
@@ -96,7 +97,7 @@ def main() -> int:
     path = options.out / REFERENCES
     known: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     with Pool(corpus, ready_plugin(None, silent)) as pool:
-        asked = reference(pool, programs, FEATURES, Tally())
+        asked = reference(pool, programs, MODULE_FEATURES, Tally())
         for (name, minutes), find in lines(pool, programs, asked, options.minutes).items():
             there = any((line["name"], line["minutes"]) == (name, minutes) for line in known)
             if there or (options.only and name not in options.only):

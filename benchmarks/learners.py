@@ -30,9 +30,9 @@ from nestor.errors import NestorError
 from nestor.evaluate.compare_runs import EVALUATION
 from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.learn.experience import Tally, modules_of
+from nestor.learn.features import MODULE_FEATURES
 from nestor.learn.reference import Reference, reference
 from nestor.learn.searches import largest_programs
-from nestor.learn.start import CHEAP_FEATURES, SITE_FEATURES
 from nestor.progress import silent
 from nestor.rewards.linked_size import link
 from nestor.rollout.cache import baselines
@@ -63,9 +63,6 @@ ROWS: Final[Mapping[str, tuple[str, ...]]] = {
     "dqn-estimate": ("--learner", "dqn", "--estimate", SIZES),
 }
 """The options of each row; es starts from a clone of its seed."""
-
-FEATURES: Final = tuple(dict.fromkeys((*SITE_FEATURES, *CHEAP_FEATURES)))
-"""All that the rows' policies read."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +196,7 @@ def main() -> int:
     held_out = largest_programs(corpus.programs_of("test"))
     plugin = ready_plugin(None, silent)
     with Pool(corpus, plugin) as pool:
-        asked = reference(pool, held_out, FEATURES, Tally())
+        asked = reference(pool, held_out, MODULE_FEATURES, Tally())
     # Seed by seed: a table that is cut short is complete for the seeds it has.
     for seed, minutes, row in product(options.seeds, options.minutes, options.only):
         words = [word.format(sizes=options.sizes) for word in ROWS[row]]

@@ -28,7 +28,7 @@ from nestor.compiler.objects import Measure
 from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus import store
 from nestor.learn.credit import CreditSettings, reached_changes
-from nestor.learn.start import CHEAP_FEATURES
+from nestor.learn.features import CHEAP_FEATURES
 from nestor.policy import bundle
 from nestor.progress import silent
 from nestor.rollout.pool import Pool

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from benchmarks.ablation import trials_of
 from nestor.corpus import store
 from nestor.learn import gain_model
-from nestor.learn.distil import DISTIL_FEATURES
+from nestor.learn.features import DISTIL_FEATURES
 from nestor.learn.gain_model import GainSettings, Rows
 from nestor.learn.gain_trees import Trees
 

@@ -10,7 +10,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError, Module
 from nestor.learn import experience
 from nestor.learn.experience import Known, Tally
-from nestor.learn.learners import RELEASE_FEATURES
+from nestor.learn.features import FREE_FEATURES
 from nestor.policy import bundle, network
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.problems.inlining_size import INLINING_SIZE
@@ -19,16 +19,16 @@ from nestor.rollout.rollout import Request
 
 
 def random_policy(seed: int) -> MlpPolicy:
-    width = len(RELEASE_FEATURES)
+    width = len(FREE_FEATURES)
     normalisation = LogNormalisation(np.zeros(width), np.full(width, 0.3))
     layers = network.initial_layers((width, 6, 1), np.random.default_rng(seed))
-    return network.build(RELEASE_FEATURES, "decision", normalisation, layers)
+    return network.build(FREE_FEATURES, "decision", normalisation, layers)
 
 
 def threshold_policy(cost: float) -> MlpPolicy:
     """A network that inlines when the squashed cost is below ``cost``."""
     policy = random_policy(0)
-    weight = np.zeros((1, len(RELEASE_FEATURES)), np.float32)
+    weight = np.zeros((1, len(FREE_FEATURES)), np.float32)
     weight[0, 0] = -1
     bias = np.array([cost * 0.3], np.float32)
     return replace(policy, layers=(network.Layer(weight, bias),))
@@ -41,7 +41,7 @@ def test_reuse_gives_what_compiling_gives(small_corpus: Corpus, plugin: Plugin) 
         modules = experience.modules_of(small_corpus, stock.programs)
         defaults = experience.default_rollouts(pool, modules, tally)
         known = {
-            name: Known.of(rolled, INLINING_SIZE, RELEASE_FEATURES)
+            name: Known.of(rolled, INLINING_SIZE, FREE_FEATURES)
             for name, rolled in defaults.items()
         }
         quick = experience.comparer(pool, stock, known, tally)
@@ -72,7 +72,7 @@ def test_failed_compile_is_nan_for_its_programs_only(small_corpus: Corpus, plugi
 
 
 def test_known_trajectory_must_match_every_answer() -> None:
-    x = np.zeros((3, len(RELEASE_FEATURES)))
+    x = np.zeros((3, len(FREE_FEATURES)))
     x[:, 0] = [-100, 0, 100]
     known = Known(x, np.array([True, True, False]))
     assert known.holds_for(threshold_policy(np.log2(5.5)))
@@ -110,7 +110,7 @@ def test_reuse_on_real_modules(tiny_corpus: Corpus, plugin: Plugin, tmp_path: Pa
             policy = threshold_policy(cost)
             for module in modules:
                 rolled = defaults[module.name]
-                known = Known.of(rolled, INLINING_SIZE, RELEASE_FEATURES)
+                known = Known.of(rolled, INLINING_SIZE, FREE_FEATURES)
                 if known.holds_for(policy):
                     path = tmp_path / "policy.safetensors"
                     path.write_bytes(bundle.to_bytes(policy))

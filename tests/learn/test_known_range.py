@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nestor.errors import NestorError
+from nestor.learn.features import CHEAP_FEATURES, MODULE_FEATURES
 from nestor.learn.known_range import known_range, require_size
-from nestor.learn.start import CHEAP_FEATURES, SITE_FEATURES
 
 
 def test_the_largest_callees_are_unknown() -> None:
@@ -15,7 +15,7 @@ def test_the_largest_callees_are_unknown() -> None:
     assert ((x >= known[:, 0]) & (x <= known[:, 1])).all(axis=1).sum() == 95
 
 
-@pytest.mark.parametrize("features", [CHEAP_FEATURES, SITE_FEATURES])
+@pytest.mark.parametrize("features", [CHEAP_FEATURES, MODULE_FEATURES])
 def test_learners_that_deviate_know_how_large_a_callee_is(features: tuple[str, ...]) -> None:
     require_size(features, 0.05)
 

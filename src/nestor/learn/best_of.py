@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from nestor.learn.batch import Batch
 from nestor.learn.episodic import Episodic
+from nestor.learn.features import MODULE_FEATURES
 from nestor.learn.gradient import Walk, descend
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
-from nestor.learn.start import SITE_FEATURES, StartSettings
+from nestor.learn.start import StartSettings
 from nestor.policy import builtin
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import Policy
@@ -181,7 +182,7 @@ class BestOf(Episodic[BestOfSettings]):
 
 def set_up(settings: BestOfSettings, setup: Setup) -> Ready:
     """Make the learner ready to run."""
-    episodes = setup.episodes(SITE_FEATURES)
+    episodes = setup.episodes(MODULE_FEATURES)
     start = setup.start(settings.start, episodes)
     named = [builtin.resolve(name) for name in settings.policies]
     others = tuple(policy for policy in named if policy is not None)  # stock is known already

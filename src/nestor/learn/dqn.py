@@ -31,10 +31,11 @@ from nestor.errors import NestorError
 from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings, at_the_end, pay
 from nestor.learn.episodic import Episodic
+from nestor.learn.features import MODULE_FEATURES
 from nestor.learn.gradient import Walk, descend
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
-from nestor.learn.start import SITE_FEATURES, StartSettings, with_two_outputs
+from nestor.learn.start import StartSettings, with_two_outputs
 from nestor.policy import network
 from nestor.policy.network import Layer, MlpPolicy
 
@@ -297,7 +298,7 @@ def _scaled(policy: MlpPolicy, factor: float) -> MlpPolicy:
 
 def set_up(settings: DqnSettings, setup: Setup) -> Ready:
     """Make the learner ready to run."""
-    episodes = setup.episodes(SITE_FEATURES)
+    episodes = setup.episodes(MODULE_FEATURES)
     start = with_two_outputs(setup.start(settings.start, episodes))
     if setup.init is None and settings.explore == "softmax":
         start = _scaled(start, settings.temperature)

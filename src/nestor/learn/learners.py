@@ -21,9 +21,10 @@ from nestor.learn import (
     reinforce,
 )
 from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
-from nestor.learn.distil import DISTIL_FEATURES, LTO_FEATURES, Distil, DistilSettings
+from nestor.learn.distil import Distil, DistilSettings
 from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
 from nestor.learn.experience import Known
+from nestor.learn.features import DISTIL_FEATURES, FREE_FEATURES, MODULE_FEATURES
 from nestor.learn.known_range import require_size
 from nestor.learn.searches import Searches, largest_programs
 from nestor.learn.setup import Ready, Setup
@@ -33,20 +34,10 @@ from nestor.learn.validation import judge, verdict
 from nestor.problems.inlining_size import INLINING_SIZE
 from nestor.tune.search import SearchSettings
 
-RELEASE_FEATURES = (
-    "cost_estimate",
-    "nr_ctant_params",
-    "callee_basic_block_count",
-    "caller_basic_block_count",
-    "callee_conditionally_executed_blocks",
-    "caller_conditionally_executed_blocks",
-)
-"""Features that cost the compiler next to nothing (docs/how-it-works.md)."""
-
 
 def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
     """Make distillation of searches ready to run."""
-    features = setup.features or (DISTIL_FEATURES if settings.lto is None else LTO_FEATURES)
+    features = setup.features or (DISTIL_FEATURES if settings.lto is None else MODULE_FEATURES)
     require_size(features, settings.gain.outliers)
     pool = setup.pool
     programs = largest_programs(experience.training_programs(pool.corpus))
@@ -91,7 +82,7 @@ def set_up_cloning(settings: CloningSettings, setup: Setup) -> Ready:
     modules = setup.pool.corpus.modules_of("train")
     done = experience.default_rollouts(setup.pool, modules, setup.tally, setup.progress).values()
     logs = [rolled.trajectory for rolled in done if rolled.trajectory is not None]
-    features = setup.features or RELEASE_FEATURES
+    features = setup.features or FREE_FEATURES
     x = np.concatenate([log.matrix(features) for log in logs])
     answers = np.concatenate([log.matrix([INLINING_SIZE.default_tensor])[:, 0] for log in logs])
     learner = BehaviouralCloning.fit(settings, setup.seed, features, x, answers)

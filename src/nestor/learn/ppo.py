@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from nestor.learn.credit import CreditSettings
+from nestor.learn.features import MODULE_FEATURES
 from nestor.learn.gradient import Walk, descend, entropy, log_probabilities, minibatches
 from nestor.learn.policy_gradient import Paid, PolicyGradient, PolicyGradientState
 from nestor.learn.random_network_distillation import NoveltySettings
 from nestor.learn.setup import Ready, Setup
-from nestor.learn.start import SITE_FEATURES, StartSettings
+from nestor.learn.start import StartSettings
 
 if TYPE_CHECKING:
     import torch
@@ -131,6 +132,6 @@ def set_up(settings: PpoSettings, setup: Setup) -> Ready:
     """Make the learner ready to run."""
     if settings.preset == "mlgo":
         settings = replace(MLGO, novelty=settings.novelty)
-    episodes = setup.episodes(SITE_FEATURES)
+    episodes = setup.episodes(MODULE_FEATURES)
     start = setup.start(settings.start, episodes)
     return Ready(Ppo(settings, setup.seed, start, episodes), "PPO", start.features)

@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from nestor.errors import NestorError
 from nestor.learn.black_box import BlackBox, mean_change_pct
+from nestor.learn.features import CHEAP_FEATURES
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
-from nestor.learn.start import CHEAP_FEATURES, StartSettings
+from nestor.learn.start import StartSettings
 from nestor.policy.network import MlpPolicy
 
 F64 = npt.NDArray[np.float64]

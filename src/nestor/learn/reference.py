@@ -1,7 +1,8 @@
 """The stock heuristic as the reference of all learners: what it decides and what that weighs.
 
-Made once for a corpus, a compiler and the features asked for, and kept in the user's cache. With
-it comes the price of each compile and link in CPU seconds, by which budgets are counted.
+Made once for a corpus and a compiler, whichever learner comes first, and kept in the user's cache.
+With it comes the price of each compile and link in CPU seconds, by which budgets are counted: it
+is the same for all learners.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from nestor.compiler.plugin import cache_folder
 from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus.model import CorpusError, Module, Program
 from nestor.learn.experience import Tally, modules_of
+from nestor.learn.features import MODULE_FEATURES
 from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
 from nestor.rewards.linked_size import link
@@ -44,7 +46,7 @@ class Stock:
 
     module: Module
     trajectory: Trajectory
-    """Only the features that were asked for, and the columns of ``_KEPT``."""
+    """Of the columns those of ``_recorded`` and of ``_KEPT``."""
     functions: Mapping[str, float]
     """Weighed bytes by name; see :mod:`nestor.rewards.weights`."""
     total: float
@@ -72,6 +74,7 @@ class Reference:
     """The training programs under the stock heuristic."""
 
     features: tuple[str, ...]
+    """Those asked for."""
     stocks: tuple[Stock, ...]
     """The modules with something to decide; learners name them by their place here."""
     link_seconds: Mapping[str, float]
@@ -105,7 +108,8 @@ def reference(
 ) -> Reference:
     """Return the reference for ``programs``, from the cache or by compiling and linking them.
 
-    :param features: of which the trajectories keep the values.
+    :param features: of which the trajectories keep the values, beside those that learners read if
+        nobody asks for others: one reference serves them all.
     :raises CorpusError: if no module has a decision that a linked program shows.
     :raises LogError: if the compiler does not offer one of the features.
     """
@@ -183,13 +187,18 @@ def _children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def _recorded(features: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*MODULE_FEATURES, *features]))
+
+
 def _reduced(done: Rollout, features: tuple[str, ...]) -> Rollout:
     """Keep of a log what a reference keeps: whole logs of a large corpus fill the memory."""
     log = done.trajectory
     if log is None:
         return done
     log.matrix(features)  # says which are missing
-    columns = list(dict.fromkeys([*features, *_KEPT]))
+    offered = log.records.dtype.names or ()
+    columns = [n for n in dict.fromkeys([*_recorded(features), *_KEPT]) if n in offered]
     records = np.empty(len(log), [(name, log.records.dtype[name]) for name in columns])
     for name in columns:
         records[name] = log.records[name]
@@ -213,7 +222,7 @@ def _path(
         pool.plugin.digest,
         [[p.name, p.language, [[i.kind, i.value] for i in p.inputs]] for p in programs],
         [[m.name, m.digest, list(m.options)] for m in modules],
-        list(features),
+        list(_recorded(features)),
     ]
     digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()
     return cache_folder() / "references" / f"{digest[:32]}.npz"

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nestor.learn.credit import CreditSettings
+from nestor.learn.features import MODULE_FEATURES
 from nestor.learn.gradient import Walk, descend, entropy, log_probabilities
 from nestor.learn.policy_gradient import Paid, PolicyGradient, PolicyGradientState
 from nestor.learn.random_network_distillation import NoveltySettings
 from nestor.learn.setup import Ready, Setup
-from nestor.learn.start import SITE_FEATURES, StartSettings
+from nestor.learn.start import StartSettings
 
 if TYPE_CHECKING:
     import torch
@@ -62,6 +63,6 @@ class Reinforce(PolicyGradient[ReinforceSettings]):
 
 def set_up(settings: ReinforceSettings, setup: Setup) -> Ready:
     """Make the learner ready to run."""
-    episodes = setup.episodes(SITE_FEATURES)
+    episodes = setup.episodes(MODULE_FEATURES)
     start = setup.start(settings.start, episodes)
     return Ready(Reinforce(settings, setup.seed, start, episodes), "REINFORCE", start.features)

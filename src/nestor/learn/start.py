@@ -11,28 +11,11 @@ import numpy as np
 
 from nestor.errors import NestorError
 from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
-from nestor.learn.distil import DISTIL_FEATURES
 from nestor.learn.known_range import known_range, require_size
 from nestor.learn.reference import Reference
 from nestor.policy import network
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
 from nestor.policy.spec import Policy
-
-SITE_FEATURES = tuple(name for name in DISTIL_FEATURES if not name.startswith("program_"))
-"""What the release advisor can compute of a site, without a summary of the program."""
-
-CHEAP_FEATURES = (
-    "inlining_default",
-    "cost_estimate",
-    "nr_ctant_params",
-    "callee_basic_block_count",
-    "caller_basic_block_count",
-    "callee_disappears",
-    "callee_has_comdat",
-    "callee_uses",
-    "callee_code_size",
-)
-"""Few enough for learners that move a policy's parameters blindly; the last bounds what they do."""
 
 _ROWS = 50_000
 """Decisions to which a normalisation and a clone are fitted."""
