@@ -76,8 +76,8 @@ def measure(
             for number in sorted(set(part.tolist()) & programs.keys()):
                 program = programs[number]
                 mine = with_summary & (data.project == number)
-                margin = gain.predict(data.x[mine]) - caution * spread.predict(data.x[mine])
-                follows = margin > settings.least
+                logit = gain.predict(data.x[mine]) - caution * spread.predict(data.x[mine])
+                follows = logit > settings.least
                 built = linked(pool, program, path, told[program.name, "gc"])
                 rows.append(
                     {

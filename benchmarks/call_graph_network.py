@@ -159,8 +159,8 @@ class Fitted:
         ends, where = np.unique(x[:, -2:].astype(np.int64), return_inverse=True)
         vectors = self._vectors(ends)[torch.from_numpy(where.reshape(-1))].reshape(len(x), -1)
         inputs = torch.cat([site, vectors], dim=1)
-        margins: torch.Tensor = self.net["head"](inputs).squeeze(1)
-        return margins
+        logits: torch.Tensor = self.net["head"](inputs).squeeze(1)
+        return logits
 
     def _vectors(self, chosen: I64) -> "torch.Tensor":
         """Return the vectors of all layers of the functions ``chosen``."""

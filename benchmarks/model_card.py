@@ -156,8 +156,8 @@ def origin(policy: Policy) -> Iterator[str]:
     kind = policy.metadata.kind
     yield f"- digest `{bundle.digest(policy)}`; {kind}, {policy.parameters:,} numbers"
     yield f"- {len(policy.features)} features: {', '.join(f'`{f}`' for f in policy.features)}"
-    if (margin := as_sum(policy)) is not None:
-        yield f"- margin: `{margin}` (`transform` log in docs/formats.md)"
+    if (logit := as_sum(policy)) is not None:
+        yield f"- logit: `{logit}` (`transform` log in docs/formats.md)"
     for name in ("learner", "seed", "corpus", "compiler", "plugin", "nestor"):
         if name in known:
             yield f"- {name}: `{known[name]}`"

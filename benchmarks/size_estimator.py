@@ -53,7 +53,7 @@ def gradient(log: Trajectory, paid: F64) -> F64:
     """Return one compile's estimate of the gradient of a linear policy that explores."""
     x = log.matrix(CHEAP_FEATURES)
     z = np.concatenate([np.sign(x) * np.log2(1 + np.abs(x)), np.ones((len(x), 1))], axis=1)
-    left = log.records["inlining_decision"] != log.records["inlining_default"]
+    left = log.records["answer"] != log.records["inlining_default"]
     return np.asarray((-np.clip(paid, -CLIP, CLIP) * (left - EXPLORE)) @ z, dtype=np.float64)
 
 
@@ -100,7 +100,7 @@ def main() -> int:
                 before = (stock.trajectory, stock.sizes)
                 both = [shares(before, (made.trajectory, s)) for s in (made.sizes, guessed)]
                 records = made.trajectory.records
-                left = records["inlining_decision"] != records["inlining_default"]
+                left = records["answer"] != records["inlining_default"]
                 code.append(both[0][left])
                 estimate.append(both[1][left])
                 gradients.append([gradient(made.trajectory, paid) for paid in both])

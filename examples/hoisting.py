@@ -102,8 +102,8 @@ class Bandit:
         saved = torch.tensor([100 * saving for _, saving in batch])
 
         def loss(net: torch.nn.Module) -> torch.Tensor:
-            margins = net(z)
-            return -(saved * log_probabilities(margins, acted)).mean() - 0.01 * entropy(margins)
+            logits = net(z)
+            return -(saved * log_probabilities(logits, acted)).mean() - 0.01 * entropy(logits)
 
         walk, _value = descend(self.start, state.walk, loss, rate=0.1)
         return replace(state, step=state.step + 1, walk=walk), {"saved_pct": float(saved.mean())}

@@ -46,7 +46,7 @@ int main(int Count, char **Arguments) {
   for (int Rounds = std::atoi(Arguments[3]); Rounds > 0; --Rounds) {
     const double Start = processorSeconds();
     for (size_t Row = 0; Row < Rows; ++Row)
-      Sum += Policy->Evaluator->margin(
+      Sum += Policy->Evaluator->logit(
           ArrayRef<double>(X.data() + Row * Columns, Columns));
     std::printf("%.3f\n", (processorSeconds() - Start) / double(Rows) * 1e9);
   }

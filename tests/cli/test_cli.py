@@ -150,10 +150,10 @@ def test_mistakes_are_one_sentence(words: list[str], said: str) -> None:
 
 def test_policy_shows_what_a_linear_one_computes() -> None:
     said = nestor("policy", "shipped").stdout
-    (line,) = [line for line in said.splitlines() if line.startswith("margin")]
-    factors = json.loads(nestor("policy", "shipped", "--json").stdout)["margin"]["factors"]
+    (line,) = [line for line in said.splitlines() if line.startswith("logit")]
+    factors = json.loads(nestor("policy", "shipped", "--json").stdout)["logit"]["factors"]
     assert all(f"{factor:+.3f}·l({name})" in line for name, factor in factors.items())
-    assert "margin" not in nestor("policy", "never").stdout
+    assert "logit" not in nestor("policy", "never").stdout
 
 
 def test_evolution_needs_a_start(small_corpus: Corpus, tmp_path: Path) -> None:

@@ -139,9 +139,9 @@ def test_failed_compiles_are_left_out(episodes: Episodes) -> None:
 def test_clone_decides_as_the_default_does(episodes: Episodes) -> None:
     policy = start(episodes.reference, StartSettings(answers="decision", clone_steps=400), 0)
     x, answers = episodes.reference.sample(10_000, 0)
-    assert (policy.decide(x) == answers).all()
+    assert (policy.answer(x) == answers).all()
     two = with_two_outputs(policy)
-    assert two.margins(x) == pytest.approx(policy.margins(x), abs=1e-5)
+    assert two.logits(x) == pytest.approx(policy.logits(x), abs=1e-5)
 
 
 def test_credit_schemes(episodes: Episodes) -> None:

@@ -60,14 +60,14 @@ def test_a_rule_that_holds_everywhere_is_followed(kind: Kind) -> None:
     data = rows(trials(), FEATURES, SETTINGS, 0)
     fitted = fit(kind, data, predict_across(kind, data, SETTINGS, 0), 0)
     made = policy(kind, fitted, data, FEATURES, SETTINGS)
-    assert (made.margins(questions(0, 10, 50, 70)) > 0).tolist() == [True, True, False, False]
+    assert (made.logits(questions(0, 10, 50, 70)) > 0).tolist() == [True, True, False, False]
 
 
 def test_what_was_never_seen_is_left_to_the_default() -> None:
     data = rows(trials(), FEATURES, SETTINGS, 0)
     fitted = fit(TREES, data, predict_across(TREES, data, SETTINGS, 0), 0)
     made = policy(TREES, fitted, data, FEATURES, SETTINGS)
-    assert made.margins(questions(-500))[0] == 0, "below any cost of the trials"
+    assert made.logits(questions(-500))[0] == 0, "below any cost of the trials"
 
 
 def test_caution_holds_back_where_projects_disagree() -> None:
@@ -77,7 +77,7 @@ def test_caution_holds_back_where_projects_disagree() -> None:
     leaves = []
     for caution in (0.0, 2.0):
         made = policy(TREES, fitted, data, FEATURES, replace(SETTINGS, caution=caution))
-        leaves.append(bool(made.margins(questions(10))[0] > 0))
+        leaves.append(bool(made.logits(questions(10))[0] > 0))
     assert leaves == [True, False]
 
 

@@ -172,7 +172,7 @@ def test_epsilon_greedy_network_answers_at_random_so_often() -> None:
     moved = policy.with_parameters(
         np.random.default_rng(0).standard_normal(policy.parameters).astype(np.float32)
     )
-    greedy = moved.margins(x) > 0
+    greedy = moved.logits(x) > 0
     probabilities = epsilon_greedy(moved, 0.1).probabilities(x)
     assert probabilities == pytest.approx(np.where(greedy, 0.95, 0.05), abs=1e-4)
 

@@ -48,8 +48,8 @@ class World(Episodes):
     ) -> Batch:
         def decide(stock: Stock, x: F64) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
             if policy.features == FEATURES:
-                return np.asarray(policy.decide(x, stock.default) != stock.default)
-            return np.asarray(policy.decide(x[:, 1:]) != stock.default)  # threshold:N
+                return np.asarray(policy.answer(x, stock.default) != stock.default)
+            return np.asarray(policy.answer(x[:, 1:]) != stock.default)  # threshold:N
 
         return self._play(policy, modules, decide)
 
@@ -122,5 +122,5 @@ def rightness(made: World, policy: Policy) -> float:
     parts = []
     for stock in made.reference.stocks:
         x = stock.trajectory.matrix(FEATURES)
-        parts.append((policy.decide(x, stock.default) != stock.default) == (x[:, 1] > 0))
+        parts.append((policy.answer(x, stock.default) != stock.default) == (x[:, 1] > 0))
     return float(np.concatenate(parts).mean())

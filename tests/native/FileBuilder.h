@@ -108,7 +108,7 @@ inline llvm::json::Object metadata(llvm::StringRef Kind,
       {"answers", "decision"},  {"transform", Transform}};
 }
 
-/// Features 3 and -3 give z = (2, -8), hidden (2.5, 1) and the margin 1.25.
+/// Features 3 and -3 give z = (2, -8), hidden (2.5, 1) and the logit 1.25.
 inline FileBuilder logPolicy() {
   FileBuilder B;
   B.Meta = metadata("mlp", "log", {"a", "b"});

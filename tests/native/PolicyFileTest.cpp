@@ -38,7 +38,7 @@ static bool survives(StringRef File) {
   }
   Copy.assign(Copy.size(), '\xff'); // A loaded policy needs its file no more.
   for (double X : {0.0, 1.0, -1.0, 10.0, 9.2e18, -9.2e18})
-    P->Evaluator->margin(std::vector<double>(P->Features.size(), X));
+    P->Evaluator->logit(std::vector<double>(P->Features.size(), X));
   return true;
 }
 
@@ -306,7 +306,7 @@ static FileBuilder chain(int32_t Depth) {
 TEST_CASE("a chain of nodes may not be longer than the limit") {
   Expected<LoadedPolicy> P = parsePolicy(chain(512).build());
   REQUIRE(bool(P));
-  CHECK(P->Evaluator->margin({1, 0}) == 1.5);
+  CHECK(P->Evaluator->logit({1, 0}) == 1.5);
   refused(chain(513), "deep");
   refused(chain(1000000), "deep"); // No recursion, no quadratic time.
 }

@@ -15,17 +15,17 @@
 using namespace llvm;
 using namespace nestor;
 
-static double margin(const FileBuilder &B, std::vector<double> X) {
+static double logit(const FileBuilder &B, std::vector<double> X) {
   Expected<LoadedPolicy> P = parsePolicy(B.build());
   if (!P) {
     FAIL(toString(P.takeError()));
     return 0;
   }
-  double First = P->Evaluator->margin(X);
+  double First = P->Evaluator->logit(X);
   // Scratch memory is reused: other inputs in between change nothing.
   for (double Other : {-1e18, 0.0, 7.0}) {
-    P->Evaluator->margin(std::vector<double>(X.size(), Other));
-    CHECK(P->Evaluator->margin(X) == First);
+    P->Evaluator->logit(std::vector<double>(X.size(), Other));
+    CHECK(P->Evaluator->logit(X) == First);
   }
   return First;
 }
@@ -58,29 +58,29 @@ TEST_CASE("squash is a piecewise-linear logarithm") {
     CHECK(squash(X) < squash(X + 1));
 }
 
-TEST_CASE("a network's margin, by hand") {
-  CHECK(margin(logPolicy(), {3, -3}) == 1.25);
+TEST_CASE("a network's logit, by hand") {
+  CHECK(logit(logPolicy(), {3, -3}) == 1.25);
   // z = (-2, 0): hidden (max(0, 0.5 - 6), 1 + 2) = (0, 3); 0.25 - 12.
-  CHECK(margin(logPolicy(), {0, 0}) == -11.75);
+  CHECK(logit(logPolicy(), {0, 0}) == -11.75);
   FileBuilder Two = logPolicy();
   Two.f32("layer.1.weight", {2, 2}, {2, -4, 1, 1});
   Two.f32("layer.1.bias", {2}, {0.25, 0});
-  CHECK(margin(Two, {3, -3}) == 3.5 - 1.25);
+  CHECK(logit(Two, {3, -3}) == 3.5 - 1.25);
 }
 
 TEST_CASE("inputs are clamped to 8 in both directions") {
   FileBuilder B = oneLayer({1}, 0, {1e300});
-  CHECK(margin(B, {1}) == 8);
-  CHECK(margin(B, {-9e18}) == -8);
-  CHECK(margin(oneLayer({1}, 0, {-1e300}), {1e18}) == -8);
+  CHECK(logit(B, {1}) == 8);
+  CHECK(logit(B, {-9e18}) == -8);
+  CHECK(logit(oneLayer({1}, 0, {-1e300}), {1e18}) == -8);
 }
 
 TEST_CASE("sums are rounded after each product and each addition, in order") {
   // 2^24 + 1 is 2^24 in f32, twice; any other order gives 1 or 2.
-  CHECK(margin(oneLayer({1, 1, -0x1p24f}, 0x1p24f, {1, 1, 1}), {1, 1, 1}) == 0);
-  CHECK(margin(oneLayer({-0x1p24f, 1, 1}, 0x1p24f, {1, 1, 1}), {1, 1, 1}) == 2);
+  CHECK(logit(oneLayer({1, 1, -0x1p24f}, 0x1p24f, {1, 1, 1}), {1, 1, 1}) == 0);
+  CHECK(logit(oneLayer({-0x1p24f, 1, 1}, 0x1p24f, {1, 1, 1}), {1, 1, 1}) == 2);
   // (1 + 2^-23)^2 is rounded to 1 + 2^-22 before it is added: no fused product.
-  CHECK(margin(oneLayer({1 + 0x1p-23f}, -(1 + 0x1p-22f), {1 + 0x1p-23}), {1}) ==
+  CHECK(logit(oneLayer({1 + 0x1p-23f}, -(1 + 0x1p-22f), {1 + 0x1p-23}), {1}) ==
         0);
   // The same with more outputs than a vector register holds.
   FileBuilder B = oneLayer({1, 1, 1}, 0, {1, 1, 1});
@@ -91,18 +91,18 @@ TEST_CASE("sums are rounded after each product and each addition, in order") {
   B.f32("layer.0.bias", {67}, std::vector<float>(67, 0x1p24f));
   B.f32("layer.1.weight", {1, 67}, std::vector<float>(67, 1));
   B.f32("layer.1.bias", {1}, {3});
-  CHECK(margin(B, {1, 1, 1}) == 3);
+  CHECK(logit(B, {1, 1, 1}) == 3);
 }
 
 TEST_CASE("a network that overflows answers and does not trap") {
   FileBuilder B = oneLayer({3e38f, 3e38f}, 0, {8, 8});
-  CHECK(margin(B, {1, 1}) == std::numeric_limits<double>::infinity());
+  CHECK(logit(B, {1, 1}) == std::numeric_limits<double>::infinity());
   Expected<LoadedPolicy> P =
       parsePolicy(oneLayer({3e38f, -3e38f}, 0, {8, 8}).build());
   REQUIRE(bool(P));
-  double Margin = P->Evaluator->margin({1, 1}); // inf - inf
-  CHECK(std::isnan(Margin));
-  CHECK_FALSE(Margin > 0);
+  double Logit = P->Evaluator->logit({1, 1}); // inf - inf
+  CHECK(std::isnan(Logit));
+  CHECK_FALSE(Logit > 0);
 }
 
 TEST_CASE("quantiles count the boundaries at or below the input") {
@@ -110,14 +110,14 @@ TEST_CASE("quantiles count the boundaries at or below the input") {
                               {4.9, 3}, {5, 4},  {1e300, 4}, {-1e300, 0}};
   for (auto [X, Count] : Counts) {
     float Z = float(Count) / 4;
-    CHECK(margin(quantilePolicy({1, 0, 0}), {X}) == Z);
-    CHECK(margin(quantilePolicy({0, 1, 0}), {X}) == std::sqrt(Z));
-    CHECK(margin(quantilePolicy({0, 0, 1}), {X}) == Z * Z);
+    CHECK(logit(quantilePolicy({1, 0, 0}), {X}) == Z);
+    CHECK(logit(quantilePolicy({0, 1, 0}), {X}) == std::sqrt(Z));
+    CHECK(logit(quantilePolicy({0, 0, 1}), {X}) == Z * Z);
   }
   // Inputs are rounded to f32 before they are compared.
   FileBuilder B = quantilePolicy();
   B.f32("normalise.boundaries", {1, 1}, {0x1p24f});
-  CHECK(margin(B, {0x1p24 - 0.25}) == 1);
+  CHECK(logit(B, {0x1p24 - 0.25}) == 1);
 }
 
 TEST_CASE("trees add up their leaves") {
@@ -125,7 +125,7 @@ TEST_CASE("trees add up their leaves") {
                              {10.5, 0, -0.75 + 4}, {-1e18, 0.5, 0.125 + 4},
                              {1e18, 1e18, -0.75 + 8}};
   for (auto [X, Y, Sum] : Known)
-    CHECK(margin(treesPolicy(), {X, Y}) == Sum);
+    CHECK(logit(treesPolicy(), {X, Y}) == Sum);
 }
 
 TEST_CASE("trees are added in order, in f64, for any number of them") {
@@ -154,15 +154,15 @@ TEST_CASE("trees are added in order, in f64, for any number of them") {
     B.i32("tree.root", Root).i32("tree.feature", Feature);
     B.i32("tree.left", Left).i32("tree.right", Right);
     B.f64("tree.threshold", Threshold).f64("tree.value", Value);
-    CHECK(margin(B, {-100, 0}) == Low);
-    CHECK(margin(B, {100, 0}) == High);
+    CHECK(logit(B, {-100, 0}) == Low);
+    CHECK(logit(B, {100, 0}) == High);
   }
 }
 
 TEST_CASE("trees that share nodes and roots in any order") {
   FileBuilder B = treesPolicy();
   B.i32("tree.root", {5, 0, 0, 2});
-  CHECK(margin(B, {10, 2}) == 8 + 0.125 + 0.125 + 0.125);
+  CHECK(logit(B, {10, 2}) == 8 + 0.125 + 0.125 + 0.125);
 }
 
 TEST_CASE("the probability of the positive action") {

@@ -87,9 +87,7 @@ class Result:
         """Site key → decision."""
         records = self.trajectory.records
         assert len(set(records["site"].tolist())) == len(records), "site keys are not unique"
-        return dict(
-            zip(records["site"].tolist(), records["inlining_decision"].tolist(), strict=True)
-        )
+        return dict(zip(records["site"].tolist(), records["answer"].tolist(), strict=True))
 
 
 @dataclass

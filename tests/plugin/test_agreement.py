@@ -1,4 +1,4 @@
-"""The plugin and Python give the same margin and the same answer for every decision."""
+"""The plugin and Python give the same logit and the same answer for every decision."""
 
 import heapq
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.plugin.support import random_network
 
 ENOUGH = 50_000
 MODULES = 6
-MARGIN = 1e-5
+CLEAR = 1e-5
 
 pytestmark = pytest.mark.corpus
 
@@ -90,17 +90,17 @@ def test_agreement(plugin: Plugin, tiny_corpus: Corpus, tmp_path: Path) -> None:
             if policy.metadata.answers == "deviation":
                 own -= trajectory.asked_after_growth_cap
             records = trajectory.records[:own]
-            margins = policy.margins(trajectory.matrix(policy.features)[:own])
+            logits = policy.logits(trajectory.matrix(policy.features)[:own])
             where = f"policy {number} on {module.name}"
             # docs/formats.md promises the same bits, so signs of zero are the only licence.
-            assert (margins == records["policy_margin"]).all(), where
+            assert (logits == records["logit"]).all(), where
             default = records["inlining_default"].astype(bool)
-            answers = policy.decide(trajectory.matrix(policy.features)[:own], default)
-            counts = np.abs(margins) > MARGIN
-            same = answers == records["inlining_decision"].astype(bool)
+            answers = policy.answer(trajectory.matrix(policy.features)[:own], default)
+            counts = np.abs(logits) > CLEAR
+            same = answers == records["answer"].astype(bool)
             assert same[counts].all(), where
             total, clear = total + len(records), clear + int(counts.sum())
-            positive += int((margins > 0).sum())
-    print(f"{total} decisions, {clear} with a margin above {MARGIN}, {positive} positive")
+            positive += int((logits > 0).sum())
+    print(f"{total} decisions, {clear} with a logit above {CLEAR}, {positive} positive")
     assert clear >= ENOUGH
     assert 0.1 < positive / total < 0.9

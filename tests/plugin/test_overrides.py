@@ -17,7 +17,7 @@ def local(name: str) -> str:
 
 def of(trajectory: Trajectory, callee: str) -> list[int]:
     rows = trajectory.records["callee"].view("u8") == function_id(callee, "unit.c")
-    return [int(answer) for answer in trajectory.records["inlining_decision"][rows]]
+    return [int(answer) for answer in trajectory.records["answer"][rows]]
 
 
 def test_ids_are_those_of_the_log(bench: Workbench) -> None:
@@ -74,8 +74,8 @@ def test_in_a_stock_module_the_policy_is_not_asked(bench: Workbench, seeded: boo
     for policy in (ALWAYS, NEVER, random_network(LEAN, 5, answers="deviation")):
         full = bench.compile(SOURCE, policy, *options, overrides=text, log=True)
         records = full.trajectory.records
-        assert (records["inlining_decision"] == records["inlining_default"]).all()
-        assert not records["policy_margin"].any()
+        assert (records["answer"] == records["inlining_default"]).all()
+        assert not records["logit"].any()
         lean = bench.compile(SOURCE, policy, *options, overrides=text)
         assert full.bytes == lean.bytes == stock
 

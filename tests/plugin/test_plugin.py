@@ -24,7 +24,7 @@ LEAN = ["cost_estimate", "callee_basic_block_count", "nr_ctant_params"]
 """Features that the release advisor can compute."""
 COUNTS = ["callee_users", "caller_users", "edge_count", "node_count"]
 """Features that only LLVM's own advisor keeps."""
-# Small margins, so that sampling decides something.
+# Small logits, so that sampling decides something.
 EVEN = builtin.threshold(0)
 
 
@@ -99,8 +99,8 @@ def test_a_seed_of_zero_and_the_largest_seed_sample(bench: Workbench) -> None:
         result = bench.compile(SOURCE, EVEN, f"-nestor-seed={seed}", log=True)
         # Greedily, EVEN answers every site by its cost alone.
         records = result.trajectory.records
-        greedy = (records["policy_margin"] > 0).astype(np.int64)
-        assert (records["inlining_decision"] != greedy).any()
+        greedy = (records["logit"] > 0).astype(np.int64)
+        assert (records["answer"] != greedy).any()
 
 
 def _mix(z: int) -> int:
@@ -119,9 +119,9 @@ def test_sampling_is_the_documented_function_of_the_seed(bench: Workbench, of: s
         records = bench.compile(SOURCE, EVEN, *options, log=True).trajectory.records
         for row in records:
             number = (_mix(_mix(11) ^ (int(row[of]) & 2**64 - 1)) >> 11) * 2.0**-53
-            probability = 1 / (1 + np.exp(-row["policy_margin"] / temperature))
-            assert bool(row["inlining_decision"]) == (number < probability)
-            taken = probability if row["inlining_decision"] else 1 - probability
+            probability = 1 / (1 + np.exp(-row["logit"] / temperature))
+            assert bool(row["answer"]) == (number < probability)
+            taken = probability if row["answer"] else 1 - probability
             assert row["log_probability"] == pytest.approx(np.log(taken))
 
 
@@ -233,18 +233,18 @@ def test_log_fields(bench: Workbench) -> None:
     callers = {names[int(r["caller"]) & mask] for r in records}
     assert callees == {"small", "middle", "nested"}
     assert {"first", "second", "third", "fourth"} <= callers
-    margins = policy.margins(trajectory.matrix(policy.features))
-    assert (margins == records["policy_margin"]).all()
+    logits = policy.logits(trajectory.matrix(policy.features))
+    assert (logits == records["logit"]).all()
     default = records["inlining_default"].astype(bool)
-    assert (policy.decide(trajectory.matrix(policy.features), default)).tolist() == records[
-        "inlining_decision"
+    assert (policy.answer(trajectory.matrix(policy.features), default)).tolist() == records[
+        "answer"
     ].astype(bool).tolist()
     assert set(records["inlining_default"].tolist()) == {0, 1}
 
 
 def test_the_logged_default_is_the_stock_answer(bench: Workbench) -> None:
     records = bench.compile(SOURCE, "default", log=True).trajectory.records
-    assert (records["inlining_default"] == records["inlining_decision"]).all()
+    assert (records["inlining_default"] == records["answer"]).all()
 
 
 def test_effects(bench: Workbench) -> None:

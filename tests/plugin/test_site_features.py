@@ -190,10 +190,10 @@ def test_both_advisors_agree(bench: Workbench, kind: str) -> None:
         lean = bench.compile(source, policy, name=name, flags=flags)
         assert lean.bytes == full.bytes
         records, x = full.trajectory.records, full.trajectory.matrix(names)
-        assert (policy.margins(x) == records["policy_margin"]).all()
+        assert (policy.logits(x) == records["logit"]).all()
         default = records["inlining_default"].astype(bool)
-        decisions = policy.decide(x, default)
-        assert decisions.tolist() == records["inlining_decision"].astype(bool).tolist()
+        decisions = policy.answer(x, default)
+        assert decisions.tolist() == records["answer"].astype(bool).tolist()
 
 
 def test_beyond_its_range_a_policy_is_not_asked(bench: Workbench) -> None:
@@ -205,8 +205,8 @@ def test_beyond_its_range_a_policy_is_not_asked(bench: Workbench) -> None:
     for options in ((), ("-nestor-seed=3",)):
         result = bench.compile(SOURCE, nowhere, *options, log=True)
         records = result.trajectory.records
-        assert (records["inlining_decision"] == records["inlining_default"]).all()
-        assert not records["policy_margin"].any()
+        assert (records["answer"] == records["inlining_default"]).all()
+        assert not records["logit"].any()
         assert not records["log_probability"].any()
         assert result.bytes == bench.compile(SOURCE, nowhere, *options).bytes == stock
 
@@ -342,5 +342,5 @@ def test_agreement_on_a_program_of_the_corpus(
         log = compiled(Request(largest, path, program=summary, keep=full, log=True))
         assert lean.read_bytes() == full.read_bytes()
         assert log is not None
-        assert (policy.margins(log.matrix(names)) == log.records["policy_margin"]).all()
+        assert (policy.logits(log.matrix(names)) == log.records["logit"]).all()
         assert measure(lean).text > 0

@@ -26,16 +26,16 @@ def test_the_default_is_no_policy() -> None:
 
 def test_constants() -> None:
     x = np.array([[-(2**31)], [0], [2**31]])
-    assert found("always").decide(x).tolist() == [True] * 3
-    assert found("never").decide(x).tolist() == [False] * 3
+    assert found("always").answer(x).tolist() == [True] * 3
+    assert found("never").answer(x).tolist() == [False] * 3
 
 
 @pytest.mark.parametrize("n", [0, 1, -35, 225, MAX_THRESHOLD, -MAX_THRESHOLD])
 def test_thresholds_are_strict(n: int) -> None:
     policy = found(f"threshold:{n}")
     assert policy.features == ("cost_estimate",)
-    assert policy.decide(np.array([[n - 1], [n], [n + 1]])).tolist() == [True, False, False]
-    assert policy.decide(np.array([[n - 1e-9], [float(n)]])).tolist() == [True, False]
+    assert policy.answer(np.array([[n - 1], [n], [n + 1]])).tolist() == [True, False, False]
+    assert policy.answer(np.array([[n - 1e-9], [float(n)]])).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_the_published_policy() -> None:
     assert policy.widths == (33, 100, 40, 2)
     assert policy.tensors()["normalise.boundaries"].shape == (11, 999)
     table = load_file(DATA / "mlgo2020_reference.safetensors")
-    x, expected = table["inputs"], table["margins"]
+    x, expected = table["inputs"], table["logits"]
     assert len(x) >= 5000
     assert np.abs(expected).min() > 1e-5
     assert 0.1 < (expected > 0).mean() < 0.9
-    margins = policy.margins(x)
-    np.testing.assert_array_equal(margins > 0, expected > 0)
-    np.testing.assert_allclose(margins, expected, atol=1e-4)
-    np.testing.assert_array_equal(policy.decide(x), expected > 0)
-    np.testing.assert_allclose(policy.fast_margins(x), expected, atol=1e-4)
+    logits = policy.logits(x)
+    np.testing.assert_array_equal(logits > 0, expected > 0)
+    np.testing.assert_allclose(logits, expected, atol=1e-4)
+    np.testing.assert_array_equal(policy.answer(x), expected > 0)
+    np.testing.assert_allclose(policy.fast_logits(x), expected, atol=1e-4)

@@ -57,7 +57,7 @@ def test_round_trip(policy: Policy, tmp_path: Path) -> None:
     again = bundle.load(path)
     assert type(again) is type(policy)
     assert again.metadata == policy.metadata
-    assert again.margins(X).tobytes() == policy.margins(X).tobytes()
+    assert again.logits(X).tobytes() == policy.logits(X).tobytes()
     data = path.read_bytes()
     assert bundle.to_bytes(again) == data == bundle.to_bytes(policy)
     assert bundle.digest(policy) == bundle.digest(again) == hashlib.sha256(data).hexdigest()
@@ -347,7 +347,7 @@ def believed(data: bytes) -> None:
     except PolicyError as error:
         assert str(error).isprintable()
         return
-    policy.margins(np.zeros((2, len(policy.features))))
+    policy.logits(np.zeros((2, len(policy.features))))
     assert bundle.from_bytes(bundle.to_bytes(policy)).metadata == policy.metadata
 
 

@@ -24,8 +24,8 @@ def test_a_linear_policy_is_the_sum_that_is_shown(outputs: int) -> None:
     factors = np.array([shown.factors[name] for name in policy.features])
     inside = np.abs(policy.normalise(x)).max(axis=1) < 8
     assert inside.sum() > 20
-    margins = shown.constant + squash(x) @ factors
-    np.testing.assert_allclose(policy.margins(x)[inside], margins[inside], atol=1e-4)
+    logits = shown.constant + squash(x) @ factors
+    np.testing.assert_allclose(policy.logits(x)[inside], logits[inside], atol=1e-4)
 
 
 def test_no_other_policy_is_a_sum() -> None:

@@ -36,7 +36,7 @@ def scalar_squash(x: float) -> float:
     return math.copysign(k + (m / 2.0**k - 1), x)
 
 
-def scalar_margin(policy: MlpPolicy, x: list[float]) -> float:
+def scalar_logit(policy: MlpPolicy, x: list[float]) -> float:
     """The specification, one number at a time and without numpy's arithmetic."""
     tensors = {name: array.tolist() for name, array in policy.tensors().items()}
     z: list[float] = []
@@ -69,17 +69,17 @@ def inputs(rows: int, seed: int = 0) -> np.ndarray[tuple[int, ...], np.dtype[np.
 
 
 @pytest.mark.parametrize("name", ["log_policy", "quantile_policy"])
-def test_margins_have_the_bits_of_the_specification(
+def test_logits_have_the_bits_of_the_specification(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     policy = request.getfixturevalue(name)
     x = inputs(400)
-    expected = np.array([scalar_margin(policy, row) for row in x.astype(float).tolist()])
-    assert policy.margins(x).tobytes() == expected.tobytes()
-    # More rows than one block, in another order: a row's margin does not depend on the others.
+    expected = np.array([scalar_logit(policy, row) for row in x.astype(float).tolist()])
+    assert policy.logits(x).tobytes() == expected.tobytes()
+    # More rows than one block, in another order: a row's logit does not depend on the others.
     many = np.concatenate([x[::-1]] * 6)
-    assert policy.margins(many).tobytes() == np.concatenate([expected[::-1]] * 6).tobytes()
-    fast = policy.fast_margins(x)
+    assert policy.logits(many).tobytes() == np.concatenate([expected[::-1]] * 6).tobytes()
+    fast = policy.fast_logits(x)
     np.testing.assert_allclose(fast, expected, rtol=1e-3, atol=1e-5)
 
 
@@ -89,10 +89,10 @@ def test_products_and_sums_are_rounded_one_by_one() -> None:
     bias = np.array([-1.0], dtype=np.float32)
     x = np.array([[2**10, 2**25, -(2**25)]])
 
-    def margin(weight: object) -> float:
+    def logit(weight: object) -> float:
         normalisation = LogNormalisation(np.zeros(3), np.array([0.1 * (1 + tiny), 0.2, 0.2]))
         layer = Layer(np.asarray(weight, dtype=np.float32), bias)
-        return float(build(("a", "b", "c"), "decision", normalisation, [layer]).margins(x)[0])
+        return float(build(("a", "b", "c"), "decision", normalisation, [layer]).logits(x)[0])
 
     z = f32(scalar_squash(2**10) * (0.1 * (1 + tiny)))
     weight = float(row[0, 0])
@@ -100,7 +100,7 @@ def test_products_and_sums_are_rounded_one_by_one() -> None:
     separate = f32(f32(f32(-1.0 + f32(weight * z)) + big) - big)
     fused = f32(-1.0 + weight * z)
     assert separate != fused
-    assert margin(row) == separate
+    assert logit(row) == separate
 
 
 def test_relu_of_what_is_not_a_number() -> None:
@@ -116,11 +116,11 @@ def test_relu_of_what_is_not_a_number() -> None:
 
     x = np.array([[0], [2**40]])
     # In the second layer: infinity - infinity, which becomes 0.
-    assert policy([[huge], [huge]], [[huge, -huge]], [[1]]).margins(x).tolist() == [0.5, 0.5]
+    assert policy([[huge], [huge]], [[huge, -huge]], [[1]]).logits(x).tolist() == [0.5, 0.5]
     # In the last layer there is no ReLU; the answer is then the negative one.
     last = policy([[huge], [huge]], [[huge, -huge]])
-    assert np.isnan(last.margins(x)[1])
-    assert not last.decide(x)[1]
+    assert np.isnan(last.logits(x)[1])
+    assert not last.answer(x)[1]
     assert last.probabilities(x)[1] == 0
 
 
@@ -189,9 +189,9 @@ def test_torch_agrees_both_ways(log_policy: MlpPolicy, quantile_policy: MlpPolic
     for policy in (log_policy, quantile_policy):
         network = to_torch(policy)
         assert isinstance(network, Network)
-        margins = network(torch.from_numpy(policy.normalise(x)))
-        assert margins.shape == (64,)
-        np.testing.assert_allclose(margins.detach().numpy(), policy.margins(x), 1e-3, 1e-5)
+        logits = network(torch.from_numpy(policy.normalise(x)))
+        assert logits.shape == (64,)
+        np.testing.assert_allclose(logits.detach().numpy(), policy.logits(x), 1e-3, 1e-5)
         flat = torch.nn.utils.parameters_to_vector(network.parameters()).detach().numpy()
         assert flat.tobytes() == policy.flatten_parameters().tobytes()
         assert bundle.digest(from_torch(network, policy)) == bundle.digest(policy)

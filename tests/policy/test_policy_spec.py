@@ -39,18 +39,18 @@ def test_decisions(trees_policy: TreesPolicy) -> None:
     x = np.array([[5, 0, 0], [99, 0, 0], [99, 0, 1]])
     positive = np.array([True, False, False])
     default = np.array([True, True, False])
-    assert (trees_policy.margins(x) > 0).tolist() == positive.tolist()
-    # A deviation: the opposite of the default where the margin is positive.
-    assert trees_policy.decide(x, default).tolist() == [False, True, False]
+    assert (trees_policy.logits(x) > 0).tolist() == positive.tolist()
+    # A deviation: the opposite of the default where the logit is positive.
+    assert trees_policy.answer(x, default).tolist() == [False, True, False]
     with pytest.raises(ValueError, match="default"):
-        trees_policy.decide(x)
+        trees_policy.answer(x)
     with pytest.raises(ValueError, match="defaults"):
-        trees_policy.decide(x, default[:1])
+        trees_policy.answer(x, default[:1])
 
 
 def test_probabilities(trees_policy: TreesPolicy) -> None:
     x = np.array([[5, 0, 0], [99, 0, 0]])
-    expected = 1 / (1 + np.exp(-trees_policy.margins(x) / 0.5))
+    expected = 1 / (1 + np.exp(-trees_policy.logits(x) / 0.5))
     np.testing.assert_allclose(trees_policy.probabilities(x, 0.5), expected, rtol=1e-15)
     # So cold that exp overflows: the limits, and no warning.
     assert trees_policy.probabilities(x, 1e-5).tolist() == [1.0, 0.0]
@@ -67,34 +67,34 @@ def test_beyond_its_range_the_default_decides(
     assert ranged_policy.knows(x).tolist() == known
     assert log_policy.knows(x).all()
     for ours, free in (
-        (ranged_policy.margins(x), log_policy.margins(x)),
-        (ranged_policy.fast_margins(x), log_policy.fast_margins(x)),
+        (ranged_policy.logits(x), log_policy.logits(x)),
+        (ranged_policy.fast_logits(x), log_policy.fast_logits(x)),
         (ranged_policy.probabilities(x), log_policy.probabilities(x)),
     ):
         assert free.all()
         np.testing.assert_array_equal(ours, np.where(known, free, 0))
     default = np.array([True, False] * 3)
-    answers = ranged_policy.decide(x, default)
+    answers = ranged_policy.answer(x, default)
     assert answers[3:].tolist() == default[3:].tolist()
-    assert answers[:3].tolist() == log_policy.decide(x, default)[:3].tolist()
-    assert ranged_policy.margins(x[3:]).tolist() == [0.0] * 3
+    assert answers[:3].tolist() == log_policy.answer(x, default)[:3].tolist()
+    assert ranged_policy.logits(x[3:]).tolist() == [0.0] * 3
     # What is learned from it has the same range.
     moved = ranged_policy.with_parameters(ranged_policy.flatten_parameters() * 2)
     assert moved.knows(x).tolist() == known
 
 
 def test_inputs_are_checked(policy: Policy) -> None:
-    assert policy.margins(np.empty((0, 3))).shape == (0,)
-    assert policy.margins(np.zeros((2, 3), dtype=np.int64)).dtype == np.float64
+    assert policy.logits(np.empty((0, 3))).shape == (0,)
+    assert policy.logits(np.zeros((2, 3), dtype=np.int64)).dtype == np.float64
     bad = [np.zeros(3), np.zeros((1, 4)), np.array([["a", "b", "c"]]), np.full((1, 3), np.nan)]
     for x in bad:
         with pytest.raises(ValueError, match="inputs"):
-            policy.margins(x)
+            policy.logits(x)
 
 
 def test_integers_and_doubles_agree(policy: Policy) -> None:
     x = np.random.default_rng(0).integers(-(2**62), 2**62, (50, 3))
-    assert policy.margins(x).tobytes() == policy.margins(x.astype(np.float64)).tobytes()
+    assert policy.logits(x).tobytes() == policy.logits(x.astype(np.float64)).tobytes()
 
 
 def test_using_a_policy_needs_no_training_stack() -> None:

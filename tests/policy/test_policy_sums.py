@@ -1,4 +1,4 @@
-"""Weighted sums of policies: the sum's margins are the sum of the margins."""
+"""Weighted sums of policies: the sum's logits are the sum of the logits."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def net(hidden: tuple[int, ...], seed: int) -> MlpPolicy:
 def test_forests() -> None:
     one, two = forest(X[:, 0] - X[:, 1]), forest(np.abs(X[:, 2]))
     whole = trees.weighted_sum([(one, 1.0), (two, -0.5)], -3.0)
-    assert np.allclose(whole.margins(X), one.margins(X) - 0.5 * two.margins(X) - 3)
+    assert np.allclose(whole.logits(X), one.logits(X) - 0.5 * two.logits(X) - 3)
     assert whole.metadata == one.metadata
     assert len(whole.root) == len(one.root) + len(two.root) + 1
 
@@ -42,8 +42,8 @@ def test_forests() -> None:
 def test_networks(hidden: tuple[int, ...]) -> None:
     one, two = net(hidden, 0), net(hidden, 1)
     whole = network.weighted_sum([(one, 1.0), (two, -0.25)], 2.0)
-    expected = one.margins(X) - 0.25 * two.margins(X) + 2
-    assert np.allclose(whole.margins(X), expected, atol=1e-4)
+    expected = one.logits(X) - 0.25 * two.logits(X) + 2
+    assert np.allclose(whole.logits(X), expected, atol=1e-4)
     assert whole.widths[1:-1] == tuple(2 * width for width in hidden)
 
 

@@ -26,7 +26,7 @@ def train(
     return lightgbm.train({**settings, **options}, data, num_boost_round=25)
 
 
-def scalar_margin(policy: TreesPolicy, x: list[float]) -> float:
+def scalar_logit(policy: TreesPolicy, x: list[float]) -> float:
     total = 0.0
     for root in policy.root.tolist():
         node = root
@@ -37,9 +37,9 @@ def scalar_margin(policy: TreesPolicy, x: list[float]) -> float:
     return total
 
 
-def test_margins_of_a_small_forest(trees_policy: TreesPolicy) -> None:
+def test_logits_of_a_small_forest(trees_policy: TreesPolicy) -> None:
     x = np.array([[10, 2, 0], [10, 3, 0], [10.000001, 0, 1]])
-    assert trees_policy.margins(x).tolist() == [0.1 + 0.3, 0.2 + 0.3, -0.7 + 0.3]
+    assert trees_policy.logits(x).tolist() == [0.1 + 0.3, 0.2 + 0.3, -0.7 + 0.3]
 
 
 def test_sums_are_in_the_order_of_the_trees() -> None:
@@ -54,26 +54,26 @@ def test_sums_are_in_the_order_of_the_trees() -> None:
         right=np.zeros(leaves, dtype=np.int32),
         value=values,
     )
-    assert policy.margins(np.zeros((1, 4))).tolist() == [((1e16 + 1.0) - 1e16) + 1.0] == [1.0]
+    assert policy.logits(np.zeros((1, 4))).tolist() == [((1e16 + 1.0) - 1e16) + 1.0] == [1.0]
     swapped = replace(policy, root=np.array([0, 2, 1, 3], dtype=np.int32))
-    assert swapped.margins(np.zeros((1, 4))).tolist() == [2.0]
+    assert swapped.logits(np.zeros((1, 4))).tolist() == [2.0]
 
 
 @pytest.mark.parametrize("objective", ["regression", "binary"])
 @pytest.mark.parametrize("offset", [0.0, -0.125])
-def test_lightgbm_margins_are_its_raw_scores(objective: str, offset: float) -> None:
+def test_lightgbm_logits_are_its_raw_scores(objective: str, offset: float) -> None:
     booster = train(y=Y if objective == "regression" else Y > 0.2, objective=objective)
     policy = from_lightgbm(booster, NAMES, "deviation", offset, {"learner": "gbt"})
     probe = np.concatenate([X, X + 0.5, RNG.integers(-900, 900, (600, 4)).astype(np.float64)])
     expected = booster.predict(probe, raw_score=True) + offset
-    margins = policy.margins(probe)
-    assert margins.tobytes() == expected.tobytes()
-    assert len(np.unique(margins)) > 100
+    logits = policy.logits(probe)
+    assert logits.tobytes() == expected.tobytes()
+    assert len(np.unique(logits)) > 100
     few = probe[:40]
-    assert margins[:40].tolist() == [scalar_margin(policy, row) for row in few.tolist()]
+    assert logits[:40].tolist() == [scalar_logit(policy, row) for row in few.tolist()]
     assert policy.metadata.provenance == {"learner": "gbt"}
     again = bundle.from_bytes(bundle.to_bytes(policy))
-    assert again.margins(probe).tobytes() == margins.tobytes()
+    assert again.logits(probe).tobytes() == logits.tobytes()
 
 
 def test_exact_thresholds_go_left() -> None:
@@ -86,7 +86,7 @@ def test_exact_thresholds_go_left() -> None:
     rows = np.arange(len(splits))
     x[rows, policy.feature[splits]] = edges
     x[rows + len(splits), policy.feature[splits]] = np.nextafter(edges, np.inf)
-    assert policy.margins(x).tobytes() == booster.predict(x, raw_score=True).tobytes()
+    assert policy.logits(x).tobytes() == booster.predict(x, raw_score=True).tobytes()
 
 
 def test_nodes_are_numbered_breadth_first() -> None:
@@ -106,7 +106,7 @@ def test_a_constant_model_and_named_columns() -> None:
     constant = train(y=np.full(len(X), 2.0))
     policy = from_lightgbm(constant, NAMES, "decision", 0.5)
     expected = constant.predict(X[:9], raw_score=True) + 0.5
-    assert policy.margins(X[:9]).tolist() == expected.tolist()
+    assert policy.logits(X[:9]).tolist() == expected.tolist()
 
 
 def with_nan() -> NDArray[np.float64]:

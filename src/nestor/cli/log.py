@@ -54,7 +54,7 @@ class Log:
             )
             return 0
         table = Table(title=f"{len(rows)} of {len(log)} decisions")
-        for column in ("site", "caller", "callee", "default", "answer", "margin", "effect"):
+        for column in ("site", "caller", "callee", "default", "answer", "logit", "effect"):
             table.add_column(column, overflow="fold")
         for row in rows:
             table.add_row(
@@ -63,7 +63,7 @@ class Log:
                 escape(row["callee"]),
                 _verb(row["default"]),
                 _verb(row["answer"]) + (" (override)" if row["overridden"] else ""),
-                f"{row['margin']:+.3f}",
+                f"{row['logit']:+.3f}",
                 row["effect"],
             )
         stdout.print(table)
@@ -86,8 +86,8 @@ def _row(log: Trajectory, index: int) -> dict[str, Any]:
         "caller": name("caller"),
         "callee": name("callee"),
         "default": bool(record["inlining_default"]),
-        "answer": bool(record["inlining_decision"]),
-        "margin": float(record["policy_margin"]),
+        "answer": bool(record["answer"]),
+        "logit": float(record["logit"]),
         "log_probability": float(record["log_probability"]),
         "overridden": bool(record["overridden"]),
         "effect": _EFFECTS[int(record["effect"])],

@@ -15,7 +15,7 @@ from nestor.rollout.policy_file import policy_file
 class Policy:
     """Describe a policy: its kind, its features and where it came from.
 
-    Of a network without hidden layers the margin is shown: a sum in which l is a logarithm to the
+    Of a network without hidden layers the logit is shown: a sum in which l is a logarithm to the
     base of 2 (docs/formats.md). Above 0 the policy leaves the default, or inlines if its answers
     are decisions.
 
@@ -39,7 +39,7 @@ class Policy:
         if self.json:
             print_json(facts)
             return 0
-        facts["margin"] = as_sum(found.policy)
+        facts["logit"] = as_sum(found.policy)
         for name, value in facts.items():
             if value is None:
                 continue

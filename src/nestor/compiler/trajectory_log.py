@@ -22,8 +22,8 @@ DTYPES: Final = {"int64_t": "<i8", "int32_t": "<i4", "float": "<f4", "double": "
 
 EXTRA_TENSORS: Final = (
     "inlining_default",
-    "inlining_decision",
-    "policy_margin",
+    "answer",
+    "logit",
     "log_probability",
     "overridden",
     "effect",

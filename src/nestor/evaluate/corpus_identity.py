@@ -332,6 +332,6 @@ def _evaluate(policy: Policy) -> Decide:
             columns(policy, offered)
             names.extend(policy.features)
         x = np.array([[row[name][0] for name in names]])
-        return int(policy.decide(x, np.array([_echo(row) != 0]))[0])
+        return int(policy.answer(x, np.array([_echo(row) != 0]))[0])
 
     return decide

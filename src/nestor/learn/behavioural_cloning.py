@@ -34,7 +34,7 @@ class CloningSettings:
     learning_rate: float = 0.03
     """Adam's step size at the start; it falls to 0 along a cosine."""
     smoothing: float = 0.0
-    """Labels are this far from 0 and 1. It keeps margins small, also far from the decision."""
+    """Labels are this far from 0 and 1. It keeps logits small, also far from the decision."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +100,15 @@ class BehaviouralCloning:
 
         torch.set_num_threads(1)  # sums in one order, whatever the machine
         net = network.to_torch(self.policy(state))
-        margins = net(torch.from_numpy(batch.features))
+        logits = net(torch.from_numpy(batch.features))
         answers = torch.from_numpy(batch.answers)
         smooth = answers * (1 - 2 * self.settings.smoothing) + self.settings.smoothing
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(margins, smooth)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, smooth)
         loss.backward()  # type: ignore[no-untyped-call]
         gradient = torch.cat([p.grad.reshape(-1) for p in net.parameters() if p.grad is not None])
         rate = self.settings.learning_rate * 0.5 * (1 + np.cos(np.pi * state.step / self.steps))
         change, moments = adam(gradient.numpy().astype(np.float64), state.moments, state.step, rate)
-        agreement = ((margins > 0) == (answers > 0.5)).float().mean()
+        agreement = ((logits > 0) == (answers > 0.5)).float().mean()
         metrics = {"loss": float(loss.detach()), "agreement": float(agreement)}
         return CloningState(state.step + 1, state.parameters + change, moments), metrics
 
@@ -118,5 +118,5 @@ class BehaviouralCloning:
 
     def agreement(self, state: CloningState) -> float:
         """Return the fraction of all decisions on which the clone agrees with the default."""
-        answers = self.policy(state).decide(self.raw)
+        answers = self.policy(state).answer(self.raw)
         return float((answers == (self.decisions.answers > 0.5)).mean())

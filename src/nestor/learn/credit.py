@@ -97,7 +97,7 @@ def reached_changes(
     if not changed:
         return whole, share
     reach = Reach({"before": before[0]}, {"after": after[0]})
-    left = (records["inlining_decision"] > 0) != (records["inlining_default"] > 0)
+    left = (records["answer"] > 0) != (records["inlining_default"] > 0)
     callers, callees = (records[name].view("<u8").tolist() for name in ("caller", "callee"))
     # Sorted: a sum of floats must not depend on the order of a set.
     above = {c: tuple(sorted(reach.above(c) & changed.keys())) for c in set(callers)}

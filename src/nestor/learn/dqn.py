@@ -1,7 +1,7 @@
 """Deep Q-learning: learn what each answer is worth, and mostly give the better one.
 
 The value of *act* and of *do not* are the network's two outputs; their difference is the policy's
-margin (Mnih et al., 2015; the RFC that brought MLGO to LLVM named it first). Decisions that were
+logit (Mnih et al., 2015; the RFC that brought MLGO to LLVM named it first). Decisions that were
 paid are remembered and used again. With a discount of 0 a decision's value is its own credit, which
 makes the learner a regression on a bandit; above 0 the next decision of the module counts too, by
 the target network.
@@ -15,7 +15,7 @@ are just worth it changes from one update to the next.
 
 The compiler explores. Either as the values say (softmax: what is believed to cost a little is tried
 more often than what costs much, and most answers that leave the default cost much); or with a
-probability of ε an answer is random, as published. That is a network as well, whose margin is cut
+probability of ε an answer is random, as published. That is a network as well, whose logit is cut
 at the logarithm of the odds (:func:`epsilon_greedy`).
 """
 
@@ -48,7 +48,7 @@ Bools = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 
 _STEEP = np.float32(1024)
-"""A margin of more than c/1024, c the logarithm of the odds, is greedy."""
+"""A logit of more than c/1024, c the logarithm of the odds, is greedy."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def _values(net: "network.Network", z: "torch.Tensor") -> "torch.Tensor":
 def epsilon_greedy(policy: MlpPolicy, epsilon: float) -> MlpPolicy:
     """Return the network that, sampled, gives a random answer with probability ``epsilon``.
 
-    Its margin is that of ``policy``, made steep and cut at ±c: relu(m + c) − relu(m − c) − c, where
+    Its logit is that of ``policy``, made steep and cut at ±c: relu(m + c) − relu(m − c) − c, where
     sigmoid(c) = 1 − epsilon / 2.
     """
     last = policy.layers[-1]

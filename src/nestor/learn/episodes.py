@@ -64,7 +64,7 @@ class Episodes:
         temperature: float | None = None,
         callees: bool = False,
     ) -> Batch:
-        """Return one episode of each module, its actions drawn as the policy's margins say.
+        """Return one episode of each module, its actions drawn as the policy's logits say.
 
         :param callees: in every second episode all sites of a callee draw the same number, so that
             callees are seen to go away.
@@ -169,9 +169,7 @@ class _Episode:
         functions = stock.weights.functions_of(measure)
         change, share = reached_changes((stock.trajectory, stock.functions), (log, functions))
         asked = _asked(log)
-        answers, default = (
-            log.records[name][asked] > 0 for name in ("inlining_decision", "inlining_default")
-        )
+        answers, default = (log.records[name][asked] > 0 for name in ("answer", "inlining_default"))
         deviates = policy.metadata.answers == "deviation"
         return _Episode(
             module,
@@ -187,7 +185,7 @@ class _Episode:
 def _asked(log: Trajectory) -> npt.NDArray[np.bool_]:
     """Return which decisions the policy took: past its limits the default takes them."""
     records = log.records
-    return np.asarray((records["policy_margin"] != 0) | (records["log_probability"] != 0))
+    return np.asarray((records["logit"] != 0) | (records["log_probability"] != 0))
 
 
 def _file(policy: Policy, folder: Path, number: int) -> Path:

@@ -158,7 +158,7 @@ class Known:
 
     def deviations(self, policy: Policy) -> int:
         """Return how many of these questions ``policy`` answers differently."""
-        return int((policy.decide(self.features) != self.answers).sum())
+        return int((policy.answer(self.features) != self.answers).sum())
 
     def holds_for(self, policy: Policy) -> bool:
         """Tell whether ``policy`` would take this trajectory."""

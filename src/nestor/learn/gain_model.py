@@ -40,7 +40,7 @@ class Model(Protocol):
         """Return what it says of ``x`` ``[rows, features]``, ``[rows]``."""
 
     def policy(self, features: Sequence[str]) -> Policy:
-        """Return the deviation policy whose margin is what the model says."""
+        """Return the deviation policy whose logit is what the model says."""
 
 
 class Kind(Protocol):
@@ -50,7 +50,7 @@ class Kind(Protocol):
         """Fit ``y`` ``[rows]``; ``rough`` where less detail will do."""
 
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
-        """Return the policy of the summed margins."""
+        """Return the policy of the summed logits."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Perceptron:
 
     def predict(self, x: F64) -> F64:
         """Predict. See :class:`nestor.learn.gain_model.Model`."""
-        return self.net.fast_margins(x)
+        return self.net.fast_logits(x)
 
     def policy(self, features: Sequence[str]) -> MlpPolicy:
         """Return the policy. See :class:`nestor.learn.gain_model.Model`."""

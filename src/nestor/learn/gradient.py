@@ -1,4 +1,4 @@
-"""Descend a loss of a network's margins: what all learners with gradients share.
+"""Descend a loss of a network's logits: what all learners with gradients share.
 
 The parameters are one flat f64 vector and the optimiser is :mod:`nestor.learn.adam`, so that a
 state is arrays and can be kept; PyTorch gives the gradient.
@@ -78,15 +78,15 @@ def minibatches(rows: int, size: int, seed: list[int]) -> Iterator[npt.NDArray[n
         yield order[start : start + size]
 
 
-def log_probabilities(margins: "Tensor", positive: "Tensor") -> "Tensor":
-    """Return the logarithm of each action's probability: a coin of sigmoid(margin)."""
+def log_probabilities(logits: "Tensor", positive: "Tensor") -> "Tensor":
+    """Return the logarithm of each action's probability: a coin of sigmoid(logit)."""
     import torch
 
-    return torch.nn.functional.logsigmoid(torch.where(positive, margins, -margins))
+    return torch.nn.functional.logsigmoid(torch.where(positive, logits, -logits))
 
 
-def entropy(margins: "Tensor") -> "Tensor":
+def entropy(logits: "Tensor") -> "Tensor":
     """Return the mean entropy of the coins, in nats."""
     import torch
 
-    return (torch.nn.functional.softplus(margins) - margins * torch.sigmoid(margins)).mean()
+    return (torch.nn.functional.softplus(logits) - logits * torch.sigmoid(logits)).mean()

@@ -88,7 +88,7 @@ def set_up_cloning(settings: CloningSettings, setup: Setup) -> Ready:
     learner = BehaviouralCloning.fit(settings, setup.seed, features, x, answers)
 
     def after(result: Result) -> Mapping[str, Any]:
-        agreement = float((result.policy.decide(x) == (answers > 0)).mean())
+        agreement = float((result.policy.answer(x) == (answers > 0)).mean())
         return {"decisions": len(x), "agreement": agreement}
 
     return Ready(learner, "Cloning the default heuristic", features, after)

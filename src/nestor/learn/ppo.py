@@ -96,12 +96,12 @@ class Ppo(PolicyGradient[PpoSettings]):
                 chosen = torch.from_numpy(rows)
 
                 def loss(net: "torch.nn.Module", chosen: "torch.Tensor" = chosen) -> "torch.Tensor":
-                    margins, advantage = net(paid.inputs[chosen]), paid.advantage[chosen]
-                    now = log_probabilities(margins, paid.positive[chosen])
+                    logits, advantage = net(paid.inputs[chosen]), paid.advantage[chosen]
+                    now = log_probabilities(logits, paid.positive[chosen])
                     ratio = torch.exp(now - before[chosen])
                     near = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
                     gained = torch.minimum(ratio * advantage, near * advantage)
-                    return -gained.mean() - self.settings.entropy * entropy(margins)
+                    return -gained.mean() - self.settings.entropy * entropy(logits)
 
                 walk, value = descend(
                     self.start,
@@ -122,8 +122,8 @@ class Ppo(PolicyGradient[PpoSettings]):
         from nestor.policy import network
 
         with torch.no_grad():
-            margins = network.to_torch(walk.policy(self.start))(paid.inputs)
-            now = log_probabilities(margins, paid.positive)
+            logits = network.to_torch(walk.policy(self.start))(paid.inputs)
+            now = log_probabilities(logits, paid.positive)
         change = now.numpy().astype(np.float64) - paid.log_probability.numpy()
         return float((np.expm1(change) - change).mean())
 

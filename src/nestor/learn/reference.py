@@ -65,7 +65,7 @@ class Stock:
 
         A policy that answers all of stock's questions as stock does is asked just these.
         """
-        answers = policy.decide(self.trajectory.matrix(policy.features), self.default)
+        answers = policy.answer(self.trajectory.matrix(policy.features), self.default)
         return bool((answers == self.default).all())
 
 

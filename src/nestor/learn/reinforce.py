@@ -53,9 +53,9 @@ class Reinforce(PolicyGradient[ReinforceSettings]):
         """Take one step up the policy's gradient."""
 
         def loss(net: "torch.nn.Module") -> "torch.Tensor":
-            margins = net(paid.inputs)
-            gained = (paid.advantage * log_probabilities(margins, paid.positive)).mean()
-            return -gained - self.settings.entropy * entropy(margins)
+            logits = net(paid.inputs)
+            gained = (paid.advantage * log_probabilities(logits, paid.positive)).mean()
+            return -gained - self.settings.entropy * entropy(logits)
 
         walk, value = descend(self.start, state.walk, loss, self.settings.learning_rate)
         return walk, {"loss": value}

@@ -71,7 +71,7 @@ def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy
 
 
 def with_two_outputs(policy: MlpPolicy) -> MlpPolicy:
-    """Return the same policy with a value for each action: their difference is the margin."""
+    """Return the same policy with a value for each action: their difference is the logit."""
     last = policy.layers[-1]
     if len(last.bias) == 2:
         return policy

@@ -127,7 +127,7 @@ def describe(policy: Policy) -> dict[str, Any]:
         "parameters": policy.parameters,
         "sha256": digest(policy),
         "tensors": {name: list(array.shape) for name, array in sorted(policy.tensors().items())},
-        "margin": asdict(margin) if (margin := as_sum(policy)) else None,
+        "logit": asdict(logit) if (logit := as_sum(policy)) else None,
     }
 
 

@@ -10,7 +10,7 @@ from nestor.policy.spec import Policy
 
 @dataclass(frozen=True)
 class Sum:
-    """A margin: the constant, and each feature's factor times its `network.squash`."""
+    """A logit: the constant, and each feature's factor times its `network.squash`."""
 
     constant: float
     factors: dict[str, float]
@@ -22,16 +22,16 @@ class Sum:
 
 
 def as_sum(policy: Policy) -> Sum | None:
-    """Return the policy's margin as a sum; None if it is none.
+    """Return the policy's logit as a sum; None if it is none.
 
-    It is the margin within the eight standard deviations at which the inputs are cut.
+    It is the logit within the eight standard deviations at which the inputs are cut.
     """
     if not isinstance(policy, MlpPolicy) or len(policy.layers) > 1:
         return None
     normalisation, layer = policy.normalisation, policy.layers[0]
     if not isinstance(normalisation, LogNormalisation):
         return None
-    # Two outputs are values of the two answers, and the margin is their difference.
+    # Two outputs are values of the two answers, and the logit is their difference.
     signs = np.array([1.0]) if len(layer.bias) == 1 else np.array([-1.0, 1.0])
     weights = signs @ layer.weight.astype(np.float64)
     factors = weights * normalisation.scale

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         def __init__(self, widths: Sequence[int]) -> None: ...
 
         def forward(self, z: Tensor) -> Tensor:
-            """Margins [n] of the normalised inputs `z` f32 [n, widths[0]]."""
+            """Logits [n] of the normalised inputs `z` f32 [n, widths[0]]."""
 
 
 MAX_LAYERS: Final = 8
@@ -203,13 +203,13 @@ class MlpPolicy(Policy):
         """The network's inputs z f32 [n, widths[0]] for x [n, features]."""
         return self.normalisation.apply(self.inputs(x))
 
-    def _margins(self, inputs: F64) -> F64:
+    def _logits(self, inputs: F64) -> F64:
         """The reference: one multiplication and one addition at a time."""
         z = self.normalisation.apply(inputs)
         blocks = [self._exact(z[i : i + _BLOCK]) for i in range(0, len(z), _BLOCK)]
         return np.concatenate([np.empty(0), *blocks])
 
-    def _fast_margins(self, inputs: F64) -> F64:
+    def _fast_logits(self, inputs: F64) -> F64:
         """The same through BLAS, whose sums have another order: equal but for rounding."""
         values = self.normalisation.apply(inputs)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -217,7 +217,7 @@ class MlpPolicy(Policy):
                 values = values @ layer.weight.T + layer.bias
                 if k + 1 < len(self.layers):
                     values = np.maximum(values, 0)
-            return _margin(values)
+            return _logit(values)
 
     def _exact(self, z: F32) -> F64:
         values = z
@@ -234,7 +234,7 @@ class MlpPolicy(Policy):
                     # `y > 0 ? y : 0`: unlike a maximum, this also defines NaN and -0.
                     total = np.where(total > 0, total, np.float32(0))
                 values = total
-            return _margin(values)
+            return _logit(values)
 
     def flatten_parameters(self) -> F32:
         """
@@ -312,7 +312,7 @@ def build(
 
 def weighted_sum(parts: Sequence[tuple[MlpPolicy, float]], offset: float = 0.0) -> MlpPolicy:
     """
-    The network whose margin is the sum of each part's times its weight, plus `offset`.
+    The network whose logit is the sum of each part's times its weight, plus `offset`.
 
     The parts stand side by side in it. They must have one output, equally many layers and the
     first one's normalisation, whose metadata is kept; raises PolicyError if they have not.
@@ -372,9 +372,9 @@ def from_torch(network: Network, template: MlpPolicy) -> MlpPolicy:
     return replace(template, layers=layers)
 
 
-def _margin(outputs: F32) -> F64:
-    margin = outputs[:, 0] if outputs.shape[1] == 1 else outputs[:, 1] - outputs[:, 0]
-    return margin.astype(np.float64)
+def _logit(outputs: F32) -> F64:
+    logit = outputs[:, 0] if outputs.shape[1] == 1 else outputs[:, 1] - outputs[:, 0]
+    return logit.astype(np.float64)
 
 
 @functools.cache
@@ -382,7 +382,7 @@ def _network_class() -> type[Network]:
     import torch
 
     class Network(torch.nn.Module):
-        """The layers of an `MlpPolicy`; forward: z f32 [n, widths[0]] → margins [n]."""
+        """The layers of an `MlpPolicy`; forward: z f32 [n, widths[0]] → logits [n]."""
 
         def __init__(self, widths: Sequence[int]) -> None:
             super().__init__()

@@ -120,7 +120,7 @@ class Metadata:
 @dataclass(frozen=True, eq=False)
 class Policy(ABC):
     """
-    Features of a decision → a margin. Immutable, and valid by construction.
+    Features of a decision → a logit. Immutable, and valid by construction.
 
     Two policies are the same when `nestor.policy.bundle.digest` says so.
     """
@@ -159,19 +159,19 @@ class Policy(ABC):
         """Name → array, as they stand in the file."""
         return self._tensors() if self.range is None else {**self._tensors(), RANGE: self.range}
 
-    def margins(self, x: Array) -> F64:
+    def logits(self, x: Array) -> F64:
         """
-        The margins [n] of the inputs `x` [n, features], int64 or float64, all finite.
+        The logits [n] of the inputs `x` [n, features], int64 or float64, all finite.
 
-        The reference: bit-identical to the C++ evaluator (a network's f32 margin is widened).
-        An input out of range has the margin 0. Raises ValueError for inputs of a wrong shape or
+        The reference: bit-identical to the C++ evaluator (a network's f32 logit is widened).
+        An input out of range has the logit 0. Raises ValueError for inputs of a wrong shape or
         type.
         """
-        return self._guarded(x, self._margins)
+        return self._guarded(x, self._logits)
 
-    def fast_margins(self, x: Array) -> F64:
-        """Like `margins`, perhaps faster and then different in the last bits: for learners."""
-        return self._guarded(x, self._fast_margins)
+    def fast_logits(self, x: Array) -> F64:
+        """Like `logits`, perhaps faster and then different in the last bits: for learners."""
+        return self._guarded(x, self._fast_logits)
 
     def knows(self, x: Array) -> Bools:
         """Which inputs [n] are within the range in all features."""
@@ -196,42 +196,42 @@ class Policy(ABC):
         """The tensors of this kind."""
 
     @abstractmethod
-    def _margins(self, inputs: F64) -> F64:
-        """The margins of inputs that are known."""
+    def _logits(self, inputs: F64) -> F64:
+        """The logits of inputs that are known."""
 
-    def _fast_margins(self, inputs: F64) -> F64:
-        return self._margins(inputs)
+    def _fast_logits(self, inputs: F64) -> F64:
+        return self._logits(inputs)
 
-    def decide(self, x: Array, default: Bools | None = None) -> Bools:
+    def answer(self, x: Array, default: Bools | None = None) -> Bools:
         """
         The greedy decisions [n]: whether to inline.
 
         `default` [n] is the default heuristic's answer; only `deviation` policies need it.
         """
-        return self.apply_answers(self.margins(x) > 0, default)
+        return self.answers_of(self.logits(x) > 0, default)
 
     def probabilities(self, x: Array, temperature: float = 1.0) -> F64:
         """How probable the positive action is, [n], when sampling at `temperature` > 0."""
         if not (temperature > 0 and math.isfinite(temperature)):
             raise ValueError(f"the temperature must be positive and finite, not {temperature}")
-        margins = self.margins(x)
+        logits = self.logits(x)
         with np.errstate(over="ignore"):
-            result: F64 = 1.0 / (1.0 + np.exp(-margins / temperature))
-        # A margin that is not a number is not > 0: sampling agrees with the greedy answer.
-        result[np.isnan(margins)] = 0.0
+            result: F64 = 1.0 / (1.0 + np.exp(-logits / temperature))
+        # A logit that is not a number is not > 0: sampling agrees with the greedy answer.
+        result[np.isnan(logits)] = 0.0
         result[~self.knows(x)] = 0.0
         return result
 
-    def apply_answers(self, positive: Bools, default: Bools | None) -> Bools:
-        """Turn positive actions [n] into decisions [n] (true: inline)."""
+    def answers_of(self, actions: Bools, default: Bools | None) -> Bools:
+        """Turn actions [n] into decisions [n] (true: inline)."""
         if self.metadata.answers == "decision":
-            return positive
+            return actions
         if default is None:
             raise ValueError("a policy that answers with deviations needs the default's answers")
         defaults: Bools = np.asarray(default, dtype=np.bool_)
-        if defaults.shape != positive.shape:
-            raise ValueError(f"{defaults.shape} defaults for {positive.shape} decisions")
-        return positive ^ defaults
+        if defaults.shape != actions.shape:
+            raise ValueError(f"{defaults.shape} defaults for {actions.shape} decisions")
+        return actions ^ defaults
 
     def inputs(self, x: Array) -> F64:
         """Check `x` and convert it to f64 [n, features], as the format demands."""

@@ -95,7 +95,7 @@ class TreesPolicy(Policy):
     def _tensors(self) -> dict[str, Array]:
         return {f"tree.{name}": getattr(self, name) for name in _ARRAYS}
 
-    def _margins(self, inputs: F64) -> F64:
+    def _logits(self, inputs: F64) -> F64:
         """The sum over trees in order, from 0, in f64."""
         total = np.zeros(len(inputs))
         rows = min(len(inputs), 1024) or 1
@@ -137,7 +137,7 @@ def from_lightgbm(
     provenance: Mapping[str, object] | None = None,
 ) -> TreesPolicy:
     """
-    The policy whose margins are the booster's raw scores plus `offset`, bit for bit.
+    The policy whose logits are the booster's raw scores plus `offset`, bit for bit.
 
     `features` name the columns that the booster was trained on, in order. Raises PolicyError
     for models that are not plain sums of numeric splits: other objectives, several classes,
@@ -169,7 +169,7 @@ def from_lightgbm(
 
 def weighted_sum(parts: Sequence[tuple[TreesPolicy, float]], offset: float = 0.0) -> TreesPolicy:
     """
-    The policy whose margin is the sum of each part's margin times its weight, plus `offset`.
+    The policy whose logit is the sum of each part's logit times its weight, plus `offset`.
 
     The first part's metadata is kept; all must read the same features. Raises PolicyError if
     they do not.
@@ -206,7 +206,7 @@ def _check_model(model: Mapping[str, Any], features: Sequence[str]) -> None:
     words = str(model.get("objective", "none")).split()
     objective = words[0] if words else "none"
     if objective not in _OBJECTIVES or "sqrt" in words:
-        raise PolicyError(f"a LightGBM model with the objective {shown(objective)} has no margin")
+        raise PolicyError(f"a LightGBM model with the objective {shown(objective)} has no logit")
     if model["num_class"] != 1 or model["num_tree_per_iteration"] != 1:
         raise PolicyError("a LightGBM model of several classes cannot become a policy")
     if model.get("average_output"):

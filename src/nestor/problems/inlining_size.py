@@ -6,7 +6,7 @@ INLINING_SIZE = Problem(
     name="inlining-size",
     actions=2,
     default_tensor="inlining_default",
-    decision_tensor="inlining_decision",
+    decision_tensor="answer",
     capture_level="-Oz",
     score="loadable bytes of the linked program",
 )

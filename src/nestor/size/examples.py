@@ -95,10 +95,10 @@ def compile_logged(request: Request, pool: Pool) -> Compiled | None:
 def exploring(part: float = EXPLORE) -> TreesPolicy:
     """Return the policy that, sampled, leaves the default with the probability ``part``."""
     leaf = np.zeros(1, np.int32)
-    margin = np.array([np.log(part / (1 - part))])
+    logit = np.array([np.log(part / (1 - part))])
     return TreesPolicy(
         Metadata("trees", ("cost_estimate",), "deviation", "none"),
-        root=leaf, feature=leaf - 1, threshold=np.zeros(1), left=leaf, right=leaf, value=margin,
+        root=leaf, feature=leaf - 1, threshold=np.zeros(1), left=leaf, right=leaf, value=logit,
     )  # fmt: skip
 
 

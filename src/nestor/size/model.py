@@ -69,7 +69,7 @@ class SizeModel:
     """What it reads, in order."""
     linear: Linear
     trees: TreesPolicy
-    """Their margin is the ratio; they read :func:`inputs`."""
+    """Their logit is the ratio; they read :func:`inputs`."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, counts: Sequence[str], values: F64) -> F64:
@@ -79,7 +79,7 @@ class SizeModel:
         """
         x = columns(counts, values, self.counts)
         base = self.linear.base(x)
-        return base * np.maximum(0.0, self.trees.margins(inputs(self.counts, x, base)))
+        return base * np.maximum(0.0, self.trees.logits(inputs(self.counts, x, base)))
 
     def predict_log(self, log: FunctionLog) -> F64:
         """Return the bytes of each function of a log, ``[functions]``. See :meth:`predict`."""

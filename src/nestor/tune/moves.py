@@ -34,7 +34,7 @@ class Site:
     answer: bool
     default: bool
     cost: int
-    margin: float
+    logit: float
     row: tuple[str, int]
     """Module and row of its features in the trajectory."""
 
@@ -55,14 +55,14 @@ def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
         r = trajectory.records
         columns = (
             r["site"].view("<u8"), r["caller"].view("<u8"), r["callee"].view("<u8"),
-            r["inlining_decision"] > 0, r["inlining_default"] > 0, r["cost_estimate"],
-            r["policy_margin"], r["effect"],
+            r["answer"] > 0, r["inlining_default"] > 0, r["cost_estimate"],
+            r["logit"], r["effect"],
         )  # fmt: skip
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        for row, (key, caller, callee, answer, default, cost, margin, effect) in enumerate(rows):
+        for row, (key, caller, callee, answer, default, cost, logit, effect) in enumerate(rows):
             if effect != FAILED and key not in found:
                 where = (module, row)
-                found[key] = Site(key, caller, callee, answer, default, cost, margin, where)
+                found[key] = Site(key, caller, callee, answer, default, cost, logit, where)
     return list(found.values())
 
 
@@ -71,7 +71,7 @@ def pins_of(trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
     answers: dict[int, set[bool]] = defaultdict(set)
     for trajectory in trajectories.values():
         r = trajectory.records[trajectory.records["effect"] != FAILED]
-        decided = (r["inlining_decision"] > 0).tolist()
+        decided = (r["answer"] > 0).tolist()
         for key, answer in zip(r["site"].view("<u8").tolist(), decided, strict=True):
             answers[key].add(answer)
     return {Key("site", key): min(both) for key, both in answers.items() if len(both) == 1}

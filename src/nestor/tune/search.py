@@ -271,7 +271,7 @@ class _Step:
 
     def _distance(self, site: Site) -> float:
         """How far the site is from being answered otherwise."""
-        units = abs(site.margin) if site.margin else abs(site.cost - 5) / 2
+        units = abs(site.logit) if site.logit else abs(site.cost - 5) / 2
         return units / self._settings.scale
 
     def _holding(self, moves: Sequence[Move]) -> dict[Key, bool]:

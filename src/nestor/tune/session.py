@@ -193,12 +193,12 @@ def _effective(build: Build, policy: PolicyFile) -> Overrides:
     needed: set[Key] = set()
     for trajectory in build.trajectories.values():
         records = trajectory.records[trajectory.records["overridden"] > 0]
-        margins, default = records["policy_margin"] > 0, records["inlining_default"] > 0
+        logits, default = records["logit"] > 0, records["inlining_default"] > 0
         own = default
         if policy.policy is not None:
             answers = policy.policy.metadata.answers
-            own = margins if answers == "decision" else margins != default
-        changed = records[own != (records["inlining_decision"] > 0)]
+            own = logits if answers == "decision" else logits != default
+        changed = records[own != (records["answer"] > 0)]
         needed |= {Key("site", n) for n in changed["site"].view("<u8").tolist()}
         needed |= {Key("callee", n) for n in changed["callee"].view("<u8").tolist()}
         # A site's line may say what the policy says and stand against its callee's.

@@ -111,14 +111,14 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
 
 /// Completes \p D by the policy's answer to X.
 void Decider::askPolicy(CallBase &CB, Decision &D) {
-  D.Margin = Policy->Evaluator->margin(X);
-  const double Positive = positiveProbability(D.Margin, Seed ? Temperature : 1);
+  D.Logit = Policy->Evaluator->logit(X);
+  const double Positive = positiveProbability(D.Logit, Seed ? Temperature : 1);
   const Function &Callee = *CB.getCalledFunction();
-  bool Act = D.Margin > 0;
+  bool Action = D.Logit > 0;
   if (Seed)
-    Act = uniform(*Seed, SeedCallees ? functionID(Callee) : D.Site) < Positive;
-  D.LogProbability = std::log(Act ? Positive : 1 - Positive);
-  D.Answer = Policy->Meaning == Answers::Decision ? Act : Act != D.Default;
+    Action = uniform(*Seed, SeedCallees ? functionID(Callee) : D.Site) < Positive;
+  D.LogProbability = std::log(Action ? Positive : 1 - Positive);
+  D.Answer = Policy->Meaning == Answers::Decision ? Action : Action != D.Default;
   bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
   if (D.Answer && !D.Default && !Moves)
     Copied += Callee.getInstructionCount();

@@ -49,7 +49,7 @@ struct Options {
                "which goes away only if all are inlined")};
   cl::opt<double> Temperature{
       "nestor-temperature", cl::init(1.0), cl::value_desc("number"),
-      cl::desc("Nestor: divides the margin before sampling (default 1)")};
+      cl::desc("Nestor: divides the logit before sampling (default 1)")};
 };
 } // namespace
 

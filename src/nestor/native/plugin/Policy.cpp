@@ -16,10 +16,10 @@ double squash(double X) {
   return std::copysign((Exponent - 1) + (2 * Mantissa - 1), X);
 }
 
-double positiveProbability(double Margin, double Temperature) {
-  if (std::isnan(Margin)) // Not > 0: samples like the greedy answer.
+double positiveProbability(double Logit, double Temperature) {
+  if (std::isnan(Logit)) // Not > 0: samples like the greedy answer.
     return 0;
-  return 1 / (1 + std::exp(-Margin / Temperature));
+  return 1 / (1 + std::exp(-Logit / Temperature));
 }
 
 static uint64_t mix(uint64_t Z) {
@@ -66,7 +66,7 @@ static void addScaled(float *__restrict Out, const float *__restrict Column,
     Out[I] += Column[I] * X;
 }
 
-double MLPPolicy::margin(llvm::ArrayRef<double> Features) {
+double MLPPolicy::logit(llvm::ArrayRef<double> Features) {
   std::vector<float> &X = Scratch[0], &Y = Scratch[1];
   X.resize(Layers.front().In);
   normalise(Features, X.data());
@@ -95,7 +95,7 @@ TreesPolicy::TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
   }
 }
 
-double TreesPolicy::margin(llvm::ArrayRef<double> Features) {
+double TreesPolicy::logit(llvm::ArrayRef<double> Features) {
   const double *X = Features.data();
   double Sum = 0;
   for (size_t Group = 0; Group < Depths.size(); ++Group) {

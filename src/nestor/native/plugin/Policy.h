@@ -19,13 +19,13 @@
 
 namespace nestor {
 
-/// Maps the features of one decision to a margin.
+/// Maps the features of one decision to a logit.
 class Policy {
 public:
   virtual ~Policy() = default;
   /// \p Features are in the policy's order. Not thread-safe: scratch memory is
   /// reused between calls.
-  virtual double margin(llvm::ArrayRef<double> Features) = 0;
+  virtual double logit(llvm::ArrayRef<double> Features) = 0;
 };
 
 /// Normalised features through dense layers with ReLU between them.
@@ -47,7 +47,7 @@ public:
 
   MLPPolicy(LogTransform Log, std::vector<Layer> Layers);
   MLPPolicy(QuantileTransform Quantile, std::vector<Layer> Layers);
-  double margin(llvm::ArrayRef<double> Features) override;
+  double logit(llvm::ArrayRef<double> Features) override;
 
 private:
   void normalise(llvm::ArrayRef<double> Features, float *Out) const;
@@ -70,7 +70,7 @@ public:
   /// \p Heights are those of the nodes, in steps to the deepest leaf below.
   TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
               std::vector<uint32_t> Roots, llvm::ArrayRef<unsigned> Heights);
-  double margin(llvm::ArrayRef<double> Features) override;
+  double logit(llvm::ArrayRef<double> Features) override;
 
 private:
   static constexpr unsigned Lanes = 8; ///< Trees walked in step.
@@ -83,8 +83,8 @@ private:
 /// A piecewise-linear log2(1 + |x|) with the sign of x.
 double squash(double X);
 
-/// 1 / (1 + exp(-Margin / Temperature)); 0 if \p Margin is not a number.
-double positiveProbability(double Margin, double Temperature);
+/// 1 / (1 + exp(-Logit / Temperature)); 0 if \p Logit is not a number.
+double positiveProbability(double Logit, double Temperature);
 
 /// A uniform number in [0, 1) that depends on nothing but the two arguments, so
 /// that a trajectory does not depend on the order of decisions (SplitMix64's

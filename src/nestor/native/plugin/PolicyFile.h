@@ -17,14 +17,14 @@
 namespace nestor {
 
 enum class Answers {
-  Decision,  ///< A positive margin means: inline.
-  Deviation, ///< A positive margin means: the opposite of the default.
+  Decision,  ///< A positive logit means: inline.
+  Deviation, ///< A positive logit means: the opposite of the default.
 };
 
 struct LoadedPolicy {
   std::string Problem;
   Answers Meaning = Answers::Decision;
-  std::vector<std::string> Features; ///< The order of Policy::margin's input.
+  std::vector<std::string> Features; ///< The order of Policy::logit's input.
   /// Per feature, the lowest and the highest value that the policy knows; empty:
   /// it knows all. Beyond them the default decides.
   std::vector<std::pair<double, double>> Range;

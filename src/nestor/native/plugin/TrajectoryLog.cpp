@@ -22,9 +22,9 @@ TrajectoryLog::create(StringRef Path, ArrayRef<TensorSpec> Features,
     return createStringError(EC, EC.message());
   std::vector<TensorSpec> Specs(Features.begin(), Features.end());
   // docs/formats.md names these; keep the order of write().
-  for (const char *Name : {"inlining_default", "inlining_decision"})
+  for (const char *Name : {"inlining_default", "answer"})
     Specs.push_back(TensorSpec::createSpec<int64_t>(Name, {1}));
-  for (const char *Name : {"policy_margin", "log_probability"})
+  for (const char *Name : {"logit", "log_probability"})
     Specs.push_back(TensorSpec::createSpec<double>(Name, {1}));
   for (const char *Name : {"overridden", "effect", "site", "caller", "callee"})
     Specs.push_back(TensorSpec::createSpec<int64_t>(Name, {1}));
@@ -50,7 +50,7 @@ void TrajectoryLog::write(const Decision &D, Effect E) {
     Put(F);
   Put(D.Default);
   Put(D.Answer);
-  Put(D.Margin);
+  Put(D.Logit);
   Put(D.LogProbability);
   Put(D.Overridden);
   Put(E);

@@ -41,7 +41,7 @@ enum class Effect : int64_t {
 struct Decision {
   std::vector<int64_t> Features; ///< In the compiler's order.
   int64_t Default = 0, Answer = 0;
-  double Margin = 0, LogProbability = 0;
+  double Logit = 0, LogProbability = 0;
   int64_t Overridden = 0;
   uint64_t Site = 0, Caller = 0, Callee = 0;
 };
