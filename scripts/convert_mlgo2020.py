@@ -5,7 +5,7 @@ Convert the published 2020 inlining-for-size policy to a policy file.
 
 The folder holds the policy as numpy arrays (mlgo2020_inliner.json, mlgo2020_inliner.npz) and an
 independent reader of them (mlgo2020.py). Written are the packaged policy, and a table of inputs
-with the reader's logits that the tests compare against.
+with the reader's margins that the tests compare against.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def convert(folder: Path) -> MlpPolicy:
 
 
 def reference(folder: Path, policy: MlpPolicy) -> dict[str, np.ndarray[Any, Any]]:
-    """Random inputs i32 [ROWS, features] and the independent reader's logits f32 [ROWS]."""
+    """Random inputs i32 [ROWS, features] and the independent reader's margins f32 [ROWS]."""
     spec = importlib.util.spec_from_file_location("mlgo2020_reader", folder / "mlgo2020.py")
     assert spec is not None and spec.loader is not None
     reader = importlib.util.module_from_spec(spec)
@@ -70,9 +70,9 @@ def reference(folder: Path, policy: MlpPolicy) -> dict[str, np.ndarray[Any, Any]
     far = rng.integers(-200_000, 200_000, (count, width))
     x = np.where(rng.random((count, width)) < 0.05, far, x)
     logits = published.logits(x)
-    logits = logits[:, 1] - logits[:, 0]
-    clear = np.flatnonzero(np.abs(logits) > 1e-5)[:ROWS]  # a tie may fall either way
-    return {"inputs": x[clear].astype(np.int32), "logits": logits[clear]}
+    margins = logits[:, 1] - logits[:, 0]
+    clear = np.flatnonzero(np.abs(margins) > 1e-5)[:ROWS]  # a tie may fall either way
+    return {"inputs": x[clear].astype(np.int32), "margins": margins[clear]}
 
 
 def main() -> None:

@@ -76,7 +76,7 @@ def test_the_published_policy() -> None:
     assert policy.widths == (33, 100, 40, 2)
     assert policy.tensors()["normalise.boundaries"].shape == (11, 999)
     table = load_file(DATA / "mlgo2020_reference.safetensors")
-    x, expected = table["inputs"], table["logits"]
+    x, expected = table["inputs"], table["margins"]
     assert len(x) >= 5000
     assert np.abs(expected).min() > 1e-5
     assert 0.1 < (expected > 0).mean() < 0.9
