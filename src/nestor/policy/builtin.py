@@ -102,4 +102,6 @@ def threshold(n: int) -> TreesPolicy:
 
 
 def _metadata(name: str) -> Metadata:
-    return Metadata("trees", ("cost_estimate",), "decision", "none", {"builtin": name})
+    return Metadata(
+        "trees", ("cost_estimate",), "decision", "none", {"builtin": name}, problem="inlining-size"
+    )

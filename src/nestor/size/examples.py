@@ -97,7 +97,7 @@ def exploring(part: float = EXPLORE) -> TreesPolicy:
     leaf = np.zeros(1, np.int32)
     logit = np.array([np.log(part / (1 - part))])
     return TreesPolicy(
-        Metadata("trees", ("cost_estimate",), "deviation", "none"),
+        Metadata("trees", ("cost_estimate",), "deviation", "none", problem="inlining-size"),
         root=leaf, feature=leaf - 1, threshold=np.zeros(1), left=leaf, right=leaf, value=logit,
     )  # fmt: skip
 

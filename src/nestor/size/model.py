@@ -116,7 +116,7 @@ def inputs(counts: Sequence[str], x: F64, base: F64) -> F64:
 
 def trees_metadata(counts: Sequence[str]) -> Metadata:
     """Return the metadata that trees of a model with ``counts`` carry in memory."""
-    return Metadata("trees", input_names(counts), "decision", "none")
+    return Metadata("trees", input_names(counts), "decision", "none", problem="function-size")
 
 
 def save(model: SizeModel, path: Path) -> None:
