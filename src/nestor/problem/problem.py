@@ -81,7 +81,11 @@ class Report:
     columns: tuple[str, ...]
     """All of them, the score among them."""
     unit: str = "bytes"
+    quantity: str = "bytes"
+    """What is counted, for titles: the unit and what it is of."""
     decimals: int = 0
+    detail: tuple[str, ...] = ()
+    """Columns that stand beside the score where programs are summed up."""
     least: float = 0.0
     """The score of a stock program from which on it counts in a mean over programs."""
     remarks: tuple["Remark", ...] = ()

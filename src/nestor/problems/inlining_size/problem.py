@@ -127,7 +127,8 @@ PROBLEM = InliningSize(
     report=Report(
         score="linked",
         columns=("linked", "object", "text"),
-        unit="bytes",
+        quantity="loadable bytes",
+        detail=("text",),
         least=80_000,
         remarks=(Remark("growth_cap_reached", "growth_capped", "hit the growth cap"),),
     ),
