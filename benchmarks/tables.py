@@ -110,7 +110,7 @@ def cell(value: Any, form: str) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value
+        return re.sub(r"(?<= )-(?=\d)", "−", value)
     text = form.format(*value) if isinstance(value, list) else form.format(value)
     return text.replace("-", "−")
 
