@@ -301,8 +301,14 @@ def _measured_labels() -> Table:
     keys = ("n", "mean", "median", "p95", "above_5")
     rows = [[title, *(content[part][key] for key in keys)] for part, title in titles.items()]
     return {
-        "columns": [["blocks", "{}"], ["n", "{:,}"], ["mean", "{:.2f} %"], ["median", "{:.2f} %"]]
-        + [["95 % of blocks below", "{:.2f} %"], ["over 5 %", "{:.1f} %"]],
+        "columns": [
+            ["blocks", "{}"],
+            ["n", "{:,}"],
+            ["mean", "{:.2f} %"],
+            ["median", "{:.2f} %"],
+            ["95 % of blocks below", "{:.2f} %"],
+            ["over 5 %", "{:.1f} %"],
+        ],
         "rows": rows,
     }
 

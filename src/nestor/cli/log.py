@@ -19,8 +19,8 @@ _EFFECTS: Final = ("not tried", "inlined", "callee deleted", "failed")
 class Log:
     """Show the trajectory log of one compile: every decision, its site key and its effect.
 
-    The keys can be copied into a file of overrides (docs/formats.md). Names of functions are
-    shown if the log was written with -nestor-log-names.
+    The keys can be copied into a file of overrides (docs/reference/formats.md). Names of functions
+    are shown if the log was written with -nestor-log-names.
 
     Examples:
         nestor clang POLICY -- -Oz -c x.cpp -mllvm -nestor-log=x.log -mllvm -nestor-log-names

@@ -2,7 +2,7 @@
 
 JSON lines: ``{"nestor_functions": 1, "module": …, "counts": [names]}``, a line ``[name, counts…]``
 for each function that code is generated for, and ``{"functions": N}``; a log without that last
-line was cut short. docs/size-estimator.md says what is counted.
+line was cut short. docs/studies/size-estimator.md says what is counted.
 """
 
 import json

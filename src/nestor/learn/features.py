@@ -17,7 +17,7 @@ FREE_FEATURES: Final = (
     "callee_conditionally_executed_blocks",
     "caller_conditionally_executed_blocks",
 )
-"""What the stock heuristic computes anyway: next to no cost (docs/how-it-works.md)."""
+"""What the stock heuristic computes anyway: next to no cost (docs/guide/use-in-a-build.md)."""
 
 DISTIL_FEATURES: Final = (
     "inlining_default",

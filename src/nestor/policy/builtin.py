@@ -29,9 +29,9 @@ BUILTINS: Final = (
 #: Far beyond LLVM's own thresholds (at most some thousands) and safe as a C++ int.
 MAX_THRESHOLD: Final = 1_000_000
 
-#: Policies that come with the package: `shipped` is the one to use (docs/model-card.md),
-#: `distilled` reads a summary of the program and works inside LTO (docs/policies.md), `mlgo2020` is
-#: the published one of 2020.
+#: Policies that come with the package: `shipped` is the one to use, `distilled` reads a summary of
+#: the program and works inside LTO (docs/studies/policies.md), `mlgo2020` is the published one of
+#: 2020.
 _PACKAGED: Final = ("shipped", "distilled", "mlgo2020")
 _DATA: Final = Path(__file__).parent / "data"
 

@@ -1,7 +1,8 @@
 """
 What a policy is: its metadata, the contract of every kind, and the check against a compiler.
 
-The format is described in docs/formats.md; this module holds what does not depend on the kind.
+The format is described in docs/reference/formats.md; this module holds what does not depend on the
+kind.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Metadata:
     The JSON object of a policy file; always valid.
 
     `features` are in the order of the input vector. `provenance` is free-form JSON.
-    Raises PolicyError for values that docs/formats.md does not allow.
+    Raises PolicyError for values that docs/reference/formats.md does not allow.
     """
 
     kind: str

@@ -27,7 +27,7 @@ from nestor.size.model import SizeModel
 
 PART_WITHOUT_CODE = 0.65
 """Of a compile's price, what one without code generation costs, as measured by
-``benchmarks.size_estimator`` (docs/size-estimator.md)."""
+``benchmarks.size_estimator`` (docs/studies/size-estimator.md)."""
 
 _WEAK = ("is_linkonce", "is_linkonce_odr")
 

@@ -10,8 +10,8 @@ leaves, so the product has neither fault. Trees read the counts, the base, and e
 instruction.
 
 A file is safetensors: ``linear.weight`` f64 ``[counts]``, ``linear.offset`` and ``linear.least``
-f64 ``[1]``, the tensors ``tree.*`` of a policy (docs/formats.md), and, in the metadata under
-``nestor-size``, one JSON object with ``version``, ``counts`` and ``provenance``.
+f64 ``[1]``, the tensors ``tree.*`` of a policy (docs/reference/formats.md), and, in the metadata
+under ``nestor-size``, one JSON object with ``version``, ``counts`` and ``provenance``.
 """
 
 import hashlib
