@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from typing import Final
 
@@ -52,10 +52,8 @@ def options(command: str) -> frozenset[str]:
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
         patch.setenv("COLUMNS", "1000")  # long names of options are not broken
-        try:
+        with suppress(SystemExit):
             main.main([*command.split(), "--help"])
-        except SystemExit:
-            pass
     return frozenset(re.findall(r"(?<![\w-])--?[a-z][\w.-]*", out.getvalue()))
 
 
