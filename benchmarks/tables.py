@@ -9,7 +9,7 @@ A page marks what is generated, so that a number stands in one place only:
     <!-- table: search.programs source -->      … and below it the command and the date
     <!-- table: search.programs columns=program;25 -->
     <!-- value: guard.modes[gc][guarded] -->    one cell: row by its first cell, then the column
-    <!-- value: guard.cpu_minutes -->           one entry of the file
+    <!-- value: guard.cpu_minutes {:.0f} -->    one entry of the file, with a format if need be
 
 and closes each mark with `<!-- end -->`. A result file holds `about`, `command`, `date` and
 `tables`; a table holds `columns` (pairs of title and format) and `rows`. Files that benchmarks
@@ -31,7 +31,9 @@ _MARK: Final = re.compile(
     r"(?P<open><!-- (?P<kind>table|value): (?P<what>.+?) -->)(?P<body>.*?)(?P<close><!-- end -->)",
     re.DOTALL,
 )
-_VALUE: Final = re.compile(r"(?P<path>[\w.-]+?)(\[(?P<row>[^\]]+)\]\[(?P<column>[^\]]+)\])?")
+_VALUE: Final = re.compile(
+    r"(?P<path>[\w.-]+?)(\[(?P<row>[^\]]+)\]\[(?P<column>[^\]]+)\])?( (?P<form>\{.+))?"
+)
 Table = Mapping[str, Any]
 
 
@@ -161,14 +163,14 @@ def _value_text(what: str) -> str:
             if key not in value:
                 raise StaleMarkError(f"benchmarks/results/{file}.json has no '{'.'.join(keys)}'.")
             value = value[key]
-        return cell(value, "{:+.2f} %" if keys[-1].endswith("_pct") else "{:,}")
+        return cell(value, match["form"] or "{:,}")
     content = table(match["path"])
     titles = [title for title, _ in content["columns"]]
     rows = [row for row in content["rows"] if str(row[0]).strip("*") == match["row"]]
     if match["column"] not in titles or not rows:
         raise StaleMarkError(f"There is no '{what}'.")
     place = titles.index(match["column"])
-    return cell(rows[0][place], content["columns"][place][1])
+    return cell(rows[0][place], match["form"] or content["columns"][place][1])
 
 
 def _packaged() -> Table:
