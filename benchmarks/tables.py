@@ -149,7 +149,7 @@ def _source(name: str) -> str:
     commands = [commands] if isinstance(commands, str) else commands
     code = "\n".join(commands)
     link = f"benchmarks/results/{name}.json"
-    return f"Measured on {content['date']} ({link}) with\n```\n{code}\n```"
+    return f"Recorded on {content['date']} ({link}), produced with\n```\n{code}\n```"
 
 
 def _value_text(what: str) -> str:
