@@ -74,7 +74,7 @@ class SizeModel:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, counts: Sequence[str], values: F64) -> F64:
-        """Return the bytes of functions of which ``values`` ``[rows, counts]`` are known.
+        """Return the bytes of functions with the counts ``values`` ``[rows, counts]``.
 
         :raises SizeModelError: if a count that the model reads is not among ``counts``.
         """
@@ -168,7 +168,7 @@ def _parse(data: bytes) -> SizeModel:
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     content = json.loads(header["__metadata__"][_KEY])
     if content["version"] != _VERSION:
-        raise ValueError("its version is not known")
+        raise ValueError("its version is of a newer Nestor")
     counts = content["counts"]
     if not isinstance(counts, list) or not all(isinstance(name, str) for name in counts):
         raise ValueError("its counts have no names")
