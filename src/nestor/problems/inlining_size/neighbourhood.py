@@ -20,7 +20,7 @@ F64 = npt.NDArray[np.float64]
 
 NODE: tuple[str, ...] = ("code_size", "calls", "landing_pads", "is_local", "is_discardable",
                          "call_uses", "may_throw")  # fmt: skip
-"""What is columns of a function as caller and as callee alike, by the end of the features' names."""
+"""Features that a function has as caller and as callee alike, by the end of their names."""
 
 
 def nodes(log: Trajectory) -> tuple[F64, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -50,8 +50,8 @@ def names(hops: int) -> tuple[str, ...]:
     """Return the names of :func:`neighbourhood`'s features."""
     columns: tuple[str, ...] = NODE
     for hop in range(1, hops + 1):
-        columns = (*columns, *(f"{way}{hop}_{n}" for way in ("callees", "callers") for n in columns),
-                 *(f"{way}{hop}" for way in ("callees", "callers")))  # fmt: skip
+        means_of = (f"{way}{hop}_{n}" for way in ("callees", "callers") for n in columns)
+        columns = (*columns, *means_of, f"callees{hop}", f"callers{hop}")
     return tuple(f"{end}_of_{name}" for end in ("caller", "callee") for name in columns[len(NODE) :])
 
 
