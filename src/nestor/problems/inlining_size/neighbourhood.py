@@ -52,7 +52,8 @@ def names(hops: int) -> tuple[str, ...]:
     for hop in range(1, hops + 1):
         means_of = (f"{way}{hop}_{n}" for way in ("callees", "callers") for n in columns)
         columns = (*columns, *means_of, f"callees{hop}", f"callers{hop}")
-    return tuple(f"{end}_of_{name}" for end in ("caller", "callee") for name in columns[len(NODE) :])
+    own = columns[len(NODE) :]
+    return tuple(f"{end}_of_{name}" for end in ("caller", "callee") for name in own)
 
 
 def neighbourhood(log: Trajectory, hops: int) -> F64:

@@ -65,7 +65,7 @@ class Anchor:
                 functions.append(Function(name, max(1, round(guess)), weak[name]))
             else:
                 change = guess - self.predicted.get(name, guess)
-                functions.append(Function(name, max(1, round(real.size + change)), known.weak))
+                functions.append(Function(name, max(1, round(real.size + change)), real.weak))
         sections = dict.fromkeys(CLASSES, 0) | {
             ".text": sum(function.size for function in functions),
             ".rodata": self.sizes.sections[".rodata"],
