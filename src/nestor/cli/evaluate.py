@@ -68,7 +68,7 @@ class Evaluate:
     """How to link: drop unused sections (gc, the default), keep them (no-gc), or also merge equal
     functions (icf)."""
     overrides: Path | None = None
-    """Answers that stand above the policies' (docs/formats.md)."""
+    """Answers that stand above the policies' (docs/reference/formats.md)."""
     summary: bool = False
     """Give policies that read one a summary of the rest of the program."""
     smoke: bool = False
