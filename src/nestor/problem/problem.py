@@ -103,6 +103,8 @@ class Problem(ABC):
     report: Report
     builtins: Builtins = NO_BUILTINS
     """Policies that need no file."""
+    imitated: tuple[str, ...] = ()
+    """Built-in policies that are worth imitating where they do better than the default."""
     kept_columns: tuple[str, ...] = ()
     """Columns of a trajectory's decisions that :meth:`credit` reads, besides the answers."""
     credit_unit: float = 1.0

@@ -115,6 +115,7 @@ PROBLEM = InliningSize(
     features=FEATURES,
     report=Report(score="linked", columns=("linked", "object", "text"), unit="bytes"),
     builtins=BUILTINS,
+    imitated=("threshold:0", "threshold:15", "threshold:25"),
     kept_columns=site_credit.COLUMNS,
     credit_unit=16.0,  # bytes: about one call
     credit_clip=60.0,
