@@ -1,4 +1,10 @@
-"""One step of Adam on a flat vector of parameters, with its state as arrays for checkpoints."""
+"""One step of Adam on a flat vector of parameters, with its state as arrays for checkpoints.
+
+The optimiser is that of PyTorch; a checkpoint needs its state as arrays, and a pure update must
+leave the state before it as it is. So each step makes the optimiser of its state, steps, and reads
+the next state. All is f64: what is lost in rounding the parameters to f32 is lost only for the
+network that is evaluated.
+"""
 
 from dataclasses import dataclass
 
@@ -32,11 +38,21 @@ def adam_step(
     state: OptimiserState, gradient: F64, rate: float, epsilon: float = 1e-8
 ) -> OptimiserState:
     """Return the state after one step of Adam against ``gradient`` ``[parameters]``."""
-    first, second = 0.9, 0.999
-    updates = state.updates + 1
-    mean = first * state.mean + (1 - first) * gradient
-    square = second * state.square + (1 - second) * gradient**2
-    unbiased_mean = mean / (1 - first**updates)
-    unbiased_square = square / (1 - second**updates)
-    change = -rate * unbiased_mean / (np.sqrt(unbiased_square) + epsilon)
-    return OptimiserState(updates, state.parameters + change, mean, square)
+    import torch  # only a training run needs it, and its import takes a second
+
+    parameters = torch.tensor(state.parameters)
+    parameters.grad = torch.tensor(gradient)
+    adam = torch.optim.Adam([parameters], rate, eps=epsilon)
+    adam.state[parameters] = {
+        "step": torch.tensor(float(state.updates)),
+        "exp_avg": torch.tensor(state.mean),
+        "exp_avg_sq": torch.tensor(state.square),
+    }
+    adam.step()
+    after = adam.state[parameters]
+    return OptimiserState(
+        state.updates + 1,
+        parameters.numpy(),
+        after["exp_avg"].numpy(),
+        after["exp_avg_sq"].numpy(),
+    )
