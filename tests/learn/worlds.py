@@ -67,10 +67,11 @@ class Toy(Problem):
             if request.seed is None:
                 actions = greedy_actions(policy, asked)
             else:
-                generator = np.random.default_rng(request.seed)
-                actions = policy.rule.sample(
-                    logits, question, generator.random(len(asked)), request.temperature or 1.0
-                )
+                uniforms = np.random.default_rng(request.seed).random(len(asked))
+                if request.by_group and "group" in (decisions.dtype.names or ()):
+                    uniforms = uniforms[decisions["group"]]
+                temperature = request.temperature or 1.0
+                actions = policy.rule.sample(logits, question, uniforms, temperature)
             likely = policy.rule.log_probability(logits, question, actions)
             decisions["log_probability"] = np.maximum(likely, np.log(1e-9))
             deviates = policy.metadata.answers == "deviation"
@@ -148,12 +149,14 @@ def coupled_world(units: int = 6, pairs: int = 30) -> World:
     """Acting pays only if the other question of the pair acts too, and only where ``benefit`` > 0.
 
     A pair has one benefit. Both acting saves 2 · 20 bytes where it is above 0; else an action adds
-    20 bytes, whatever the other does.
+    20 bytes, whatever the other does. A pair is a group.
     """
     generator = np.random.default_rng(2)
     logs = []
     for _ in range(units):
-        log = blank_log(2 * pairs)
+        log = blank_log(2 * pairs, (*FEATURES, "group"))
+        log = replace(log, features=FEATURES)
+        log.decisions["group"] = np.arange(2 * pairs) // 2
         log.decisions["benefit"] = np.repeat(generator.integers(-60, 60, pairs) * 2 + 1, 2)
         logs.append(log)
 
@@ -253,5 +256,3 @@ def acts_below(benefit: float) -> MlpPolicy:
     bias = network.squash(np.array([benefit - 0.5])).astype(np.float32)
     layers = (network.Layer(weight, bias),)
     return network.build(("benefit",), "decision", scale, layers, problem="toy")
-
-

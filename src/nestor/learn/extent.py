@@ -15,9 +15,7 @@ from nestor.errors import NestorError
 F64 = npt.NDArray[np.float64]
 
 
-def observed_range(
-    x: F64, features: Sequence[str], extent: Sequence[str], outliers: float
-) -> F64:
+def observed_range(x: F64, features: Sequence[str], extent: Sequence[str], outliers: float) -> F64:
     """Return the least and the greatest value of each feature, ``[features, 2]``.
 
     :param x: rows of features that were seen, ``[rows, features]``.

@@ -40,13 +40,19 @@ def largest_programs(programs: Sequence[Program]) -> tuple[Program, ...]:
 
 
 def default_rollouts(
-    pool: Pool, units: Sequence[Module], tally: Tally, progress: Progress = silent
+    pool: Pool,
+    units: Sequence[Module],
+    tally: Tally,
+    progress: Progress = silent,
+    *,
+    keep: bool = False,
 ) -> dict[str, Rollout]:
     """Return what the default heuristic does in each unit by its name; failures are absent.
 
+    :param keep: keep the objects too.
     :raises CorpusError: if there is not one decision to learn from.
     """
-    requests = [Request(unit, DEFAULT, log=True) for unit in units]
+    requests = [Request(unit, DEFAULT, log=True, keep=keep) for unit in units]
     done = pool.run(requests, progress, "Recording the default heuristic")
     tally.add(done)
     if not any(len(r.trajectory) for r in done if r.trajectory is not None):

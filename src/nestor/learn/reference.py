@@ -143,6 +143,9 @@ def record(
     scorers = problem.scorers(pool, programs, rolled, progress)
     for failure in scorers.failures:
         tally.fail(failure)
+    for one in rolled.values():
+        if one.object is not None:
+            pool.objects.release(one.object)
     stocks = []
     for name, one in rolled.items():
         scorer = scorers.units.get(name)

@@ -46,6 +46,9 @@ class FeatureSets:
     extent: tuple[str, ...] = ()
     """Features that say how much a mistake can cost. Policies leave the largest values to the
     default; empty where no feature says it."""
+    mode: str = ""
+    """The feature of a summary that holds the link mode, as its place in ``modes``."""
+    modes: tuple[str, ...] = ()
 
 
 class Scorer(Protocol):

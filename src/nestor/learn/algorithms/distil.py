@@ -1,11 +1,11 @@
 """Distillation: a policy that decides at once what search found out by trying.
 
 Each round searches every training program from the policy of the round before (in the first from
-the default, or from a policy that was given) and fits a model of gains to all trials so far
-(``learn.gain_model``). Searching from the policy shows the model where it was wrong, as in DAgger
-(Ross, Gordon and Bagnell, AISTATS 2011). A round fits several candidates and follows each with more
-or less caution; the validation programs, built under all of them, choose. Rounds end when those no
-longer profit.
+the default, or from the user's policy) and fits a model of gains to all trials so far
+(:mod:`nestor.learn.distil.gain_model`). Searching from the policy shows the model where it was
+wrong, as in DAgger (Ross, Gordon and Bagnell, AISTATS 2011). A round fits several candidates and
+follows each with more or less caution; the validation programs, built under all of them, choose.
+Rounds end when those no longer profit.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,17 +15,22 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.lto import LtoKind
-from nestor.learn import gain_model
-from nestor.learn.gain_model import GainSettings
-from nestor.learn.gain_network import Network
-from nestor.learn.gain_trees import Trees
+from nestor.errors import NestorError
+from nestor.learn.distil import gain_model
+from nestor.learn.distil.gain_model import GainSettings
+from nestor.learn.distil.gain_network import Network
+from nestor.learn.distil.gain_trees import Trees
+from nestor.learn.distil.searches import Searches, start_digest
+from nestor.learn.distil.trials import Trials
+from nestor.learn.distil.validation import Verdict, validation, verdict
+from nestor.learn.extent import require_extent
 from nestor.learn.learner import Metrics
-from nestor.learn.searches import start_digest
-from nestor.learn.trials import Trials
-from nestor.learn.validation import Verdict
+from nestor.learn.programs import largest_programs, training_programs
+from nestor.learn.setup import Ready, Setup
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
+from nestor.problem.problem import Problem
+from nestor.tune.search import SearchSettings
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -39,7 +44,7 @@ class DistilSettings:
     compiles: float = 13.0
     """Whole-program compiles per program and round, at most."""
     trials: int = 4000
-    """Sites tried after which a program has told enough in a round."""
+    """Questions tried after which a program has been searched enough in a round."""
     model: Literal["trees", "network"] = "trees"
     """What kind the models are."""
     gain: GainSettings = field(default_factory=GainSettings)
@@ -56,14 +61,15 @@ class DistilSettings:
     """How much a validation program may grow; beyond it the one that grows least is chosen."""
     worthwhile: float = 0.002
     """How much smaller a later round must make the validation programs to be believed."""
-    lto: LtoKind | None = None
-    """Search and validate inside the linker, under LTO of this kind."""
+    build: str | None = None
+    """How programs are built for search and validation, such as full-lto (default: the problem's
+    usual way)."""
     projects: tuple[str, ...] = ()
     """Training projects to search (default: all)."""
 
 
 @dataclass(frozen=True)
-class State:
+class DistilState:
     """The run after ``step`` rounds; policies are the bytes of their files, empty for none."""
 
     step: int
@@ -72,16 +78,16 @@ class State:
     policy: Bytes
     """Of the last round: where the next searches start."""
     best: Bytes
-    """With the smallest validation programs so far."""
+    """The policy that made the validation programs smallest so far."""
     change: float
-    """What ``best`` makes of the validation programs, relative to stock."""
+    """Mean relative change of the validation programs' scores under ``best``, against stock."""
 
 
 Search = Callable[[Sequence[str], Policy | None], Trials]
 """The trials of searches from earlier policies, by digest, and from one (None: the default)."""
 
 Validate = Callable[[Policy], Verdict]
-"""What a policy makes of the validation programs."""
+"""How the validation programs change under a policy."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,16 @@ class Candidate:
     caution: float
     policy: Policy
     verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round found: all that needs a compiler."""
+
+    candidates: tuple[Candidate, ...]
+    start: Verdict | None
+    """Of the user's policy, in the first round if there is one."""
+    metrics: Metrics
 
 
 def choose(found: Sequence[Candidate], tolerance: float) -> Candidate:
@@ -109,6 +125,7 @@ class Distil:
     settings: DistilSettings
     seed: int
     features: tuple[str, ...]
+    problem: Problem
     search: Search
     validate: Validate
     start: Policy | None = None
@@ -119,47 +136,53 @@ class Distil:
         """How many rounds make a run."""
         return self.settings.rounds
 
-    def init(self) -> State:
+    def init(self) -> DistilState:
         """Return the state before the first round."""
         nothing = np.zeros(0, np.uint8)
         start = nothing if self.start is None else _pack(self.start)
-        return State(0, nothing, start, nothing, 0.0)
+        return DistilState(0, nothing, start, nothing, 0.0)
 
-    def batch(self, state: State) -> Trials:
-        """Search from the last policy, and return the trials of all rounds."""
-        earlier = [part.tobytes().hex() for part in state.searched.reshape(-1, 32)]
-        return self.search(earlier, _unpack(state.policy))
-
-    def update(self, state: State, batch: Trials) -> tuple[State, Metrics]:
-        """Fit, build and choose; the new policy is the best if it is clearly better."""
+    def batch(self, state: DistilState) -> Round:
+        """Search from the last policy, fit models to the trials of all rounds, and validate."""
         settings, gain = self.settings, self.settings.gain
+        earlier = [part.tobytes().hex() for part in state.searched.reshape(-1, 32)]
+        trials = self.search(earlier, _unpack(state.policy))
         kind = settings.trees if settings.model == "trees" else settings.network
-        data = gain_model.rows(batch, self.features, gain, self.seed)
+        data = gain_model.rows(trials, self.features, self.problem, gain, self.seed)
         across = gain_model.predict_across(kind, data, gain, self.seed)
-        found: list[Candidate] = []
+        found = []
         for number in range(settings.candidates):
             fitted = gain_model.fit(kind, data, across, self.seed + number)
             for caution in settings.cautions:
                 followed = replace(gain, caution=caution)
-                made = gain_model.policy(kind, fitted, data, self.features, followed)
-                found.append(Candidate(number, caution, made, self.validate(made)))
-        chosen = choose(found, settings.tolerance)
+                policy = gain_model.policy(
+                    kind, fitted, data, self.features, self.problem, followed
+                )
+                found.append(Candidate(number, caution, policy, self.validate(policy)))
+        begins = state.step == 0 and self.start is not None
+        start = self.validate(self.start) if begins and self.start is not None else None
+        correlation = float(np.corrcoef(data.y, across[0])[0, 1])
+        metrics = {"trials": float(len(trials)), "correlation across projects": correlation}
+        return Round(tuple(found), start, metrics)
+
+    def update(self, state: DistilState, batch: Round) -> tuple[DistilState, Metrics]:
+        """Choose a candidate; it is the new best if it is clearly better."""
+        chosen = choose(batch.candidates, self.settings.tolerance)
         packed, change = _pack(chosen.policy), chosen.verdict.mean
         best, before = state.best, state.change
-        if state.step == 0 and self.start is not None:
-            best, before = state.policy, self.validate(self.start).mean
-        better = not best.size or change < before - settings.worthwhile
+        if batch.start is not None:
+            best, before = state.policy, batch.start.mean
+        better = not best.size or change < before - self.settings.worthwhile
         metrics = {
-            "trials": float(len(batch)),
-            "correlation across projects": float(np.corrcoef(data.y, across[0])[0, 1]),
+            **batch.metrics,
             "candidate": float(chosen.number),
             "caution": chosen.caution,
             "validation change": change,
             "validation change, worst program": chosen.verdict.worst,
-            "validation change, worst candidate": max(one.verdict.mean for one in found),
+            "validation change, worst candidate": max(c.verdict.mean for c in batch.candidates),
         }
         start = bytes.fromhex(start_digest(_unpack(state.policy)))
-        return State(
+        return DistilState(
             state.step + 1,
             np.concatenate([state.searched, np.frombuffer(start, np.uint8)]),
             packed,
@@ -167,7 +190,7 @@ class Distil:
             change if better else before,
         ), metrics
 
-    def policy(self, state: State) -> Policy:
+    def policy(self, state: DistilState) -> Policy:
         """Return the best policy so far."""
         found = _unpack(state.best)
         if found is None:
@@ -181,3 +204,54 @@ def _pack(policy: Policy) -> Bytes:
 
 def _unpack(data: Bytes) -> Policy | None:
     return bundle.from_bytes(data.tobytes()) if data.size else None
+
+
+def set_up(settings: DistilSettings, setup: Setup) -> Ready:
+    """Make distillation of searches ready to run.
+
+    :raises NestorError: for a build or a training project that does not exist.
+    :raises ProblemError: if the problem has no moves.
+    """
+    pool, problem, builds = setup.pool, setup.problem, setup.problem.builds()
+    problem.moves()  # refuses at once if there are none
+    name = settings.build or next(iter(builds))
+    if name not in builds:
+        raise NestorError(f"There is no build '{name}'; there are {', '.join(builds)}.")
+    build = builds[name]
+    sets = problem.features
+    features = setup.features or (sets.unit if build.whole else sets.program)
+    require_extent(features, sets.extent, settings.gain.outliers)
+    programs = largest_programs(training_programs(pool.corpus))
+    if settings.projects:
+        programs = tuple(p for p in programs if p.project in settings.projects)
+    unknown = set(settings.projects) - {program.project for program in programs}
+    if unknown:
+        raise NestorError(
+            f"The corpus has no training project {min(unknown)}; 'nestor corpus info' lists them."
+        )
+    held_back = largest_programs(pool.corpus.programs_of("validation"))
+    searches = Searches(
+        pool,
+        build,
+        programs,
+        SearchSettings(compiles=settings.compiles, chance=0.7, hold=False),
+        settings.trials,
+        setup.seed,
+        setup.trials or setup.folder / "trials",
+        setup.tally,
+        setup.progress,
+    )
+    changes = validation(pool, build, held_back, setup.tally, setup.progress)
+    if not held_back:  # there is nothing to choose by: the last round is believed
+        caution = (settings.gain.caution,)
+        settings = replace(settings, candidates=1, cautions=caution, worthwhile=float("-inf"))
+    learner = Distil(
+        settings,
+        setup.seed,
+        features,
+        problem,
+        searches,
+        lambda policy: verdict(changes(policy)),
+        setup.init,
+    )
+    return Ready(learner, "Distilling", features, lambda _: {"training_programs": len(programs)})

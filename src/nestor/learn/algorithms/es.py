@@ -27,8 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
+from nestor.learn.blackbox.comparison import comparison
 from nestor.learn.gradient.descent import policy_of
 from nestor.learn.learner import Metrics
+from nestor.learn.programs import default_rollouts, training_programs, units_of
 from nestor.learn.setup import Ready, Setup, as_network
 from nestor.learn.training import Result
 from nestor.policy.network import MlpPolicy
@@ -195,3 +197,33 @@ def guarded_score(changes: F64, projects: Sequence[str], growth_penalty: float) 
     names = np.asarray(projects)
     others = [weighed[names != name] for name in np.unique(names)]
     return float(max((rest.mean() for rest in others if rest.size), default=weighed.mean()))
+
+
+def set_up(settings: EvolutionSettings, setup: Setup) -> Ready:
+    """Make evolution strategies ready to run.
+
+    :raises NestorError: if there is no policy to start from, or it does not decide by itself.
+    """
+    if setup.init is None:
+        raise NestorError(
+            "Evolution strategies need a policy to start from: train one with --learner bc, then"
+            " pass it with --init."
+        )
+    start, pool = as_network(setup.init), setup.pool
+    if start.metadata.answers != "decision":
+        raise NestorError("What --init names deviates from a default; es needs a clone.")
+    if setup.budget.cpu_minutes is not None:
+        setup.reference(start.features)  # for the prices
+    programs = training_programs(pool.corpus)
+    units = units_of(pool.corpus, programs)
+    defaults = default_rollouts(pool, units, setup.tally, setup.progress, keep=True)
+    compare = comparison(pool, programs, defaults, setup.tally, setup.progress)
+    projects = tuple(program.project for program in compare.programs)
+
+    def after(result: Result) -> Mapping[str, Any]:
+        (changes,) = compare([result.policy])
+        named = zip(compare.programs, changes, strict=True)
+        return {"training_programs": {p.name: float(100 * c) for p, c in named}}
+
+    learner = EvolutionStrategies(settings, setup.seed, start, projects, compare, compare.deviation)
+    return Ready(learner, "Evolving", start.features, after)

@@ -11,9 +11,7 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 
-def relative_changes(
-    episodes: Episodes, template: MlpPolicy, candidates: F64, units: I64
-) -> F64:
+def relative_changes(episodes: Episodes, template: MlpPolicy, candidates: F64, units: I64) -> F64:
     """Return the change of the units' total score under each candidate, ``[candidates]``.
 
     It is relative to stock, and NaN where a compile failed.

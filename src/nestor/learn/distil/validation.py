@@ -1,51 +1,45 @@
-"""Validation: what a policy makes of programs that are neither trained on nor held out."""
+"""Validation: how policies change programs that are neither trained on nor held out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from nestor.compiler.lto import LtoKind
+from nestor.build.build import Build
+from nestor.build.incremental import ProgramBuild
 from nestor.corpus.model import Program
-from nestor.learn.experience import Tally
-from nestor.learn.searches import LTO_MODES, MODES
-from nestor.policy import bundle
+from nestor.learn.accounting import Tally
+from nestor.learn.distil.searches import search_modes
+from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Policy
+from nestor.problem.rollout import Pool
 from nestor.progress import Progress, silent
-from nestor.rollout.pool import Pool
-from nestor.rollout.summaries import reads_program, summaries
-from nestor.tune.build import Build
-from nestor.tune.lto_build import make_builder
 
-TOLD = "gc, told of the program"
-"""The column of builds for which the compiler has the program's summary."""
+WITH_SUMMARY = "with a summary"
+"""The column of builds in the first mode for which the compiler has the program's summary."""
 
 Changes = Mapping[str, Mapping[str, float]]
-"""Relative change of the linked bytes against stock by program, and by link mode or ``TOLD``."""
+"""Relative change of the score against stock by program, and by mode or ``WITH_SUMMARY``."""
 
 
-def judge(
+def validation(
     pool: Pool,
+    build: Build,
     programs: Sequence[Program],
     tally: Tally,
-    folder: Path,
     progress: Progress = silent,
-    lto: LtoKind | None = None,
 ) -> Callable[[Policy], Changes]:
     """Return the function that builds ``programs`` under a policy, with and without summaries.
 
     Stock builds and summaries are made once, when they are first needed.
 
-    :param folder: takes the summaries and the policies' files.
-    :param lto: build by LTO of this kind, where nothing needs a summary.
     :raises BuildError: (the function) if a program cannot be built.
     """
-    every = MODES if lto is None else LTO_MODES
-    stock: dict[str, Build] = {}
-    told: dict[str, Path] = {}
+    modes, problem = search_modes(build), pool.problem
+    stock: dict[str, ProgramBuild] = {}
+    summaries: dict[str, str] = {}
 
-    def build(program: Program, policy: Path | str, summary: Path | None = None) -> Build:
-        modes = every if summary is None else ("gc",)
-        builder = make_builder(pool, program, policy, modes, summary, lto)
+    def built(program: Program, policy: NamedPolicy, summary: str | None = None) -> ProgramBuild:
+        own = modes if summary is None else modes[:1]
+        builder = build.incremental(pool, program, policy, own, summary)
         try:
             return builder.build({})
         finally:
@@ -53,25 +47,23 @@ def judge(
             builder.close()
 
     def changes(policy: Policy) -> Changes:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "policy.safetensors"
-        bundle.save(policy, path)
-        if lto is None and reads_program(policy) and not told:
-            made = summaries(pool, programs, ["gc"], folder)
-            told.update({program: summary for (program, _), summary in made.items()})
+        named, reads_summary = NamedPolicy.of(policy), problem.reads_summary(policy)
+        if reads_summary and not build.whole and not summaries:
+            texts = problem.summaries(pool, programs, modes[:1])
+            summaries.update({program: text for (program, _), text in texts.items()})
         found = {}
         for done, program in enumerate(programs):
             progress("Validating", done, len(programs))
             if program.name not in stock:
-                stock[program.name] = build(program, "default")
-            before, after = stock[program.name].sizes, build(program, path).sizes
-            row = {str(mode): after[mode].loadable / before[mode].loadable - 1 for mode in every}
-            if reads_program(policy) and program.name in told:
-                knowing = build(program, path, told[program.name]).sizes["gc"]
-                row[TOLD] = knowing.loadable / before["gc"].loadable - 1
+                stock[program.name] = built(program, DEFAULT)
+            before, after = stock[program.name].scores(), built(program, named).scores()
+            row = {mode: after[mode] / before[mode] - 1 for mode in modes}
+            if reads_summary and program.name in summaries:
+                summarised = built(program, named, summaries[program.name]).scores()[modes[0]]
+                row[WITH_SUMMARY] = summarised / before[modes[0]] - 1
             found[program.name] = row
-        said = verdict(found)
-        summed = f"mean {100 * said.mean:+.2f} %, worst {100 * said.worst:+.2f} %"
+        overall = verdict(found)
+        summed = f"mean {100 * overall.mean:+.2f} %, worst {100 * overall.worst:+.2f} %"
         progress(f"Validating: {summed}", len(programs), len(programs))
         return found
 
@@ -80,7 +72,7 @@ def judge(
 
 @dataclass(frozen=True)
 class Verdict:
-    """Relative changes of linked bytes, summed up over programs and columns; 0 without programs."""
+    """Relative changes of scores, summed up over programs and columns; 0 without programs."""
 
     mean: float
     worst: float
