@@ -137,6 +137,7 @@ PROBLEM = InliningSize(
         remarks=(Remark("growth_cap_reached", "growth_capped", "hit the growth cap"),),
     ),
     builtins=BUILTINS,
+    imitated=("threshold:0", "threshold:15", "threshold:25"),
     kept_columns=site_credit.COLUMNS,
     credit_unit=16.0,  # bytes: about one call
     credit_clip=60.0,

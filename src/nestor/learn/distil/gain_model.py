@@ -1,13 +1,13 @@
-"""A policy from trials: how many bytes does leaving the default save, and how sure is that?
+"""A policy from trials: how much does leaving the default save, and how sure is that?
 
-Two models of one kind (``learn.gain_trees``, ``learn.gain_network``). The first gives the gain
-g(x) of leaving the default at a site; the second its spread s(x), how far g is off on a *project*
-that it has not seen, learned from predictions across projects. The policy leaves the default where
+Two models of one kind (``gain_trees``, ``gain_network``). The first predicts the gain g(x) of leaving
+the default at a question; the second its spread s(x), how far g is off on a *project* that it has
+not seen, learned from predictions across projects. The policy leaves the default where
 
     g(x) - caution * s(x) - least > 0
 
-so it keeps to the default where projects disagree. A site with a feature outside the range of the
-trials is the default's in any case (the range guard of ``docs/reference/formats.md``).
+so it keeps to the default where projects disagree. A question with a feature outside the range of
+the trials is the default's in any case (the range guard of ``docs/formats.md``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,37 +17,32 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from nestor.corpus.relink import LinkMode
-from nestor.learn.known_range import known_range
-from nestor.learn.trials import Trials, TrialsError
+from nestor.learn.distil.trials import Trials, TrialsError
+from nestor.learn.extent import observed_range
 from nestor.policy.spec import Policy
+from nestor.problem.problem import Problem
 
 F64 = npt.NDArray[np.float64]
 
 MISSING = -1.0
-"""The value of a feature that is not known (docs/reference/formats.md)."""
-
-_PROGRAM = "program_"
-"""How the names of features begin that need a summary of the program."""
-_LINK_MODES: tuple[LinkMode, ...] = ("no-gc", "gc", "icf")
-"""The link modes by the value of the feature ``program_link_gc``."""
+"""The value of a feature for which there is no summary (docs/formats.md)."""
 
 
 class Model(Protocol):
-    """A fitted model of one number per site."""
+    """A fitted model of one number per question."""
 
     def predict(self, x: F64) -> F64:
-        """Return what it says of ``x`` ``[rows, features]``, ``[rows]``."""
+        """Return its predictions for ``x`` ``[rows, features]``, ``[rows]``."""
 
-    def policy(self, features: Sequence[str]) -> Policy:
-        """Return the deviation policy whose logit is what the model says."""
+    def policy(self, features: Sequence[str], problem: str) -> Policy:
+        """Return the deviation policy whose logit is the prediction."""
 
 
 class Kind(Protocol):
     """A way to fit models, and to make one policy of several."""
 
-    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, rough: bool) -> Model:
-        """Fit ``y`` ``[rows]``; ``rough`` where less detail will do."""
+    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, coarse: bool) -> Model:
+        """Fit ``y`` ``[rows]``; ``coarse`` where less detail will do."""
 
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
         """Return the policy of the summed logits."""
@@ -60,12 +55,12 @@ class GainSettings:
     caution: float = 0.4
     """Spreads that the predicted gain must exceed, where no validation programs choose it."""
     least: float = 1.0
-    """Bytes that must be left of it."""
+    """Units of the score that must be left of it."""
     clip: float = 60.0
-    """Bytes; a gain or loss beyond this counts as this."""
+    """Units of the score; a gain or loss beyond this counts as this."""
     outliers: float = 0.05
-    """Part of the trials with the largest callees. Callees larger than the rest are the default's:
-    a mistake there costs far more than ``clip`` lets the models know."""
+    """Part of the trials in which a mistake can cost most. What exceeds the rest is left to the
+    default: a mistake there costs far more than ``clip`` lets the models see."""
     folds: int = 5
     """Parts of the projects for predictions across projects."""
     repeats: int = 3
@@ -82,8 +77,8 @@ class Rows:
     """Clipped gain, ``[rows]``."""
     weight: F64
     part: F64
-    """Gain as part of its program's linked bytes, so that a program's rows add up to what it would
-    save if all were followed, ``[rows]``."""
+    """Gain as part of its program's score, so that a program's rows add up to what it would save if
+    all were followed, ``[rows]``."""
     project: npt.NDArray[np.int64]
 
     def where(self, use: npt.NDArray[np.bool_]) -> "Rows":
@@ -99,34 +94,38 @@ class Fit:
     spread: Model
 
 
-def rows(trials: Trials, features: Sequence[str], settings: GainSettings, seed: int) -> Rows:
+def rows(
+    trials: Trials, features: Sequence[str], problem: Problem, settings: GainSettings, seed: int
+) -> Rows:
     """Return every trial twice: as in a build with a summary of the program, and without.
 
-    With a summary the policy is told the link mode, so the row's gain is that of one mode, drawn
+    With a summary the policy sees the mode of the link, so the row's gain is that of one mode, drawn
     by ``seed``; without, what the summary says is missing and the gain is the mean over the modes.
     """
     count, modes = trials.gain.shape
     columns = [
-        trials.default[:, None] if name == "inlining_default" else trials.columns([name])
+        trials.default[:, None] if name == problem.default_column else trials.columns([name])
         for name in features
     ]
-    known = np.concatenate(columns, axis=1)
-    unknown = known.copy()
+    summarised = np.concatenate(columns, axis=1)
+    alone = summarised.copy()
     drawn = np.random.default_rng(seed).integers(0, modes, count)
+    sets = problem.features
     for index, name in enumerate(features):
-        if name.startswith(_PROGRAM):
-            unknown[:, index] = MISSING
-        if name == "program_link_gc":
-            known[:, index] = np.array([_LINK_MODES.index(mode) for mode in trials.modes])[drawn]
+        if name in sets.program and name not in sets.unit:
+            alone[:, index] = MISSING
+        if name == sets.mode:
+            numbers = [sets.modes.index(mode) for mode in trials.modes]
+            summarised[:, index] = np.array(numbers)[drawn]
     gain = np.concatenate([trials.gain[np.arange(count), drawn], trials.gain.mean(axis=1)])
     project = np.tile(trials.projects(), 2)
     searches = np.bincount(trials.projects_of_programs())
-    linked = np.tile(trials.bytes[trials.program], 2)
+    score = np.tile(trials.score[trials.program], 2)
     return Rows(
-        np.concatenate([known, unknown]),
+        np.concatenate([summarised, alone]),
         np.clip(gain, -settings.clip, settings.clip),
-        np.tile(1 / np.sqrt(trials.sites), 2),
-        gain / (2 * linked * searches[project]),
+        np.tile(1 / np.sqrt(trials.sharing), 2),
+        gain / (2 * score * searches[project]),
         project,
     )
 
@@ -138,14 +137,16 @@ def predict_across(kind: Kind, data: Rows, settings: GainSettings, seed: int) ->
     """
     if len(np.unique(data.project)) < 2:
         raise TrialsError(
-            "The trials are of one project, and what holds in others cannot be told from it: train"
+            "The trials are of one project, and what holds in others does not follow from it: train"
             " on a corpus of several projects."
         )
     across = np.empty((settings.repeats, len(data.y)))
     for repeat, predicted in enumerate(across):
         for held_out in _folds(data.project, settings.folds, seed + repeat):
             use = ~held_out
-            model = kind.fit(data.x[use], data.y[use], data.weight[use], seed + repeat, rough=False)
+            model = kind.fit(
+                data.x[use], data.y[use], data.weight[use], seed + repeat, coarse=False
+            )
             predicted[held_out] = model.predict(data.x[held_out])
     return across
 
@@ -154,21 +155,27 @@ def fit(kind: Kind, data: Rows, across: F64, seed: int) -> Fit:
     """Fit both models; ``across`` says how far the first is off on projects it has not seen."""
     off = np.abs(data.y - across).mean(axis=0)
     return Fit(
-        kind.fit(data.x, data.y, data.weight, seed, rough=False),
-        kind.fit(data.x, off, data.weight, seed, rough=True),
+        kind.fit(data.x, data.y, data.weight, seed, coarse=False),
+        kind.fit(data.x, off, data.weight, seed, coarse=True),
     )
 
 
 def policy(
-    kind: Kind, fitted: Fit, data: Rows, features: Sequence[str], settings: GainSettings
+    kind: Kind,
+    fitted: Fit,
+    data: Rows,
+    features: Sequence[str],
+    problem: Problem,
+    settings: GainSettings,
 ) -> Policy:
     """Return the policy of ``fitted``: leave the default where the sure gain is positive."""
     parts = [
-        (fitted.gain.policy(features), 1.0),
-        (fitted.spread.policy(features), -settings.caution),
+        (fitted.gain.policy(features, problem.name), 1.0),
+        (fitted.spread.policy(features, problem.name), -settings.caution),
     ]
     summed = kind.weighted_sum(parts, -settings.least)
-    return replace(summed, range=known_range(data.x, features, settings.outliers))
+    extent = problem.features.extent
+    return replace(summed, range=observed_range(data.x, features, extent, settings.outliers))
 
 
 def _folds(

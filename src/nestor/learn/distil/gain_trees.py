@@ -21,15 +21,15 @@ class Trees:
 
     rounds: int = 150
     """Trees of a model."""
-    rough_rounds: int = 50
-    """Trees of a rough one."""
+    coarse_rounds: int = 50
+    """Trees of a coarse one."""
     leaves: int = 127
     learning_rate: float = 0.1
     least_rows: int = 10
     """Rows that a leaf needs."""
 
-    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, rough: bool) -> "BoostedTrees":
-        """Fit. See :class:`nestor.learn.gain_model.Kind`."""
+    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, coarse: bool) -> "BoostedTrees":
+        """Fit. See :class:`nestor.learn.distil.gain_model.Kind`."""
         options: dict[str, Any] = {
             "objective": "regression",
             "learning_rate": self.learning_rate,
@@ -43,17 +43,17 @@ class Trees:
             "deterministic": True,
             "force_row_wise": True,
             "num_threads": 1,
-            # The policy's format knows no missing values; they are numbers there (-1).
+            # A policy file has no missing values; they are numbers there (-1).
             "use_missing": False,
             "zero_as_missing": False,
             "verbosity": -1,
         }
         table = lightgbm.Dataset(x, y, weight=weight)
-        rounds = self.rough_rounds if rough else self.rounds
+        rounds = self.coarse_rounds if coarse else self.rounds
         return BoostedTrees(lightgbm.train(options, table, rounds))
 
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
-        """Sum. See :class:`nestor.learn.gain_model.Kind`."""
+        """Sum. See :class:`nestor.learn.distil.gain_model.Kind`."""
         own = [(part, weight) for part, weight in parts if isinstance(part, TreesPolicy)]
         if len(own) < len(parts):
             raise PolicyError("only trees can be added to trees")
@@ -67,9 +67,9 @@ class BoostedTrees:
     booster: lightgbm.Booster
 
     def predict(self, x: F64) -> F64:
-        """Predict. See :class:`nestor.learn.gain_model.Model`."""
+        """Predict. See :class:`nestor.learn.distil.gain_model.Model`."""
         return np.asarray(self.booster.predict(x), dtype=np.float64)
 
-    def policy(self, features: Sequence[str]) -> TreesPolicy:
-        """Return the policy. See :class:`nestor.learn.gain_model.Model`."""
-        return from_lightgbm(self.booster, features, "deviation", problem="inlining-size")
+    def policy(self, features: Sequence[str], problem: str) -> TreesPolicy:
+        """Return the policy. See :class:`nestor.learn.distil.gain_model.Model`."""
+        return from_lightgbm(self.booster, features, "deviation", problem=problem)

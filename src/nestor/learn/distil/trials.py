@@ -1,8 +1,8 @@
 """Trials: what searches tried, as rows that a model of gains can learn from.
 
-One row is one call site at which a move was tried alone in its reach (``tune.search``). Its
-*gain* is what leaving the default there saves in linked bytes; a move of several sites divides
-its bytes among them.
+One row is one question of a move that was tried alone in its reach (``tune.search``). Its *gain* is
+how much smaller the program's score is if the question is not answered as the default does; a move
+of several questions divides its change among them.
 """
 
 import json
@@ -16,16 +16,16 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from nestor.corpus.relink import LinkMode
+from nestor.build.incremental import ProgramBuild
 from nestor.errors import NestorError
-from nestor.tune.build import Build
+from nestor.files import write_atomically
 from nestor.tune.moves import features
 from nestor.tune.search import Trial
 
 F64 = npt.NDArray[np.float64]
 
 _LARGEST_GROUP = 60
-"""Sites; what a move of more did says little about each."""
+"""Questions; what a move of more did says little about each."""
 
 
 class TrialsError(NestorError):
@@ -38,15 +38,16 @@ class Trials:
 
     features: tuple[str, ...]
     programs: tuple[str, ...]
-    bytes: F64
-    """Linked bytes where each program's search began, ``[programs]``."""
+    score: F64
+    """Each program's score where its search began, ``[programs]``."""
     x: F64
-    """``[rows, features]``, as the compiler gave them."""
+    """``[rows, features]``, as the compiler computed them."""
     gain: F64
-    """Linked bytes saved by leaving the default, ``[rows, modes]``."""
-    modes: tuple[LinkMode, ...]
-    sites: F64
-    """How many sites shared the bytes, ``[rows]``."""
+    """What leaving the default saves of the score, ``[rows, modes]``."""
+    modes: tuple[str, ...]
+    """The modes of the build."""
+    sharing: F64
+    """How many questions shared the change, ``[rows]``."""
     default: F64
     """The default heuristic's answer, ``[rows]``, 0 or 1."""
     program: npt.NDArray[np.int64]
@@ -79,35 +80,35 @@ class Trials:
 class Recorder:
     """Gathers the trials of one program's search; :meth:`observe` is a search's observer."""
 
-    def __init__(self, program: str, size: float):
-        """Prepare for the program of this name, of ``size`` linked bytes."""
+    def __init__(self, program: str, score: float):
+        """Prepare for the program of this name, whose score is ``score`` where the search begins."""
         self._program = program
-        self._size = np.array([size])
+        self._score = np.array([score])
         self._features: tuple[str, ...] = ()
-        self._modes: tuple[LinkMode, ...] = ()
+        self._modes: tuple[str, ...] = ()
         self._parts: list[tuple[F64, F64, F64, F64]] = []
 
     def __len__(self) -> int:
         """How many rows there are."""
         return sum(len(gain) for _, gain, _, _ in self._parts)
 
-    def observe(self, build: Build, trials: Sequence[Trial]) -> None:
-        """Take note of what ``trials`` found, with the features of ``build``."""
-        useful = [t for t in trials if len(t.move.sites) <= _LARGEST_GROUP]
+    def observe(self, build: ProgramBuild, trials: Sequence[Trial]) -> None:
+        """Add what ``trials`` found, with the features of ``build``."""
+        useful = [t for t in trials if len(t.move.questions) <= _LARGEST_GROUP]
         if not useful:
             return
         self._features = next(iter(build.trajectories.values())).features
-        self._modes = tuple(build.sizes)
-        rows = [(site, t) for t in useful for site in t.move.sites]
-        saved = np.array([[-t.bytes[mode] for mode in self._modes] for _, t in rows], float)
-        sites = np.array([float(len(t.move.sites)) for _, t in rows])
-        leaves = np.array([t.move.answer != site.default for site, t in rows])
+        self._modes = tuple(build.columns)
+        rows = [(question, t) for t in useful for question in t.move.questions]
+        saved = np.array([[-t.change[mode] for mode in self._modes] for _, t in rows], float)
+        sharing = np.array([float(len(t.move.questions)) for _, t in rows])
+        leaves = np.array([t.move.answer != question.default for question, t in rows])
         self._parts.append(
             (
-                features(build.trajectories, [site for site, _ in rows], self._features),
-                np.where(leaves, 1.0, -1.0)[:, None] * saved / sites[:, None],
-                sites,
-                np.array([float(site.default) for site, _ in rows]),
+                features(build.trajectories, [question for question, _ in rows], self._features),
+                np.where(leaves, 1.0, -1.0)[:, None] * saved / sharing[:, None],
+                sharing,
+                np.array([float(question.default) for question, _ in rows]),
             )
         )
 
@@ -116,19 +117,21 @@ class Recorder:
         if not self._parts:
             none = np.empty(0)
             return Trials(
-                (), (self._program,), self._size, np.empty((0, 0)), np.empty((0, 0)), (), none,
+                (), (self._program,), self._score, np.empty((0, 0)), np.empty((0, 0)), (), none,
                 none, np.empty(0, np.int64),
             )  # fmt: skip
-        x, gain, sites, default = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        x, gain, sharing, default = (
+            np.concatenate(part) for part in zip(*self._parts, strict=True)
+        )
         program = np.zeros(len(gain), dtype=np.int64)
         return Trials(
             self._features,
             (self._program,),
-            self._size,
+            self._score,
             x,
             gain,
             self._modes,
-            sites,
+            sharing,
             default,
             program,
         )
@@ -143,16 +146,16 @@ def join(parts: Iterable[Trials]) -> Trials:
     if not parts:
         raise TrialsError("There are no trials to learn from: no search tried anything.")
     if len({(part.features, part.modes) for part in parts}) > 1:
-        raise TrialsError("The trials differ in their features or link modes: search again.")
+        raise TrialsError("The trials differ in their features or modes: search again.")
     offsets = np.cumsum([0, *(len(part.programs) for part in parts)])
     return Trials(
         features=parts[0].features,
         programs=tuple(name for part in parts for name in part.programs),
-        bytes=np.concatenate([part.bytes for part in parts]),
+        score=np.concatenate([part.score for part in parts]),
         x=np.concatenate([part.x for part in parts]),
         gain=np.concatenate([part.gain for part in parts]),
         modes=parts[0].modes,
-        sites=np.concatenate([part.sites for part in parts]),
+        sharing=np.concatenate([part.sharing for part in parts]),
         default=np.concatenate([part.default for part in parts]),
         program=np.concatenate(
             [part.program + offset for part, offset in zip(parts, offsets, strict=False)]
@@ -161,12 +164,12 @@ def join(parts: Iterable[Trials]) -> Trials:
 
 
 def write(trials: Trials, path: Path) -> None:
-    """Write ``trials`` to ``path`` at once."""
+    """Write ``trials`` to ``path``, whole or not at all."""
     tensors: dict[str, npt.NDArray[Any]] = {
-        "bytes": trials.bytes,
+        "score": trials.score,
         "x": trials.x.astype(np.float32),
         "gain": trials.gain,
-        "sites": trials.sites,
+        "sharing": trials.sharing,
         "default": trials.default,
         "program": trials.program,
     }
@@ -175,10 +178,7 @@ def write(trials: Trials, path: Path) -> None:
         "programs": trials.programs,
         "modes": trials.modes,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(save(tensors, metadata={"trials": json.dumps(text)}))
-    partial.replace(path)
+    write_atomically(path, save(tensors, metadata={"trials": json.dumps(text)}))
 
 
 def read(path: Path) -> Trials | None:
@@ -197,11 +197,11 @@ def read(path: Path) -> Trials | None:
         return Trials(
             features=tuple(map(str, text["features"])),
             programs=tuple(map(str, text["programs"])),
-            bytes=tensors["bytes"],
+            score=tensors["score"],
             x=tensors["x"].astype(np.float64),
             gain=tensors["gain"],
             modes=tuple(text["modes"]),
-            sites=tensors["sites"],
+            sharing=tensors["sharing"],
             default=tensors["default"],
             program=tensors["program"],
         )

@@ -1,31 +1,38 @@
-"""Evolution strategies: perturb the parameters, compile, and move to what made programs smaller.
+"""Evolution strategies: perturb the parameters, build programs, and move to what scored better.
 
 A (µ/µ_w, λ) strategy with mirrored samples and elitism (Hansen, "The CMA Evolution Strategy: A
 Tutorial", 2016, section 2, without the covariance; MLGO's paper used evolution strategies too).
 Ranks instead of score differences, because the scores have a heavy tail: most perturbations do
-little, and some make a module explode.
+little, and some make a unit explode.
 
-The score is *guarded*: the mean relative change of the training programs' linked bytes, with the
-bytes by which a program grew counted several times, and the project that gained most left out
-(the worst of the jackknife's means). A policy that is smaller on average and larger on some
-program is not what a user wants, and what helps one project alone seldom helps the next one.
+The score is *guarded*: the mean relative change of the training programs' scores, with the changes
+for the worse counted several times, and the project that gained most left out (the worst of the
+jackknife's means). A policy that is better on average and worse on some program is not what a user
+wants, and what helps one project alone seldom helps the next one.
 
-The walk stays in a *trust region*: a policy may answer only a small part of the default's own
-questions differently. On average a decision that leaves the default makes a program larger, also
-under a policy whose training programs shrank; what is bounded is the price on unseen code.
+The centre stays in a *trust region*: a policy may answer only a small part of the default's own
+questions differently. On average a decision that leaves the default makes a program worse, also
+under a policy whose training programs got better; what is bounded is the price on unseen code.
 
-No compile is noisy, so the walk never accepts a worse centre. Every pair has a width of its own,
-drawn log-uniformly: the score is made of plateaus (no decision changes) and cliffs, on which rules
-that adapt one width to the rate of success shrink it to nothing.
+No compile is noisy, so a worse centre is never accepted. Every pair has a width of its own, drawn
+log-uniformly: the score is made of plateaus (no decision changes) and cliffs, on which rules that
+adapt one width to the rate of success shrink it to nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nestor.errors import NestorError
+from nestor.learn.blackbox.comparison import comparison
+from nestor.learn.gradient.descent import policy_of
 from nestor.learn.learner import Metrics
+from nestor.learn.programs import default_rollouts, training_programs, units_of
+from nestor.learn.setup import Ready, Setup, as_network
+from nestor.learn.training import Result
 from nestor.policy.network import MlpPolicy
 
 F64 = npt.NDArray[np.float64]
@@ -50,12 +57,12 @@ class EvolutionSettings:
     """Greatest part of the default's questions in the training programs that a policy may answer
     differently."""
     growth_penalty: float = 4.0
-    """How much more a byte counts that makes a program larger than stock."""
+    """How much more it counts when a program's score grows beyond stock."""
 
 
 @dataclass(frozen=True)
 class EvolutionState:
-    """Where the walk stands."""
+    """Where the strategy stands."""
 
     step: int
     center: F64
@@ -63,21 +70,21 @@ class EvolutionState:
     score: float
     """Its guarded score; 0 is stock."""
     changes: F64
-    """Relative change of each training program under it, ``[programs]``."""
+    """Relative change of each training program's score under it, ``[programs]``."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """What one step learns from: relative changes of linked bytes, NaN where something failed."""
+    """What one step learns from: relative changes of scores, NaN where something failed."""
 
     candidates: F64
-    """``[population, programs]``."""
+    """``[population, programs]``"""
     mean: F64
     """Of the weighted mean of the better candidates, ``[programs]``."""
 
 
 Compare = Callable[[Sequence[MlpPolicy]], F64]
-"""Return the relative change of each program's linked bytes under each policy against stock,
+"""Return the relative change of each program's score under each policy against stock,
 ``[policies, programs]``; NaN where a compile or a link failed."""
 
 Deviation = Callable[[MlpPolicy], float]
@@ -108,7 +115,7 @@ class EvolutionStrategies:
         return EvolutionState(0, center, float(self._scores(changes[None])[0]), changes)
 
     def batch(self, state: EvolutionState) -> Samples:
-        """Compile and link the candidates, then the mean of the better ones."""
+        """Build the programs under the candidates, then under the mean of the better ones."""
         candidates = self._candidates(state)
         changes = self._compare(candidates)
         mean = self._mean(state, candidates, self._scores(changes))
@@ -174,7 +181,7 @@ class EvolutionStrategies:
         return self.deviation(self._at(parameters))
 
     def _at(self, parameters: F64) -> MlpPolicy:
-        return self.start.with_parameters(parameters.astype(np.float32))
+        return policy_of(self.start, parameters)
 
 
 def guarded_score(changes: F64, projects: Sequence[str], growth_penalty: float) -> float:
@@ -190,3 +197,33 @@ def guarded_score(changes: F64, projects: Sequence[str], growth_penalty: float) 
     names = np.asarray(projects)
     others = [weighed[names != name] for name in np.unique(names)]
     return float(max((rest.mean() for rest in others if rest.size), default=weighed.mean()))
+
+
+def set_up(settings: EvolutionSettings, setup: Setup) -> Ready:
+    """Make evolution strategies ready to run.
+
+    :raises NestorError: if there is no policy to start from, or it does not decide by itself.
+    """
+    if setup.init is None:
+        raise NestorError(
+            "Evolution strategies need a policy to start from: train one with --learner bc, then"
+            " pass it with --init."
+        )
+    start, pool = as_network(setup.init), setup.pool
+    if start.metadata.answers != "decision":
+        raise NestorError("What --init names deviates from a default; es needs a clone.")
+    if setup.budget.cpu_minutes is not None:
+        setup.reference(start.features)  # for the prices
+    programs = training_programs(pool.corpus)
+    units = units_of(pool.corpus, programs)
+    defaults = default_rollouts(pool, units, setup.tally, setup.progress, keep=True)
+    compare = comparison(pool, programs, defaults, setup.tally, setup.progress)
+    projects = tuple(program.project for program in compare.programs)
+
+    def after(result: Result) -> Mapping[str, Any]:
+        (changes,) = compare([result.policy])
+        named = zip(compare.programs, changes, strict=True)
+        return {"training_programs": {p.name: float(100 * c) for p, c in named}}
+
+    learner = EvolutionStrategies(settings, setup.seed, start, projects, compare, compare.deviation)
+    return Ready(learner, "Evolving", start.features, after)

@@ -12,6 +12,9 @@ from nestor.policy.spec import Policy, PolicyError
 
 F64 = npt.NDArray[np.float64]
 
+_NO_PROBLEM = "none"
+"""Named by a network that is no policy yet."""
+
 
 @dataclass(frozen=True)
 class Network:
@@ -21,31 +24,31 @@ class Network:
     """Widths of the hidden layers."""
     steps: int = 6000
     """Gradient steps of a model."""
-    rough_steps: int = 2000
-    """Gradient steps of a rough one."""
+    coarse_steps: int = 2000
+    """Gradient steps of a coarse one."""
     batch_size: int = 512
     learning_rate: float = 0.003
     decay: float = 1e-4
     """Weight decay."""
     huber: float = 20.0
-    """Bytes; an error beyond this counts linearly."""
+    """Units of the score; an error beyond this counts linearly."""
 
-    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, rough: bool) -> "Perceptron":
-        """Fit. See :class:`nestor.learn.gain_model.Kind`."""
-        import torch  # only who trains a network pays for its import
+    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, coarse: bool) -> "Perceptron":
+        """Fit. See :class:`nestor.learn.distil.gain_model.Kind`."""
+        import torch  # only a training run needs it, and its import takes a second
 
         torch.set_num_threads(1)  # sums in one order, whatever the machine
         rng = np.random.default_rng(seed)
         normalisation = LogNormalisation(*network.fit_normalisation(x))
         layers = network.initial_layers((x.shape[1], *self.hidden, 1), rng)
         names = [str(column) for column in range(x.shape[1])]
-        template = network.build(names, "deviation", normalisation, layers, problem="inlining-size")
+        template = network.build(names, "deviation", normalisation, layers, problem=_NO_PROBLEM)
         net = network.to_torch(template)
         inputs = torch.from_numpy(template.normalise(x))
         targets = torch.from_numpy(y.astype(np.float32))
         importance = torch.from_numpy((weight / weight.mean()).astype(np.float32))
         optimiser = torch.optim.AdamW(net.parameters(), self.learning_rate, weight_decay=self.decay)
-        steps = self.rough_steps if rough else self.steps
+        steps = self.coarse_steps if coarse else self.steps
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
         for _ in range(steps):
             batch = torch.from_numpy(rng.integers(len(y), size=self.batch_size))
@@ -59,7 +62,7 @@ class Network:
         return Perceptron(network.from_torch(net, template))
 
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
-        """Sum. See :class:`nestor.learn.gain_model.Kind`."""
+        """Sum. See :class:`nestor.learn.distil.gain_model.Kind`."""
         own = [(part, weight) for part, weight in parts if isinstance(part, MlpPolicy)]
         if len(own) < len(parts):
             raise PolicyError("only networks can be added to networks")
@@ -73,9 +76,10 @@ class Perceptron:
     net: MlpPolicy
 
     def predict(self, x: F64) -> F64:
-        """Predict. See :class:`nestor.learn.gain_model.Model`."""
+        """Predict. See :class:`nestor.learn.distil.gain_model.Model`."""
         return self.net.fast_logits(x)
 
-    def policy(self, features: Sequence[str]) -> MlpPolicy:
-        """Return the policy. See :class:`nestor.learn.gain_model.Model`."""
-        return replace(self.net, metadata=replace(self.net.metadata, features=tuple(features)))
+    def policy(self, features: Sequence[str], problem: str) -> MlpPolicy:
+        """Return the policy. See :class:`nestor.learn.distil.gain_model.Model`."""
+        metadata = replace(self.net.metadata, features=tuple(features), problem=problem)
+        return replace(self.net, metadata=metadata)

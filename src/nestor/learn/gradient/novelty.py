@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from nestor.learn.adam import Moments, adam
+from nestor.learn.gradient.optimiser import OptimiserState, adam_step
 
 if TYPE_CHECKING:
     import torch
@@ -37,29 +37,27 @@ class NoveltySettings:
 
 @dataclass(frozen=True)
 class NoveltyState:
-    """The predictor; empty if there is no bonus."""
+    """The predictor; without parameters if there is no bonus."""
 
-    updates: int
-    parameters: F64
-    moments: Moments
+    predictor: OptimiserState
     scale: float
     """The mean error when the first batch was seen, by which errors are divided."""
 
 
-def init(settings: NoveltySettings, inputs: int, seed: int) -> NoveltyState:
+def begin(settings: NoveltySettings, inputs: int, seed: int) -> NoveltyState:
     """Return a predictor that has seen nothing."""
     if settings.weight == 0:
-        return NoveltyState(0, np.zeros(0), Moments.zeros(0), 0.0)
+        return NoveltyState(OptimiserState.begin(np.zeros(0)), 0.0)
     parameters = _random(inputs, np.random.default_rng([seed, 5]))
-    return NoveltyState(0, parameters, Moments.zeros(len(parameters)), 0.0)
+    return NoveltyState(OptimiserState.begin(parameters), 0.0)
 
 
 def update(
     settings: NoveltySettings, state: NoveltyState, z: F32, seed: int
 ) -> tuple[NoveltyState, F64]:
-    """Return the predictor after one step on ``z`` and the bonus of each row ``[decisions]``.
+    """Return the predictor after one step on ``z``, and the bonus of each row ``[questions]``.
 
-    :param z: normalised features, f32 ``[decisions, inputs]``.
+    :param z: normalised features of the rows that were chosen, f32 ``[questions, inputs]``.
     """
     if settings.weight == 0 or len(z) == 0:
         return state, np.zeros(len(z))
@@ -69,17 +67,16 @@ def update(
     rows = torch.from_numpy(z)
     fixed = _random(z.shape[1], np.random.default_rng([seed, 6]))
     target = _outputs(torch.from_numpy(fixed).float(), rows)
-    parameters = torch.from_numpy(state.parameters).float().requires_grad_()
+    parameters = torch.from_numpy(state.predictor.parameters).float().requires_grad_()
     errors = ((_outputs(parameters, rows) - target) ** 2).mean(dim=1)
     errors.mean().backward()  # type: ignore[no-untyped-call]
     assert parameters.grad is not None
     gradient = parameters.grad.numpy().astype(np.float64)
-    change, moments = adam(gradient, state.moments, state.updates, settings.learning_rate)
+    predictor = adam_step(state.predictor, gradient, settings.learning_rate)
     found = errors.detach().numpy().astype(np.float64)
     scale = state.scale or float(found.mean()) or 1.0
-    fading = 0.5 ** (state.updates / settings.half_life)
-    after = NoveltyState(state.updates + 1, state.parameters + change, moments, scale)
-    return after, settings.weight * fading * found / scale
+    fading = 0.5 ** (state.predictor.updates / settings.half_life)
+    return NoveltyState(predictor, scale), settings.weight * fading * found / scale
 
 
 def _widths(inputs: int) -> tuple[int, ...]:
