@@ -22,13 +22,15 @@ class Command(NamedTuple):
 
 COMMANDS: Final = {
     "doctor": Command("nestor.cli.doctor:Doctor", "Find LLVM, build the plugin, prove identity"),
-    "corpus fetch": Command("nestor.cli.corpus:Fetch", "Fetch and capture Debian sources"),
-    "corpus capture": Command("nestor.cli.corpus:Capture", "Capture your own build"),
-    "corpus info": Command("nestor.cli.corpus:Info", "Show what a corpus holds"),
-    "corpus sweep": Command("nestor.cli.corpus:Sweep", "Time one stock compilation of a corpus"),
-    "corpus overlap": Command("nestor.cli.corpus:Overlap", "Check that held-out code is new"),
-    "corpus import": Command("nestor.cli.corpus:Import", "Take over a corpus in LLVM's layout"),
-    "corpus export": Command("nestor.cli.corpus:Export", "Write a corpus in LLVM's layout"),
+    "corpus fetch": Command("nestor.cli.corpus.fetch:Fetch", "Fetch and capture Debian sources"),
+    "corpus capture": Command("nestor.cli.corpus.capture:Capture", "Capture your own build"),
+    "corpus info": Command("nestor.cli.corpus.info:Info", "Show what a corpus holds"),
+    "corpus sweep": Command("nestor.cli.corpus.sweep:Sweep", "Time a stock compile of a corpus"),
+    "corpus overlap": Command(
+        "nestor.cli.corpus.overlap:Overlap", "Check held-out code for copies"
+    ),
+    "corpus import": Command("nestor.cli.corpus.copies:Import", "Copy a corpus in LLVM's layout"),
+    "corpus export": Command("nestor.cli.corpus.copies:Export", "Write a corpus in LLVM's layout"),
     "train inlining-size": Command("nestor.cli.train:InliningSize", "Train a policy"),
     "compare": Command("nestor.cli.compare:Compare", "Set training runs side by side"),
     "evaluate": Command("nestor.cli.evaluate:Evaluate", "Compare a policy with stock, linked"),

@@ -13,7 +13,7 @@ from nestor.compiler import object_uses
 from nestor.compiler.object_uses import ObjectUses
 from nestor.compiler.objects import ObjectError
 from nestor.compiler.program_summary import ProgramSummary, function_id
-from nestor.corpus.built import find_objects
+from nestor.corpus.built_objects import find_objects
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
 
