@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from nestor.compiler.channel import ChannelError, compile_over_channel
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import run
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
+from nestor.files import write_atomically
 
 LEVELS = ("-Oz", "-O2")
 PROBES = ("probe.c", "probe.cpp")
@@ -59,6 +59,9 @@ def compare(toolchain: Toolchain, plugin: Plugin, module: Sequence[str], name: s
     :param module: a clang command line without compiler and output, for example
         ``("-Oz", "-c", "x.c")`` or a recorded cc1 line with its input.
     """
+    # Needs numpy, which takes longer to import than most calls of the gate take: they read a file.
+    from nestor.compiler.channel import ChannelError, compile_over_channel
+
     differing: list[str] = []
     checked = 0
     with tempfile.TemporaryDirectory(prefix="nestor-identity-") as text:
@@ -93,9 +96,9 @@ def compare(toolchain: Toolchain, plugin: Plugin, module: Sequence[str], name: s
 def check(plugin: Plugin) -> Identity:
     """Run the gate on the built-in modules, C and C++, -Oz and -O2; cached beside the plugin."""
     cached = plugin.path.parent / "identity.json"
-    known = _read(cached)
-    if known is not None:
-        return known
+    earlier = _read(cached)
+    if earlier is not None:
+        return earlier
     results = [
         compare(
             plugin.toolchain,
@@ -109,9 +112,7 @@ def check(plugin: Plugin) -> Identity:
     result = merge(results)
     if result.identical:
         text = json.dumps({"checked": result.checked, "differing": []})
-        partial = cached.with_suffix(".partial")
-        partial.write_text(text)
-        partial.replace(cached)
+        write_atomically(cached, text)
     return result
 
 
@@ -147,7 +148,7 @@ def _digest(path: Path) -> str:
 
 def _read(path: Path) -> Identity | None:
     try:
-        stored = json.loads(path.read_text())
+        stored = json.loads(path.read_text(encoding="utf-8"))
         return Identity(int(stored["checked"]), tuple(stored["differing"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

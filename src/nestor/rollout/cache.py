@@ -2,13 +2,15 @@
 
 A greedy rollout depends on the compiler, the plugin, the module, its options and the policy, and
 on nothing else, so its object can be looked up by a hash over these five. Losing the cache, or
-having no room for it, costs time and nothing else.
+having no room for it, costs time and nothing else. Any number of processes on any number of hosts
+may share it: an object is put in place whole, and one that is gone or damaged is compiled again.
 """
 
 import hashlib
 import json
 from pathlib import Path
 
+from nestor.compiler.objects import is_complete
 from nestor.compiler.plugin import cache_folder
 from nestor.corpus.model import Module
 from nestor.progress import Progress, silent
@@ -49,7 +51,7 @@ def baselines(
     for module in modules:
         key = baseline_key(pool, module, policy)
         kept[module.name] = folder / key[:2] / f"{key}.o"
-    missing = [module for module in modules if not kept[module.name].exists()]
+    missing = [module for module in modules if not is_complete(kept[module.name])]
     requests = [Request(module, policy, keep=kept[module.name]) for module in missing]
     results: list[Rollout] = pool.run(requests, progress, stage) if requests else []
     failed = {rollout.request.module.name for rollout in results if not rollout.ok}

@@ -1,5 +1,6 @@
 """From the name that a user gives to the file that the plugin loads."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,14 @@ class PolicyFile:
         return self.path or "default"
 
 
+def holds(path: Path, digest: str) -> bool:
+    """Tell whether the file ``path`` has the SHA-256 ``digest``; not if it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    except OSError:
+        return False
+
+
 def policy_file(name_or_path: str) -> PolicyFile:
     """Resolve a built-in name or a path; built-ins are written to the cache once.
 
@@ -39,7 +48,7 @@ def policy_file(name_or_path: str) -> PolicyFile:
     if given.is_file() and name_or_path not in builtin.BUILTINS:
         return PolicyFile(name_or_path, policy, given.resolve(), digest)
     path = cache_folder() / "policies" / f"{digest[:32]}.safetensors"
-    if not path.exists():
+    if not holds(path, digest):
         path.parent.mkdir(parents=True, exist_ok=True)
         bundle.save(policy, path)
     return PolicyFile(name_or_path, policy, path, digest)

@@ -16,6 +16,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Ending, Limits, run
 from nestor.compiler.trajectory_log import LogError, Trajectory, read
 from nestor.corpus.model import Corpus, Module
+from nestor.files import replacing
 
 
 @dataclass(frozen=True)
@@ -121,12 +122,10 @@ def plugin_flags(request: Request, plugin: Plugin, log: Path) -> list[str]:
     )
 
 
-def keep_object(made: Path, kept: Path) -> None:
-    """Move an object to where it is wanted; nobody sees half of it."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    partial = kept.with_name(kept.name + ".partial")
-    shutil.copyfile(made, partial)
-    partial.replace(kept)
+def keep_object(compiled: Path, kept: Path) -> None:
+    """Copy an object to ``kept``, which no reader and no other process ever sees in part."""
+    with replacing(kept) as scratch:
+        shutil.copyfile(compiled, scratch)
 
 
 def _failed(request: Request, reason: str, cpu_seconds: float = 0.0) -> Rollout:
