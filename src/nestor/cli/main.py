@@ -5,7 +5,7 @@ start as fast as Python does.
 """
 
 import importlib
-import inspect
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -66,6 +66,9 @@ USAGE_ERROR: Final = 2
 
 def entry() -> None:
     """Run the command line and exit (the console script)."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal or file in a locale without our "…"
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
@@ -105,6 +108,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(name: str, words: list[str]) -> int:
+    import inspect
+
     import tyro
     from rich.markup import escape
 
@@ -180,7 +185,7 @@ def _unknown(words: list[str]) -> int:
     if group and words[1:2] in ([], ["-h"], ["--help"]):
         sys.stdout.write(_group_help(words[0], group))
         return 0 if words[1:] else USAGE_ERROR
-    said = f"'{' '.join(words[:2] if group else words[:1])}' is no command"
+    typed = f"'{' '.join(words[:2] if group else words[:1])}' is no command"
     hint = f"; there are: {', '.join(group)}" if group else "; 'nestor --help' lists them all"
-    sys.stderr.write(f"nestor: {said}{hint}.\n")
+    sys.stderr.write(f"nestor: {typed}{hint}.\n")
     return USAGE_ERROR
