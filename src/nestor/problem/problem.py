@@ -8,12 +8,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
-from nestor.policy.names import NO_BUILTINS, Builtins
+from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy
 from nestor.policy.rule import Rule
+from nestor.policy.spec import Policy
+from nestor.problem.identity import Way
 from nestor.problem.rollout import Pool, Request, Rollout, Workplace
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.progress import Progress, silent
@@ -106,7 +109,6 @@ class Problem(ABC):
     """The change of score that is one unit of reward when decisions are paid one by one."""
     credit_clip: float = float("inf")
     """A change of score beyond this counts as this, in either direction."""
-    default_build: ClassVar[str] = "objects"
 
     @abstractmethod
     def compile(self, request: Request, place: Workplace) -> Rollout:
@@ -157,6 +159,29 @@ class Problem(ABC):
         :raises ProblemError: if this problem has no moves.
         """
         raise ProblemError(f"{self.name} has no moves to search: train a policy instead.")
+
+    def reads_summary(self, policy: Policy | None) -> bool:
+        """Tell whether what ``policy`` (None: the default) decides depends on a summary."""
+        own = set(self.features.program) - set(self.features.unit)
+        return policy is not None and not own.isdisjoint(policy.features)
+
+    def summaries(
+        self,
+        pool: Pool,
+        programs: Sequence[Program],
+        modes: Sequence[str],
+        progress: Progress = silent,
+    ) -> Mapping[tuple[str, str], str]:
+        """Return summaries for policies that read them, by the program's name and the link mode."""
+        return {}
+
+    def ways(self, plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
+        """Return ways to compile that must give the same object; the first is the reference.
+
+        :param policy: for the default heuristic, stock is the reference.
+        :param folder: takes logs and other files; there is one for each unit.
+        """
+        return ()
 
     def estimating(self, pool: Pool, model: Path) -> tuple[Pool, float]:
         """Return a pool that predicts scores by a model file, and its part of a compile's price.

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
@@ -17,6 +17,9 @@ from nestor.corpus.model import Corpus, Module
 from nestor.policy.names import NamedPolicy
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from nestor.problem.problem import Problem
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -104,6 +107,10 @@ class Pool(Protocol):
     """Runs many rollouts at once, on this machine or on others."""
 
     @property
+    def problem(self) -> "Problem":
+        """What is decided."""
+
+    @property
     def corpus(self) -> Corpus:
         """The units and programs."""
 
@@ -114,6 +121,10 @@ class Pool(Protocol):
     @property
     def limits(self) -> Limits:
         """What each compiler may use."""
+
+    @property
+    def place(self) -> Workplace:
+        """Where the work of :meth:`map` runs: this machine."""
 
     @property
     def jobs(self) -> int:

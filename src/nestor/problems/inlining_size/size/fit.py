@@ -15,7 +15,14 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from nestor.policy.trees import from_lightgbm
-from nestor.size.model import Linear, SizeModel, columns, input_names, inputs, trees_metadata
+from nestor.problems.inlining_size.size.model import (
+    Linear,
+    SizeModel,
+    columns,
+    input_names,
+    inputs,
+    trees_metadata,
+)
 
 F64 = npt.NDArray[np.float64]
 
@@ -97,5 +104,7 @@ def fit(
     table = lightgbm.Dataset(inputs(read, x, bytes_), ratio, weight=bytes_)
     booster = lightgbm.train(options, table, settings.rounds)
     names = input_names(read)
-    trees = from_lightgbm(booster, names, trees_metadata(read).answers)
+    trees = from_lightgbm(
+        booster, names, trees_metadata(read).answers, problem=trees_metadata(read).problem
+    )
     return SizeModel(read, base, trees, dict(provenance or {}))
