@@ -5,12 +5,15 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nestor.errors import NestorError
 
 if TYPE_CHECKING:
     from nestor.compiler.plugin import Plugin
+
+PROBLEM: Final = "inlining-size"
+"""The problem that the plugin decides in an ordinary build."""
 
 _FLAGS_HELP = """\
 usage: nestor flags POLICY [--overrides FILE] [--summary FILE | --lto] [--llvm PREFIX]
@@ -133,23 +136,23 @@ def _link_flags(own: _Own) -> tuple[Path, list[str]]:
 
 def _plugin_flags(own: _Own) -> "tuple[Plugin, list[str]]":
     """Return the plugin and what it is to do, as the compiler proper takes it."""
-    # Imported here: 'flags --help' and usage errors need none of it.
-    from nestor.cli.setup import ready_plugin
-    from nestor.progress import silent
-    from nestor.rollout.policy_path import policy_path
+    # Imported here: 'flags --help' and usage errors need none of it, and what takes numpy is needed
+    # only for a policy or a compiler that is new to the cache.
+    from nestor.problems.inlining_size.plugin_flags import plugin_flags
+    from nestor.rollout.ready import passed_plugin, stored_policy
 
-    policy = policy_path(own.policy)
+    policy = stored_policy(own.policy, PROBLEM)
     # Builds change folders, so paths are absolute; a mistake is reported once instead of by every
     # compile.
     fixed = None if own.overrides is None else Path(own.overrides).resolve()
     summary = None if own.summary is None else Path(own.summary).resolve()
     if fixed is not None:
-        from nestor.policy import overrides
+        from nestor.problems.inlining_size import overrides
 
         overrides.load(fixed)
     if summary is not None:
-        from nestor.compiler import program_summary
+        from nestor.problems.inlining_size import program_summary
 
         program_summary.load(summary)
-    plugin = ready_plugin(own.llvm, silent)
-    return plugin, plugin.flags(policy, overrides=fixed, program=summary)
+    plugin = passed_plugin(own.llvm, PROBLEM)
+    return plugin, plugin_flags(plugin, policy, overrides=fixed, summary=summary)
