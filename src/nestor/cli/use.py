@@ -147,7 +147,7 @@ def _plugin_flags(own: _Own) -> "tuple[Plugin, list[str]]":
     fixed = None if own.overrides is None else Path(own.overrides).resolve()
     summary = None if own.summary is None else Path(own.summary).resolve()
     if fixed is not None:
-        from nestor.problems.inlining_size import overrides
+        from nestor.problems.inlining_size.search import overrides
 
         overrides.load(fixed)
     if summary is not None:

@@ -1,10 +1,15 @@
 """The options with which the plugin is asked to decide about inlining."""
 
+from __future__ import annotations  # 'nestor flags' starts without numpy, which policies take
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nestor.compiler.plugin import Plugin
-from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Request, Store
+
+if TYPE_CHECKING:
+    from nestor.policy.names import NamedPolicy
+    from nestor.problem.rollout import Request, Store
 
 
 def plugin_flags(
