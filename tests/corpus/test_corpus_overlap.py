@@ -11,7 +11,8 @@ from nestor.corpus.capture.merge import Selection, finalise
 from nestor.corpus.model import Corpus, Project, Split
 from nestor.evaluate.overlap import LARGEST_SHARE_PCT, Compiled, functions, overlap
 from nestor.evaluate.sweep import sweep
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 if TYPE_CHECKING:
     from tests.corpus.conftest import SourceTree
@@ -94,7 +95,7 @@ def test_functions_of_the_standard_library_do_not_count(tree: "SourceTree", tmp_
 
 
 def test_sweep(corpus: Corpus, plugin: Plugin) -> None:
-    with Pool(corpus, plugin, PoolSettings(jobs=1)) as pool:
+    with LocalPool(find_problem("inlining-size"), corpus, plugin, PoolSettings(jobs=1)) as pool:
         result = sweep(pool, corpus.modules)
         assert (result.modules, result.failures) == (3, ())
         assert result.cpu_seconds > 0

@@ -13,29 +13,31 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.model import Corpus
 from nestor.policy import bundle
-from nestor.rollout.cache import baselines
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.rollout.rollout import keep_object
+from nestor.policy.names import named_policy
+from nestor.problem.registry import find_problem
+from nestor.rollout.cache import baselines, keep_object, policy_path
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 WRITERS = 4
 WRITES = 200
 KEYS = 5
 POLICIES = 7
+PROBLEM = "inlining-size"
 
 _SPAWN = multiprocessing.get_context("spawn")
 
 
 def _write(number: int, objects: list[Path], folder: Path) -> int:
     """Put objects and policy files into the cache, and remove some as a clean-up would."""
+    builtins = find_problem(PROBLEM).builtins
+    policies = [named_policy(f"threshold:{number}", builtins) for number in range(POLICIES)]
     for count in range(WRITES):
         kept = folder / f"{count % KEYS}.o"
         keep_object(objects[(number + count) % len(objects)], kept)
-        policy = policy_file(f"threshold:{count % POLICIES}")
+        policy = policy_path(policies[count % POLICIES])
         if count % 50 == number:
             kept.unlink(missing_ok=True)
-            assert policy.path is not None
-            policy.path.unlink(missing_ok=True)
+            policy.unlink(missing_ok=True)
     return WRITES
 
 
@@ -104,7 +106,7 @@ def test_writers_and_readers_of_one_cache(
 
 def _baselines(root: Path, plugin: Plugin) -> dict[str, Path]:
     corpus = store.load(root)
-    with Pool(corpus, plugin, PoolSettings(jobs=1)) as pool:
+    with LocalPool(find_problem(PROBLEM), corpus, plugin, PoolSettings(jobs=1)) as pool:
         return baselines(pool, corpus.modules, None)
 
 
@@ -143,9 +145,9 @@ def test_a_damaged_policy_file_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path))
-    path = policy_file("never").path
-    assert path is not None
+    never = named_policy("never", find_problem(PROBLEM).builtins)
+    path = policy_path(never)
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    assert policy_file("never").path == path
+    assert policy_path(never) == path
     assert path.read_bytes() == whole

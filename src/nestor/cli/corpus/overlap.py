@@ -9,13 +9,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.evaluate.overlap import Compiled, overlap
 from nestor.evaluate.overlap import Overlap as OverlapResult
+from nestor.problem.registry import find_problem
 from nestor.rollout.cache import baselines
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,13 @@ class Overlap:
         corpora = [store.load(directory) for directory in self.directory]
         if not corpora:
             raise NestorError("Nothing to compare: name a corpus.")
+        # Stock compiles need a pool but decide nothing.
+        problem = find_problem(DEFAULT_PROBLEM)
         with progress() as report:
-            plugin = ready_plugin(self.llvm, report)
+            plugin = ready_plugin(problem, self.llvm, report)
             compiled = []
             for corpus in corpora:
-                with Pool(corpus, plugin, self.pool) as pool:
+                with LocalPool(problem, corpus, plugin, self.pool) as pool:
                     objects = baselines(pool, corpus.modules, None, report)
                 compiled.append(Compiled(corpus, objects))
             result = overlap(compiled, report)

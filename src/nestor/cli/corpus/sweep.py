@@ -7,11 +7,12 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
 from nestor.corpus import store
 from nestor.evaluate.sweep import Sweep as SweepResult
 from nestor.evaluate.sweep import sweep
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,11 @@ class Sweep:
     def run(self) -> int:
         """Compile and print; 1 if a module failed."""
         corpus = store.load(self.directory)
+        # Stock compiles need a pool but decide nothing.
+        problem = find_problem(DEFAULT_PROBLEM)
         with progress() as report:
-            plugin = ready_plugin(self.llvm, report)
-            with Pool(corpus, plugin, self.pool) as pool:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 result = sweep(pool, corpus.modules, report)
         if self.json:
             print_json(result.to_json())
