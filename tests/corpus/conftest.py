@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from nestor.corpus.capture import merge
 from nestor.corpus.capture.build import Wrappers
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import JOURNAL
+from nestor.corpus.level import Level
 from nestor.corpus.model import Corpus, Program
 from nestor.corpus.relink import LinkMode, link_command
 
@@ -64,6 +65,11 @@ class SourceTree:
 
     def finalise(self) -> Corpus:
         return merge.finalise(self.wrappers.corpus, self.journal, toolchain="test")
+
+    def at(self, level: Level) -> "SourceTree":
+        """Return the same folder and corpus with wrappers that record at ``level``."""
+        folder = self.wrappers.folder.with_name(f"bin{level}")
+        return SourceTree(replace(self.wrappers, folder=folder, level=level).write())
 
     def another(self, folder: Path, project: str = "demo") -> "SourceTree":
         """Make another source folder with a corpus of its own."""
