@@ -122,7 +122,7 @@ def main(corpus_folder: Path, out: Path, steps: int = 10) -> MlpPolicy:
     x = np.concatenate([modules.play(unit, None).x for unit in units])
     linear = network.initial_layers((len(FEATURES), 1), np.random.default_rng(0))
     normalisation = LogNormalisation(*network.fit_normalisation(x))
-    start = network.build(FEATURES, "deviation", normalisation, linear)
+    start = network.build(FEATURES, "deviation", normalisation, linear, problem=PROBLEM.name)
     identity = {"problem": PROBLEM.name, "corpus": corpus.digest, "steps": steps}
     policy = train(Bandit(modules, units, start, steps=steps), Run(out, identity)).policy
     bundle.save(policy, out / "policy.safetensors")

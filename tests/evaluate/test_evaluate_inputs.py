@@ -36,7 +36,10 @@ def reads_link_mode(path: Path) -> PolicyFile:
     """A policy that inlines everything where unused sections go, and nothing where they stay."""
     layer = Layer(np.array([[2.0]], np.float32), np.array([-1.0], np.float32))
     normalisation = LogNormalisation(np.zeros(1), np.ones(1))
-    bundle.save(build(("program_link_gc",), "decision", normalisation, (layer,)), path)
+    bundle.save(
+        build(("program_link_gc",), "decision", normalisation, (layer,), problem="inlining-size"),
+        path,
+    )
     return policy_file(str(path))
 
 

@@ -22,7 +22,7 @@ def random_policy(seed: int) -> MlpPolicy:
     width = len(FREE_FEATURES)
     normalisation = LogNormalisation(np.zeros(width), np.full(width, 0.3))
     layers = network.initial_layers((width, 6, 1), np.random.default_rng(seed))
-    return network.build(FREE_FEATURES, "decision", normalisation, layers)
+    return network.build(FREE_FEATURES, "decision", normalisation, layers, problem="inlining-size")
 
 
 def threshold_policy(cost: float) -> MlpPolicy:

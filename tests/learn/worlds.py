@@ -114,7 +114,9 @@ def beginner(hidden: tuple[int, ...] = (), explore: float = 0.2) -> MlpPolicy:
     odds = np.full(1, np.log(explore / (1 - explore)), dtype=np.float32)
     last = replace(layers[-1], weight=np.zeros_like(layers[-1].weight), bias=odds)
     scale = LogNormalisation(np.zeros(2), np.array([1.0, 0.2]))
-    return network.build(FEATURES, "deviation", scale, (*layers[:-1], last))
+    return network.build(
+        FEATURES, "deviation", scale, (*layers[:-1], last), problem="inlining-size"
+    )
 
 
 def rightness(made: World, policy: Policy) -> float:

@@ -69,8 +69,13 @@ def _policies(seen: list[Trajectory]) -> Iterator[Policy]:
     x = np.concatenate([t.matrix(with_default) for t in seen])
     rng = np.random.default_rng(5)
     y = 2 * x[:, -1] - 1 + rng.normal(0, 0.5, len(x))
-    yield from_lightgbm(_booster(x, y, 250), with_default, "decision")
-    yield from_lightgbm(_booster(x[:, :-1], rng.normal(-0.3, 1, len(x)), 60), features, "deviation")
+    yield from_lightgbm(_booster(x, y, 250), with_default, "decision", problem="inlining-size")
+    yield from_lightgbm(
+        _booster(x[:, :-1], rng.normal(-0.3, 1, len(x)), 60),
+        features,
+        "deviation",
+        problem="inlining-size",
+    )
 
 
 def test_agreement(plugin: Plugin, tiny_corpus: Corpus, tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ def test_both_advisors_agree(bench: Workbench, kind: str) -> None:
         "decision",
         LogNormalisation(np.full(count, 1.5), np.full(count, 0.5)),
         initial_layers((count, 12, 1), np.random.default_rng(1)),
+        problem="inlining-size",
     )
     policies: list[Policy] = [
         network,

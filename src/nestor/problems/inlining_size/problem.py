@@ -15,7 +15,7 @@ from nestor.problem.identity import Way
 from nestor.problem.problem import Credit, Problem, Report, Scorers
 from nestor.problem.rollout import Pool, Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size import credit as credits
+from nestor.problems.inlining_size import credit as site_credit
 from nestor.problems.inlining_size import scorers, summaries
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
@@ -59,7 +59,7 @@ class InliningSize(Problem):
         after: tuple[Trajectory, Mapping[str, float]],
     ) -> Credit:
         """Put changed bytes down to the sites that can reach them."""
-        return credits.credit(before, after)
+        return site_credit.credit(before, after)
 
     def builds(self) -> Mapping[str, Build]:
         """Return the link of stand-alone objects, and full and thin LTO."""
@@ -111,7 +111,7 @@ PROBLEM = InliningSize(
     features=FEATURES,
     report=Report(score="linked", columns=("linked", "object", "text"), unit="bytes"),
     builtins=BUILTINS,
-    kept_columns=credits.COLUMNS,
+    kept_columns=site_credit.COLUMNS,
     credit_unit=16.0,  # bytes: about one call
     credit_clip=60.0,
 )

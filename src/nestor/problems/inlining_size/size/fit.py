@@ -104,5 +104,7 @@ def fit(
     table = lightgbm.Dataset(inputs(read, x, bytes_), ratio, weight=bytes_)
     booster = lightgbm.train(options, table, settings.rounds)
     names = input_names(read)
-    trees = from_lightgbm(booster, names, trees_metadata(read).answers)
+    trees = from_lightgbm(
+        booster, names, trees_metadata(read).answers, problem=trees_metadata(read).problem
+    )
     return SizeModel(read, base, trees, dict(provenance or {}))
