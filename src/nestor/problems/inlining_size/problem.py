@@ -20,7 +20,7 @@ from nestor.problems.inlining_size import scorers, summaries
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
 from nestor.problems.inlining_size.features import FEATURES
-from nestor.problems.inlining_size.log import DEFAULT
+from nestor.problems.inlining_size.log import DEFAULT, read
 from nestor.problems.inlining_size.report import describe
 from nestor.problems.inlining_size.ways import ways
 from nestor.problems.inlining_size.weights import Weights
@@ -95,6 +95,10 @@ class InliningSize(Problem):
         from nestor.problems.inlining_size.size.model import load
 
         return EstimatingPool(pool, load(model)), PART_WITHOUT_CODE
+
+    def read_log(self, path: Path) -> Trajectory:
+        """Read a log that the plugin wrote."""
+        return read(path)
 
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one call site with its functions' names, answers and effect."""
