@@ -65,7 +65,9 @@ class Log:
         for column in columns:
             table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(*(_shown(row[column]) for column in columns))
+            said = row | {end: problem.word(row[end]) for end in ("default", "answer")}
+            said["answer"] += " (override)" if row.get("overridden") else ""
+            table.add_row(*(_shown(said[column]) for column in columns))
         stdout.print(table)
         for name, value in log.facts.items():
             if value and name != "module":

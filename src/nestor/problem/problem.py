@@ -204,6 +204,10 @@ class Problem(ABC):
         """
         raise ProblemError(f"{self.name} is not logged to a file.")
 
+    def word(self, answer: Any) -> str:
+        """Return an answer as people read it."""
+        return str(answer)
+
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one decision as ``nestor log`` shows it, by column."""
         return {

@@ -39,8 +39,8 @@ def find_problem(name: str) -> Problem:
         place = Path()
     if not place.is_file():
         raise ProblemError(
-            f"There is no problem '{name}'; there are {', '.join(problem_names())}, and the path of a"
-            " folder or a .py file with a PROBLEM of your own (./NAME)."
+            f"There is no problem '{name}'; there are {', '.join(problem_names())}, and the path of"
+            " a folder or a .py file with a PROBLEM of your own (./NAME)."
         )
     return _problem_of(_load(place.resolve()), name)
 

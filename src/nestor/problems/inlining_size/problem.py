@@ -100,6 +100,10 @@ class InliningSize(Problem):
         """Read a log that the plugin wrote."""
         return read(path)
 
+    def word(self, answer: Any) -> str:
+        """Return an answer in the words of a file of overrides."""
+        return "inline" if answer else "keep"
+
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one call site with its functions' names, answers and effect."""
         return describe(trajectory, row)
