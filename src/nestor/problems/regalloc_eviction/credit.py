@@ -33,9 +33,7 @@ def credit(before: Compile, after: Compile) -> Credit:
     """Return the credit of the decisions of ``after`` against ``before``, in units of cost."""
     trajectory, parts = after
     names = before[1].keys() | parts.keys()
-    changed = {
-        function_id(name): parts.get(name, 0.0) - before[1].get(name, 0.0) for name in names
-    }
+    changed = {function_id(name): parts.get(name, 0.0) - before[1].get(name, 0.0) for name in names}
     functions = trajectory.decisions[FUNCTION].tolist()
     left = trajectory.answer != trajectory.default
     sharers = Counter(f for f, is_left in zip(functions, left.tolist(), strict=True) if is_left)
