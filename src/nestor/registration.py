@@ -1,8 +1,8 @@
 """Make the problems' environments known to Gymnasium.
 
 Gymnasium 1.0 dropped the discovery of plug-ins through entry points: somebody has to import the
-module that registers. Importing ``nestor`` after ``gymnasium`` is enough, and so is an id that names
-this module::
+module that registers. Importing ``nestor`` after ``gymnasium`` is enough, and so is an id that
+names this module::
 
     import gymnasium, nestor
     gymnasium.make("nestor/RegallocEviction-v0")

@@ -23,5 +23,5 @@ def make(problem: str, **settings: Any) -> "Environment":
     :param settings: those of :class:`CompileEnvironment`.
     :raises ProblemError: if there is no such problem, or it has no environment.
     """
-    environment: "Environment" = find_problem(problem).environment(**settings)
+    environment: Environment = find_problem(problem).environment(**settings)
     return environment

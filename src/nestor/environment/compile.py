@@ -74,8 +74,8 @@ class CompileEnvironment(Environment):
     normalise them. :attr:`features` holds the names of its entries, or of its columns where a
     question has several candidates. After the last question all are 0.
 
-    Action: a number that the compiler is sent. ``info["action_mask"]`` says which may be chosen; for
-    any other the default's action is taken, and ``info["replaced"]`` counts them.
+    Action: a number that the compiler is sent. ``info["action_mask"]`` says which may be chosen;
+    for any other the default's action is taken, and ``info["replaced"]`` counts them.
 
     Reward: 0 until the compiler is done, then ``−100 · (score − stock) / stock``, per cent of the
     stock object's score. A compile that fails or runs out of time truncates the episode with

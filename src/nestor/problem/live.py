@@ -1,7 +1,7 @@
 """How a problem is asked live: the stock compiler stops at each question and waits for the answer.
 
-A problem that LLVM's interactive channel serves has one :class:`Live`, and thereby an environment of
-its own (:mod:`nestor.environment`).
+A problem that LLVM's interactive channel serves has one :class:`Live`, and thereby an environment
+of its own (:mod:`nestor.environment`).
 """
 
 from collections.abc import Mapping, Sequence

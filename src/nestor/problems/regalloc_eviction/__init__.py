@@ -1,8 +1,8 @@
 """Register eviction at -O2: which live range gives up its register, asked over LLVM's own channel.
 
-Read ``problem`` first; it names the rest. ``question`` says what the compiler asks, ``default`` what
-its own heuristic would answer, ``compile`` how a module is compiled, ``cost`` and ``credit`` what
-that came to.
+Read ``problem`` first; it names the rest. ``question`` says what the compiler asks, ``default``
+what its own heuristic would answer, ``compile`` how a module is compiled, ``cost`` and ``credit``
+what that came to.
 """
 
 from typing import TYPE_CHECKING, Final

@@ -1,7 +1,8 @@
 """What of a module's change in cost is put down to each of its decisions.
 
-A decision can only change the function in whose allocation it is taken. The *share* divides what the
-function changed by equally among those of its decisions that left the default; all others have none.
+A decision can only change the function in whose allocation it is taken. The *share* divides what
+the function changed by equally among those of its decisions that left the default; all others have
+none.
 """
 
 from collections import Counter

@@ -1,16 +1,17 @@
 """What LLVM's own heuristic would answer, worked out from the features of a question.
 
 The channel does not send it. The heuristic (``DefaultEvictionAdvisor`` in
-llvm/lib/CodeGen/RegAllocEvictionAdvisor.cpp) goes through the registers in order. It takes one whose
-live ranges all weigh less than the live range that needs a register, preferring few broken cascades,
-then few broken hints, then a small weight; after the first that will do, a register whose live ranges
-are local to the block is passed over, and a register that is a hint ends the search.
+llvm/lib/CodeGen/RegAllocEvictionAdvisor.cpp) goes through the registers in order. It takes one
+whose live ranges all weigh less than the live range that needs a register, preferring few broken
+cascades, then few broken hints, then a small weight; after the first that will do, a register whose
+live ranges are local to the block is passed over, and a register that is a hint ends the search.
 
-The features keep the order of these numbers, which is all that is compared, with one exception: where
-a candidate cannot be spilled, its weight is infinite and all others arrive as 0
-(:meth:`nestor.problems.regalloc_eviction.question.Question.values`). The heuristic still compares the
-weights that are lost, and may evict where this evicts nothing. docs/problems/regalloc-eviction.md says
-how often; :mod:`nestor.problems.regalloc_eviction.compile` never counts such a choice as the default's.
+The features keep the order of these numbers, which is all that is compared, with one exception:
+where a candidate cannot be spilled, its weight is infinite and all others arrive as 0
+(:meth:`nestor.problems.regalloc_eviction.question.Question.values`). The heuristic still compares
+the weights that are lost, and may evict where this evicts nothing.
+docs/problems/regalloc-eviction.md says how often; :mod:`nestor.problems.regalloc_eviction.compile`
+never counts such a choice as the default's.
 """
 
 import math

@@ -6,12 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from nestor.compiler.channel import Channel
-from nestor.policy.draws import uniform
 from nestor.policy.rule import PICK
-from nestor.policy.spec import Policy, PolicyError
+from nestor.problem.decide import decide, feature_columns
 from nestor.problem.rollout import Request
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.problems.regalloc_eviction.credit import FUNCTION, function_id
@@ -77,7 +75,8 @@ class Recording:
 
 
 class Player:
-    """Answers the questions of one compile as a request says; the default's answers without a policy.
+    """Answers the questions of one compile as a request says; the default's answers without a
+    policy.
 
     Sampling draws a number for each question from the seed, the function's name and the question's
     number within the function (``by_group``: only the name), so a draw does not depend on what
@@ -103,7 +102,8 @@ class Player:
             self._layout = Layout.of(channel.features)
             self.recording.features = (*self._layout.features, DEFAULT)
             if self._policy is not None:
-                self._columns = _columns(self._policy, self.recording.features)
+                offered = self.recording.features
+                self._columns = feature_columns(self._policy, PICK.name, offered)
         question = Question(self._layout, tensors)
         default_index = default_answer(question)
         default = int(np.searchsorted(question.allowed, default_index))
@@ -128,28 +128,11 @@ class Player:
         self._asked[function] = number + 1
         if self._policy is None:
             return default, 0.0, 0.0
-        request = self._request
-        temperature = 1.0 if request.temperature is None else request.temperature
-        logits = self._policy.logits(matrix[:, self._columns])
-        one = np.zeros(len(matrix), dtype=np.int64)
-        if request.seed is None:
-            rows = PICK.greedy(logits, one)
-        else:
-            key = function if request.by_group else f"{function}\0{number}"
-            draw = uniform(request.seed, np.array([xxhash.xxh3_64_intdigest(key.encode())], "<u8"))
-            rows = PICK.sample(logits, one, draw, temperature)
-        log_probability = PICK.log_probability(logits, one, rows, temperature)
-        return int(rows[0]), float(logits[rows[0]]), float(log_probability[0])
-
-
-def _columns(policy: Policy, offered: tuple[str, ...]) -> list[int]:
-    if policy.metadata.rule != PICK.name:
-        raise PolicyError(
-            f"The policy's rule is {policy.metadata.rule}; decisions on eviction need {PICK.name}."
+        decided = decide(
+            self._request,
+            matrix[:, self._columns],
+            np.zeros(len(matrix), dtype=np.int64),
+            np.array([default]),
+            [function if self._request.by_group else f"{function}\0{number}"],
         )
-    missing = [name for name in policy.features if name not in offered]
-    if missing:
-        raise PolicyError(
-            f"The policy needs features that this compiler does not offer: {', '.join(missing)}."
-        )
-    return [offered.index(name) for name in policy.features]
+        return int(decided.answer[0]), float(decided.logit[0]), float(decided.log_probability[0])

@@ -9,7 +9,7 @@ from nestor.policy.rule import PICK
 from nestor.problem.problem import Credit, Problem, Report, Scorers
 from nestor.problem.rollout import Pool, Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.regalloc_eviction import credit as credits
+from nestor.problems.regalloc_eviction import credit as crediting
 from nestor.problems.regalloc_eviction.builtins import BUILTINS, NAME
 from nestor.problems.regalloc_eviction.compile import compile_module
 from nestor.problems.regalloc_eviction.cost import StaticCost
@@ -70,7 +70,7 @@ class RegallocEviction(Problem):
         after: tuple[Trajectory, Mapping[str, float]],
     ) -> Credit:
         """Put a function's change in cost down to the decisions in its allocation."""
-        return credits.credit(before, after)
+        return crediting.credit(before, after)
 
     def environment(self, **settings: Any) -> Any:
         """Return a Gymnasium environment whose action is the index of a candidate."""
@@ -82,7 +82,7 @@ class RegallocEviction(Problem):
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one question with its function, the candidates' indices and the logit."""
         record = trajectory.decisions[row]
-        number = int(record[credits.FUNCTION])
+        number = int(record[crediting.FUNCTION])
         return {
             "function": trajectory.names.get(number, f"{number % 2**64:016x}"),
             "candidates": int(record["rows"]),
@@ -103,7 +103,7 @@ PROBLEM = RegallocEviction(
     features=FEATURES,
     report=Report(score="cost", columns=COLUMNS, unit="operations"),
     builtins=BUILTINS,
-    kept_columns=credits.COLUMNS,
+    kept_columns=crediting.COLUMNS,
     credit_unit=4.0,  # operations: about a spill and its reload
     credit_clip=60.0,
 )

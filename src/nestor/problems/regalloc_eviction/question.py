@@ -1,10 +1,10 @@
 """What the register allocator asks, and the rows of features that policies read.
 
 A live range needs a register and none is free. The compiler sends 33 candidates: up to 32 registers
-in the order in which it would try them, each with what is known of the live ranges that would have to
-leave it, and at the end the live range itself, which stands for evicting nothing. A mask says which
-of them may be chosen. The rows of a question are the candidates that may be; an action is the number
-of a row, the answer its index among the 33 (llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp).
+in the order in which it would try them, each with what is known of the live ranges that would have
+to leave it, and at the end the live range itself, which stands for evicting nothing. A mask says
+which of them may be chosen. The rows of a question are the candidates that may be; an action is the
+number of a row, the answer its index among the 33 (llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp).
 """
 
 from collections.abc import Sequence
