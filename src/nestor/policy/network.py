@@ -1,7 +1,8 @@
 """
 Multi-layer perceptrons: normalisation, exact evaluation in numpy, and the way to PyTorch.
 
-The reference path has exactly the arithmetic of docs/formats.md, so that it agrees with the C++
+The reference path has exactly the arithmetic of docs/reference/formats.md, so that it agrees with
+the C++
 evaluator bit for bit. PyTorch is imported only by those who ask for `Network`: whoever merely
 compiles with a policy does not need it.
 """

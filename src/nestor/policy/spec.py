@@ -1,7 +1,8 @@
 """
 What a policy is: its metadata, the contract of every kind, and the check against a compiler.
 
-The format is described in docs/formats.md; this module holds what does not depend on the kind.
+The format is described in docs/reference/formats.md; this module holds what does not depend on the
+kind.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Metadata:
     what is decided; what the name stands for is the caller's matter. `rule` is a name of
     `nestor.policy.rule`. `candidate_features` are those of `features` that differ between the
     candidates of one question; all others are the question's own.
-    Raises PolicyError for values that docs/formats.md does not allow.
+    Raises PolicyError for values that docs/reference/formats.md does not allow.
     """
 
     kind: str
