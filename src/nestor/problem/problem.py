@@ -17,6 +17,7 @@ from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy
 from nestor.policy.rule import Rule
 from nestor.policy.spec import Policy
 from nestor.problem.identity import Way
+from nestor.problem.overrides import OverrideFormat
 from nestor.problem.rollout import Pool, Request, Rollout, Workplace
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.progress import Progress, silent
@@ -81,6 +82,22 @@ class Report:
     """All of them, the score among them."""
     unit: str = "bytes"
     decimals: int = 0
+    least: float = 0.0
+    """The score of a stock program from which on it counts in a mean over programs."""
+    remarks: tuple["Remark", ...] = ()
+    """What an evaluation says of units besides."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A fact of trajectories; an evaluation counts and lists the units that have it."""
+
+    fact: str
+    """Its name in :attr:`Trajectory.facts`; a unit has it if it is not 0."""
+    key: str
+    """Its name in the JSON of an evaluation."""
+    words: str
+    """What is said of such units, after their number."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +169,13 @@ class Problem(ABC):
         from nestor.build.objects import ObjectBuild  # above the contract: found when wanted
 
         return {"objects": ObjectBuild(self)}
+
+    def overrides(self) -> OverrideFormat:
+        """Return how answers that stand above a policy's are written.
+
+        :raises ProblemError: if this problem has no overrides.
+        """
+        raise ProblemError(f"{self.name} has no overrides.")
 
     def moves(self) -> "MoveSource":
         """Return what a search may change.

@@ -1,4 +1,4 @@
-"""Overrides: answers that stand above the policy's, as a reviewable text file.
+"""Overrides of inlining: answers by call site, callee or module, as a reviewable text file.
 
 The format is described in docs/reference/formats.md; the plugin reads the same file
 (``native/plugin/Overrides.cpp``).
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from nestor.errors import NestorError
+from nestor.problem.overrides import OverridesError
 
 Kind = Literal["site", "callee", "module"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -35,10 +35,6 @@ class Key:
 
 Overrides = Mapping[Key, bool]
 """True is *inline*; a module's is False, since it says *stock*."""
-
-
-class OverridesError(NestorError):
-    """A file that holds no overrides; the text says where it is wrong."""
 
 
 def to_text(
@@ -68,6 +64,18 @@ def parse(text: str) -> dict[Key, bool]:
             raise OverridesError(f"Line {number} of the overrides: {key} is given twice.")
         found[key] = answer
     return found
+
+
+def parse_key(words: str) -> Key:
+    """Return the key of which ``str`` gives ``words``.
+
+    :raises OverridesError: if there is none.
+    """
+    answer = "stock" if words.startswith("module") else "keep"
+    keys = list(parse(f"{_HEADER}\n{words} {answer}"))
+    if len(keys) != 1:
+        raise OverridesError(f"'{words}' is no key of an override.")
+    return keys[0]
 
 
 def load(path: Path) -> dict[Key, bool]:
