@@ -8,7 +8,7 @@ live ranges are local to the block is passed over, and a register that is a hint
 
 The features keep the order of these numbers, which is all that is compared, with one exception:
 where a candidate cannot be spilled, its weight is infinite and all others arrive as 0
-(:meth:`nestor.problems.regalloc_eviction.question.Question.values`). The heuristic still compares
+(:meth:`nestor.problems.regalloc_eviction.question.Question.table`). The heuristic still compares
 the weights that are lost, and may evict where this evicts nothing.
 docs/problems/regalloc-eviction.md says how often; :mod:`nestor.problems.regalloc_eviction.compile`
 never counts such a choice as the default's.

@@ -94,15 +94,21 @@ class Question:
         """Indices of the candidates that may be chosen, ascending, ``[rows]``."""
         return np.flatnonzero(self.tensors[MASK].reshape(-1))
 
-    def values(self, name: str) -> F64:
-        """Return a feature of the compiler for all candidates, ``[33]``; always finite.
+    @cached_property
+    def table(self) -> F64:
+        """The compiler's features of all candidates, ``[33, per_candidate]``; always finite.
 
         The compiler divides by the largest value of the question. Where that is infinite (a live
         range that cannot be spilled), infinity over infinity arrives as "not a number": it is 1,
         the largest value, and the others are 0.
         """
-        values = self.tensors[name].reshape(-1).astype(np.float64)
-        return np.nan_to_num(values, nan=1.0)
+        rows = [self.tensors[name].reshape(-1) for name in self.layout.per_candidate]
+        return np.nan_to_num(np.array(rows, dtype=np.float64).T, nan=1.0)
+
+    def values(self, name: str) -> F64:
+        """Return a feature of the compiler for all candidates, ``[33]``."""
+        values: F64 = self.table[:, self.layout.per_candidate.index(name)]
+        return values
 
     @cached_property
     def weight(self) -> F64:
@@ -116,16 +122,16 @@ class Question:
         own = rows == OWN
         weight = self.weight[rows]
         others = weight[~own]
-        columns = [self.values(name)[rows] for name in self.layout.per_candidate]
-        columns += [np.full(len(rows), self.values(n)[0]) for n in self.layout.per_question]
-        columns += [
+        shared = [float(self.tensors[name].reshape(-1)[0]) for name in self.layout.per_question]
+        derived = [
             rows.astype(np.float64),
             own.astype(np.float64),
             _log_ratio(weight, float(self.weight[OWN])),
             _log_ratio(weight, float(others.min()) if others.size else 0.0),
             np.full(len(rows), float(len(rows))),
         ]
-        return np.stack(columns, axis=1)
+        same = np.broadcast_to(np.nan_to_num(shared, nan=1.0), (len(rows), len(shared)))
+        return np.concatenate([self.table[rows], same, np.array(derived).T], axis=1)
 
 
 def channel_options(base: Path) -> tuple[str, ...]:
