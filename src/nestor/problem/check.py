@@ -8,7 +8,7 @@ each of these on a few units and says in one sentence which one does not hold, a
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,6 @@ from nestor.policy.rule import PICK, THRESHOLD
 from nestor.problem.problem import Problem, ProblemError
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
-
-NOT_REPRODUCED: Final = "not_reproduced"
-"""The fact of a trajectory that counts questions that are left out of it, because the problem
-cannot say how the default heuristic answered them."""
-
 
 def check_problem(problem: Problem, place: Workplace, units: Sequence[Module]) -> None:
     """Compile each of ``units`` several times and check what a learner relies on.
@@ -47,7 +42,7 @@ def check_problem(problem: Problem, place: Workplace, units: Sequence[Module]) -
         log = _log(default)
         if (log.answer != log.default).any():
             raise ProblemError(f"{unit.name}: without a policy the answers are not the default's.")
-        if echo is not None and not log.facts.get(NOT_REPRODUCED):
+        if echo is not None and log.complete:
             given = _compile(problem, place, unit, echo)
             _same(problem, default, given, "compiled with the default's answers given to it")
         questions += len(log)

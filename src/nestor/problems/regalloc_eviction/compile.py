@@ -5,7 +5,7 @@ wanted too, the module is compiled a second time with the answers that
 :func:`nestor.problems.regalloc_eviction.default.default_answer` works out, and only the questions
 of those functions are kept whose code comes out the same, byte by byte: there the answers are the
 compiler's own, and nothing else is shown as the default's choice. The others are counted in
-``facts["not_reproduced"]``.
+the trajectory's facts.
 """
 
 import tempfile

@@ -11,7 +11,7 @@ from nestor.compiler.channel import Channel
 from nestor.policy.rule import PICK
 from nestor.problem.decide import decide, feature_columns
 from nestor.problem.rollout import Request
-from nestor.problem.trajectory import F64, Trajectory
+from nestor.problem.trajectory import F64, LEFT_OUT, Trajectory
 from nestor.problems.regalloc_eviction.credit import FUNCTION, function_id
 from nestor.problems.regalloc_eviction.default import default_answer
 from nestor.problems.regalloc_eviction.question import Layout, Question
@@ -51,7 +51,7 @@ class Recording:
         """Return the questions as a trajectory.
 
         :param only: leave out the questions of all other functions, and count them in
-            ``facts["not_reproduced"]``.
+            its facts.
         """
         wanted = None if only is None else set(only)
         kept = [i for i, f in enumerate(self.functions) if wanted is None or f in wanted]
@@ -70,7 +70,7 @@ class Recording:
             candidates=candidates,
             question=np.repeat(np.arange(len(kept)), counts),
             names={function_id(name): name for name in sorted(names)},
-            facts={"not_reproduced": len(self.functions) - len(kept)},
+            facts={LEFT_OUT: len(self.functions) - len(kept)},
         )
 
 
