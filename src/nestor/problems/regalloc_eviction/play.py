@@ -14,7 +14,7 @@ from nestor.problem.rollout import Request
 from nestor.problem.trajectory import F64, LEFT_OUT, Trajectory
 from nestor.problems.regalloc_eviction.credit import FUNCTION, function_id
 from nestor.problems.regalloc_eviction.default import default_answer
-from nestor.problems.regalloc_eviction.question import Layout, Question
+from nestor.problems.regalloc_eviction.question import LLVM_22, Layout, Question
 
 DEFAULT: Final = "eviction_default"
 """The column with the row that the default heuristic would choose; as a feature of a candidate, 1
@@ -39,7 +39,7 @@ _DECISIONS: Final = np.dtype(
 class Recording:
     """What one compile asked, and how it was answered."""
 
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] = (*LLVM_22.features, DEFAULT)
     decisions: list[tuple[Any, ...]] = field(default_factory=list)
     matrices: list[F64] = field(default_factory=list)
     """The features of each question's rows, ``[rows, features]``."""

@@ -81,6 +81,33 @@ class Layout:
         return (*self.per_candidate, *self.per_question, *DERIVED)
 
 
+LLVM_22: Final = Layout(
+    per_candidate=(
+        "is_free",
+        "nr_urgent",
+        "nr_broken_hints",
+        "is_hint",
+        "is_local",
+        "nr_rematerializable",
+        "nr_defs_and_uses",
+        "weighed_reads_by_max",
+        "weighed_writes_by_max",
+        "weighed_read_writes_by_max",
+        "weighed_indvars_by_max",
+        "hint_weights_by_max",
+        "start_bb_freq_by_max",
+        "end_bb_freq_by_max",
+        "hottest_bb_freq_by_max",
+        "liverange_size",
+        WEIGHT,
+        "max_stage",
+        "min_stage",
+    ),
+    per_question=("progress",),
+)
+"""What LLVM 22 sends; the features of a compile without a question, which announces none."""
+
+
 @dataclass(frozen=True)
 class Question:
     """One question of the register allocator."""
