@@ -115,6 +115,13 @@ class InliningSize(Problem):
         """Return an answer in the words of a file of overrides."""
         return "inline" if answer else "keep"
 
+    def environment(self, **settings: Any) -> Any:
+        """Return a Gymnasium environment whose action is 1 to inline the call and 0 to keep it."""
+        from nestor.environment import CompileEnvironment
+        from nestor.problems.inlining_size.live import LIVE
+
+        return CompileEnvironment(LIVE, **settings)
+
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one call site with its functions' names, answers and effect."""
         return describe(trajectory, row)
