@@ -15,7 +15,14 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from nestor.policy.trees import from_lightgbm
-from nestor.size.model import Linear, SizeModel, columns, input_names, inputs, trees_metadata
+from nestor.problems.inlining_size.size.model import (
+    Linear,
+    SizeModel,
+    columns,
+    input_names,
+    inputs,
+    trees_metadata,
+)
 
 F64 = npt.NDArray[np.float64]
 

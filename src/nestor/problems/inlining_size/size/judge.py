@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.function_log import FunctionLog
-from nestor.size.examples import Compiled, Examples
-from nestor.size.fit import linear
-from nestor.size.model import columns
+from nestor.problems.inlining_size.size.examples import Compiled, Examples
+from nestor.problems.inlining_size.size.fit import linear
+from nestor.problems.inlining_size.size.function_log import FunctionLog
+from nestor.problems.inlining_size.size.model import columns
 
 F64 = npt.NDArray[np.float64]
 Predictor = Callable[[FunctionLog], F64]

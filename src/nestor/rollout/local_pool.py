@@ -1,4 +1,4 @@
-"""Run many rollouts at once.
+"""Run many rollouts at once on this machine.
 
 The workers of the pool are the compiler processes themselves: each runs under its own time and
 memory limits, and one that crashes, hangs or is killed costs its own rollout and nothing else. A
@@ -6,21 +6,24 @@ thread per worker waits for it; the interpreter's lock is free while a compiler 
 """
 
 import os
-import threading
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.process import Limits
+from nestor.compiler.process import Ending, Limits
 from nestor.corpus.model import Corpus
+from nestor.problem.problem import Problem
+from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.progress import Progress, silent
-from nestor.rollout.rollout import Request, Rollout, rollout
+from nestor.rollout.store import FileStore
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def available_cores() -> int:
@@ -40,15 +43,32 @@ class PoolSettings:
     """MiB of address space that a compile may use."""
 
 
-class Pool:
-    """Runs rollouts on the local machine. A context manager: leaving it cancels what runs."""
+class LocalPool:
+    """Runs rollouts on this machine (:class:`nestor.problem.rollout.Pool`).
 
-    def __init__(self, corpus: Corpus, plugin: Plugin, settings: PoolSettings | None = None):
+    A context manager: leaving it cancels what runs and deletes the objects that were kept.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        corpus: Corpus,
+        plugin: Plugin,
+        settings: PoolSettings | None = None,
+    ):
+        """Prepare; nothing runs yet."""
+        self.problem = problem
         self.corpus = corpus
         self.plugin = plugin
         self.settings = settings or PoolSettings()
         self.limits = Limits(self.settings.timeout, self.settings.memory)
-        self._cancelled = threading.Event()
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="nestor-pool-", ignore_cleanup_errors=True
+        )
+        self.objects = FileStore(Path(self._folder.name) / "objects")
+        self._place = Workplace(
+            corpus, plugin, self.limits, FileStore(Path(self._folder.name) / "files"), self.objects
+        )
         self._threads = ThreadPoolExecutor(max(1, self.settings.jobs), "nestor-rollout")
 
     def __enter__(self) -> Self:
@@ -62,35 +82,42 @@ class Pool:
     ) -> None:
         self.cancel()
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self._folder.cleanup()
+
+    @property
+    def jobs(self) -> int:
+        """Compilers at once."""
+        return self.settings.jobs
+
+    @property
+    def place(self) -> Workplace:
+        """Where the rollouts run."""
+        return self._place
 
     @property
     def cancelled(self) -> bool:
-        """Nothing is compiled any more."""
-        return self._cancelled.is_set()
+        """Whether nothing is compiled any more."""
+        return self._place.cancelled.is_set()
 
     def cancel(self) -> None:
-        """Kill what runs and start nothing new; their rollouts fail as cancelled."""
-        self._cancelled.set()
+        """Kill what runs and start nothing new; those rollouts fail as cancelled."""
+        self._place.cancelled.set()
 
     def run(
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
     ) -> list[Rollout]:
         """Run all requests and return their rollouts in the order of the requests."""
-
-        def one(request: Request) -> Rollout:
-            return rollout(request, self.corpus, self.plugin, self.limits, self._cancelled)
-
-        return self.map(one, requests, progress, stage)
+        return self.map(self._rollout, requests, progress, stage)
 
     def map(
         self,
-        work: Callable[[Item], Made],
+        work: Callable[[Item], Result],
         items: Sequence[Item],
         progress: Progress = silent,
         stage: str = "Linking",
-    ) -> list[Made]:
+    ) -> list[Result]:
         """Run ``work``, which waits for a process, on every item; results in the items' order."""
-        futures: list[Future[Made]] = [self._threads.submit(work, item) for item in items]
+        futures: list[Future[Result]] = [self._threads.submit(work, item) for item in items]
         pending = set(futures)
         progress(stage, 0, len(futures))
         try:
@@ -103,3 +130,9 @@ class Pool:
                 future.cancel()
             raise
         return [future.result() for future in futures]
+
+    def _rollout(self, request: Request) -> Rollout:
+        try:
+            return self.problem.compile(request, self._place)
+        except OSError as error:  # a full disk, most likely
+            return Rollout.failed(request, f"{Ending.NOT_STARTED.value}: {error}")

@@ -1,6 +1,6 @@
 """What the bytes of one module's functions weigh in the linked programs, under any policy.
 
-:mod:`nestor.rewards.linked_size` weighs the functions of one link exactly. A learner that compiles
+:mod:`nestor.build.linking` weighs the functions of one link exactly. A learner that compiles
 single modules cannot afford a link for each, so it takes the weights of the stock link for all of
 its compiles. A function that the stock object does not hold (stock inlined all of its calls) is
 weighed like the module's others of its kind, or a policy would have it for nothing.
@@ -8,13 +8,14 @@ weighed like the module's others of its kind, or a policy would have it for noth
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
+from nestor.build.linking import Link, shares
 from nestor.compiler.objects import Function, Measure
 from nestor.corpus.model import Program
-from nestor.rewards.linked_size import Link, shares
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,18 @@ class Weights:
         new = self.new_weak if function.weak else self.constants
         return self.functions.get(function.name, new)
 
-    def functions_of(self, sizes: Measure) -> dict[str, float]:
-        """Return the weighed bytes of every function of an object of the module."""
-        return {function.name: self.of(function) * function.size for function in sizes.functions}
+    def parts(self, outcome: Measure) -> dict[str, float]:
+        """Return the weighed bytes of every function of an object of the module, by name."""
+        return {function.name: self.of(function) * function.size for function in outcome.functions}
 
-    def total(self, sizes: Measure) -> float:
+    def total(self, outcome: Measure) -> float:
         """Return the bytes that are the module's in a linked program."""
-        constants = self.constants * sizes.sections[".rodata"]
-        return float(sum(self.functions_of(sizes).values()) + constants)
+        constants = self.constants * outcome.sections[".rodata"]
+        return float(sum(self.parts(outcome).values()) + constants)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the weights as plain data."""
+        return asdict(self)
 
 
 def weigh(

@@ -14,7 +14,12 @@ from typing import Any, Final, NamedTuple
 import lief
 
 from nestor.compiler.objects import ObjectError, measure
-from nestor.compiler.program_summary import FunctionUse, LinkMode, ProgramSummary, function_id
+from nestor.problems.inlining_size.program_summary import (
+    FunctionUse,
+    LinkMode,
+    ProgramSummary,
+    function_id,
+)
 
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
 """``Elf64_Sym``: name, info, other, section, value, size."""

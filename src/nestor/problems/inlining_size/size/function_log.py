@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.trajectory_log import LogError
+from nestor.problem.trajectory import LogError
 
 F64 = npt.NDArray[np.float64]
 

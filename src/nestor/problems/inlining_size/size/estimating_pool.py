@@ -8,22 +8,31 @@ that the stock object lacks weighs what the model says.
 
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from nestor.compiler import function_log
-from nestor.compiler.function_log import FunctionLog
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.objects import CLASSES, Function, Measure
-from nestor.compiler.process import Ending, run
-from nestor.compiler.trajectory_log import LogError, read
-from nestor.corpus.model import Module
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.process import Ending, Limits, run
+from nestor.corpus.model import Corpus, Module
+from nestor.policy.names import DEFAULT
+from nestor.problem.problem import Problem
+from nestor.problem.rollout import Pool, Request, Rollout, Store, Workplace
+from nestor.problem.trajectory import LogError
+from nestor.problems.inlining_size.compile import compile_module
+from nestor.problems.inlining_size.log import read
+from nestor.problems.inlining_size.plugin_flags import request_flags
+from nestor.problems.inlining_size.size import function_log
+from nestor.problems.inlining_size.size.examples import compile_logged
+from nestor.problems.inlining_size.size.function_log import FunctionLog
+from nestor.problems.inlining_size.size.model import SizeModel
 from nestor.progress import Progress, silent
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request, Rollout, plugin_flags, rollout
-from nestor.size.examples import compile_logged
-from nestor.size.model import SizeModel
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 PART_WITHOUT_CODE = 0.65
 """Of a compile's price, what one without code generation costs, as measured by
@@ -64,15 +73,72 @@ class Anchor:
         return Measure(sections, tuple(functions))
 
 
-class EstimatingPool(Pool):
-    """Estimates those rollouts that nobody wants the object of; the others are compiled."""
+class EstimatingPool:
+    """Estimates those rollouts that nobody wants the object of; the others are compiled.
+
+    A :class:`nestor.problem.rollout.Pool` on top of another one.
+    """
 
     def __init__(self, pool: Pool, model: SizeModel):
-        """Work like ``pool``, on its own threads, with what ``model`` predicts."""
-        super().__init__(pool.corpus, pool.plugin, pool.settings)
+        """Work like ``pool``, with what ``model`` predicts."""
         self.model = model
+        self._pool = pool
         self._anchors: dict[str, Anchor | None] = {}
         self._lock = threading.Lock()
+
+    @property
+    def problem(self) -> Problem:
+        """What is decided."""
+        return self._pool.problem
+
+    @property
+    def corpus(self) -> Corpus:
+        """The modules and programs."""
+        return self._pool.corpus
+
+    @property
+    def plugin(self) -> Plugin:
+        """The plugin and the toolchain that compile."""
+        return self._pool.plugin
+
+    @property
+    def limits(self) -> Limits:
+        """What each compiler may use."""
+        return self._pool.limits
+
+    @property
+    def place(self) -> Workplace:
+        """Where compilers run."""
+        return self._pool.place
+
+    @property
+    def jobs(self) -> int:
+        """Compilers at once."""
+        return self._pool.jobs
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nothing is compiled any more."""
+        return self._pool.cancelled
+
+    @property
+    def objects(self) -> Store:
+        """The objects of the requests that wanted them kept."""
+        return self._pool.objects
+
+    def cancel(self) -> None:
+        """Kill what runs and start nothing new."""
+        self._pool.cancel()
+
+    def map(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        progress: Progress = silent,
+        stage: str = "Linking",
+    ) -> list[Result]:
+        """Run ``work`` on every item; results in the items' order."""
+        return self._pool.map(work, items, progress, stage)
 
     def run(
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
@@ -85,46 +151,46 @@ class EstimatingPool(Pool):
         with self._lock:
             if module.name in self._anchors:
                 return self._anchors[module.name]
-        stock = compile_logged(Request(module, "default"), self)
-        made = None
+        stock = compile_logged(Request(module, DEFAULT), self._pool)
+        anchor = None
         if stock is not None:
             real = {function.name: function for function in stock.sizes.functions}
-            made = Anchor(stock.sizes, real, self.model.sizes(stock.log))
+            anchor = Anchor(stock.sizes, real, self.model.sizes(stock.log))
         with self._lock:
-            return self._anchors.setdefault(module.name, made)
+            return self._anchors.setdefault(module.name, anchor)
 
     def _one(self, request: Request) -> Rollout:
         anchor = None
-        if request.keep is None and request.policy not in (None, "default"):
-            anchor = self.anchor(request.module)
-        if anchor is None:
-            return rollout(request, self.corpus, self.plugin, self.limits, self._cancelled)
+        if not request.keep and request.policy is not None and request.policy.policy is not None:
+            anchor = self.anchor(request.unit)
         try:
+            if anchor is None:
+                return compile_module(request, self.place)
             with tempfile.TemporaryDirectory(prefix="nestor-estimate-") as text:
                 return self._estimate(request, anchor, Path(text))
         except OSError as error:
-            return Rollout(request, None, None, 0.0, f"{Ending.NOT_STARTED.value}: {error}")
+            return Rollout.failed(request, f"{Ending.NOT_STARTED.value}: {error}")
 
     def _estimate(self, request: Request, anchor: Anchor, folder: Path) -> Rollout:
         log, functions = folder / "log", folder / "functions"
         command = compile_command(
             self.plugin.toolchain,
-            request.module.options,
-            self.corpus.bitcode(request.module),
+            request.unit.options,
+            self.corpus.bitcode(request.unit),
             folder / "module.o",
             [
-                *plugin_flags(request, self.plugin, log),
+                *request_flags(request, self.plugin, self.place.files, log),
                 *function_log.flags(functions, no_code=True),
             ],
         )
-        outcome = run(command, self.limits, cancelled=self._cancelled)
-        if not outcome.ok:
-            return Rollout(request, None, None, outcome.cpu_seconds, outcome.reason)
+        process = run(command, self.limits, cancelled=self.place.cancelled)
+        if not process.ok:
+            return Rollout.failed(request, process.reason, process.cpu_seconds)
         try:
             trajectory = read(log) if request.log else None
             logged = function_log.read(functions)
         except LogError as error:
             reason = f"{Ending.FAILED.value}: {error}"
-            return Rollout(request, None, None, outcome.cpu_seconds, reason)
+            return Rollout.failed(request, reason, process.cpu_seconds)
         sizes = anchor.measure(logged, self.model.sizes(logged))
-        return Rollout(request, sizes, trajectory, outcome.cpu_seconds, None)
+        return Rollout(request, sizes, trajectory, process.cpu_seconds, None)

@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 import xxhash
 
 from nestor.errors import NestorError
+from nestor.files import write_atomically
 
 LinkMode = Literal["gc", "no-gc", "icf"]
 
@@ -66,9 +67,7 @@ class ProgramSummary:
 
     def save(self, path: Path) -> None:
         """Write the file at once or not at all."""
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text(self.to_text())
-        partial.replace(path)
+        write_atomically(path, self.to_text())
 
 
 def load(path: Path) -> ProgramSummary:

@@ -27,10 +27,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from nestor.compiler.function_log import FunctionLog
 from nestor.errors import NestorError
+from nestor.files import write_atomically
 from nestor.policy.spec import Metadata, PolicyError
 from nestor.policy.trees import TreesPolicy
+from nestor.problems.inlining_size.size.function_log import FunctionLog
 
 F64 = npt.NDArray[np.float64]
 
@@ -116,7 +117,13 @@ def inputs(counts: Sequence[str], x: F64, base: F64) -> F64:
 
 def trees_metadata(counts: Sequence[str]) -> Metadata:
     """Return the metadata that trees of a model with ``counts`` carry in memory."""
-    return Metadata("trees", input_names(counts), "decision", "none", problem="function-size")
+    return Metadata(
+        kind="trees",
+        features=input_names(counts),
+        answers="decision",
+        transform="none",
+        problem="function-size",
+    )
 
 
 def save(model: SizeModel, path: Path) -> None:
@@ -132,10 +139,7 @@ def save(model: SizeModel, path: Path) -> None:
         "linear.least": np.array([model.linear.least]),
     }
     data = save_tensors(tensors, metadata={_KEY: json.dumps(content, sort_keys=True)})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(data)
-    partial.replace(path)
+    write_atomically(path, data)
 
 
 def load(path: Path) -> SizeModel:

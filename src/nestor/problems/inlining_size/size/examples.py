@@ -17,20 +17,22 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler import function_log
-from nestor.compiler.function_log import FunctionLog
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.objects import Function, Measure, ObjectError, measure
 from nestor.compiler.process import run
-from nestor.compiler.trajectory_log import LogError, Trajectory
-from nestor.compiler.trajectory_log import read as read_trajectory
 from nestor.corpus.model import Corpus, Module, Split
-from nestor.policy import bundle
+from nestor.files import write_atomically
+from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Metadata
 from nestor.policy.trees import TreesPolicy
+from nestor.problem.rollout import Pool, Request
+from nestor.problem.trajectory import LogError, Trajectory
+from nestor.problems.inlining_size.builtins import NAME
+from nestor.problems.inlining_size.log import read as read_trajectory
+from nestor.problems.inlining_size.plugin_flags import request_flags
+from nestor.problems.inlining_size.size import function_log
+from nestor.problems.inlining_size.size.function_log import FunctionLog
 from nestor.progress import Progress, silent
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request, plugin_flags
 
 F64 = npt.NDArray[np.float64]
 
@@ -76,10 +78,13 @@ def compile_logged(request: Request, pool: Pool) -> Compiled | None:
         out, log = folder / "module.o", folder / "functions"
         command = compile_command(
             pool.plugin.toolchain,
-            request.module.options,
-            pool.corpus.bitcode(request.module),
+            request.unit.options,
+            pool.corpus.bitcode(request.unit),
             out,
-            [*plugin_flags(request, pool.plugin, folder / "log"), *function_log.flags(log)],
+            [
+                *request_flags(request, pool.plugin, pool.place.files, folder / "log"),
+                *function_log.flags(log),
+            ],
         )
         outcome = run(command, pool.limits)
         if not outcome.ok:
@@ -89,7 +94,7 @@ def compile_logged(request: Request, pool: Pool) -> Compiled | None:
             logged, sizes = function_log.read(log), measure(out)
         except (LogError, ObjectError):
             return None
-        return Compiled(request.module, logged, sizes, trajectory, outcome.cpu_seconds)
+        return Compiled(request.unit, logged, sizes, trajectory, outcome.cpu_seconds)
 
 
 def exploring(part: float = EXPLORE) -> TreesPolicy:
@@ -97,7 +102,10 @@ def exploring(part: float = EXPLORE) -> TreesPolicy:
     leaf = np.zeros(1, np.int32)
     logit = np.array([np.log(part / (1 - part))])
     return TreesPolicy(
-        Metadata("trees", ("cost_estimate",), "deviation", "none", problem="inlining-size"),
+        Metadata(
+            kind="trees", features=("cost_estimate",), answers="deviation", transform="none",
+            problem=NAME,
+        ),
         root=leaf, feature=leaf - 1, threshold=np.zeros(1), left=leaf, right=leaf, value=logit,
     )  # fmt: skip
 
@@ -148,19 +156,17 @@ def collect(
     modules: Sequence[Module],
     folder: Path,
     progress: Progress = silent,
-    policy: Path | None = None,
+    policy: NamedPolicy | None = None,
 ) -> list[tuple[Compiled, Compiled]]:
     """Compile ``modules`` by stock and by another; those of which a compile fails are left out.
 
     :param folder: where compiles are kept, by what they depend on.
     :param policy: whose the second compile is; it explores without.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    explore = folder / "exploring.safetensors"
-    bundle.save(exploring(), explore)
+    explore = NamedPolicy.of(exploring(), "exploring")
 
     def both(module: Module) -> tuple[Compiled, Compiled] | None:
-        stock = _kept(Request(module, "default"), pool, folder)
+        stock = _kept(Request(module, DEFAULT), pool, folder)
         request = Request(module, policy or explore, seed=None if policy else seed_of(module))
         other = stock and _kept(request, pool, folder)
         return (stock, other) if stock and other else None
@@ -170,10 +176,10 @@ def collect(
 
 
 def _kept(request: Request, pool: Pool, folder: Path) -> Compiled | None:
-    module = request.module
+    module = request.unit
     depends = [
         pool.plugin.toolchain.build_id, pool.plugin.digest, module.digest, list(module.options),
-        request.seed, _content(request.policy),
+        request.seed, request.policy and request.policy.digest,
     ]  # fmt: skip
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:32]
     path = folder / f"{name}.npz"
@@ -186,12 +192,6 @@ def _kept(request: Request, pool: Pool, folder: Path) -> Compiled | None:
     return made
 
 
-def _content(policy: Path | str | None) -> str | None:
-    if isinstance(policy, Path):
-        return hashlib.sha256(policy.read_bytes()).hexdigest()
-    return policy
-
-
 def _write(one: Compiled, path: Path) -> None:
     text = {
         "counts": one.log.counts,
@@ -202,9 +202,7 @@ def _write(one: Compiled, path: Path) -> None:
     data = io.BytesIO()
     words = np.frombuffer(json.dumps(text).encode(), np.uint8)
     np.savez_compressed(data, text=words, values=one.log.values)
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(data.getvalue())
-    partial.replace(path)
+    write_atomically(path, data.getvalue())
 
 
 def _read(path: Path, module: Module) -> Compiled:
