@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Advisors.h"
-#include "FunctionLog.h"
-#include "Options.h"
+#include "plugin/core/Options.h"
+#include "plugin/functions/FunctionLog.h"
+#include "plugin/inlining/Advisors.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"

@@ -83,14 +83,6 @@ private:
 /// A piecewise-linear log2(1 + |x|) with the sign of x.
 double squash(double X);
 
-/// 1 / (1 + exp(-Logit / Temperature)); 0 if \p Logit is not a number.
-double positiveProbability(double Logit, double Temperature);
-
-/// A uniform number in [0, 1) that depends on nothing but the two arguments, so
-/// that a trajectory does not depend on the order of decisions (SplitMix64's
-/// finaliser, Steele et al. 2014, over the pair).
-double uniform(uint64_t Seed, uint64_t Counter);
-
 } // namespace nestor
 
 #endif

@@ -95,7 +95,7 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   std::unique_ptr<TrajectoryLog> Log;
   if (!S.Log.empty()) {
     const std::string Path = logFile(C.M, S.Log);
-    auto Opened = TrajectoryLog::create(Path, Offered, C.M.getName());
+    auto Opened = TrajectoryLog::create(Path, logColumns(Offered), C.M.getName());
     if (!Opened)
       return createStringError("cannot write the log '" + Path +
                                "': " + toString(Opened.takeError()));

@@ -7,11 +7,11 @@
 #ifndef NESTOR_DECIDER_H
 #define NESTOR_DECIDER_H
 
-#include "Options.h"
+#include "Decision.h"
 #include "Overrides.h"
-#include "PolicyFile.h"
 #include "SiteKeys.h"
-#include "TrajectoryLog.h"
+#include "plugin/core/Options.h"
+#include "policy/PolicyFile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/IR/InstrTypes.h"

@@ -15,8 +15,8 @@
 #define NESTOR_ADVISORS_H
 
 #include "Decider.h"
-#include "Options.h"
 #include "SiteFeatures.h"
+#include "plugin/core/Options.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include <memory>
 
