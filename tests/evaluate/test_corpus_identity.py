@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nestor.compiler.identity import probe_folder
+from nestor.rollout.pool import PoolSettings
 
 from nestor.cli import main as command_line
-from nestor.compiler.identity import probe_folder
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import llvm_layout
@@ -22,7 +23,6 @@ from nestor.environment import InliningForSize
 from nestor.evaluate.corpus_identity import CorpusIdentity, check_corpus, select_modules
 from nestor.policy import bundle, network
 from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import PoolSettings
 
 CC1 = "-cc1 -triple x86_64-pc-linux-gnu -Oz -emit-obj -mrelocation-model pic -pic-level 2"
 C, CXX, SILENT, BROKEN = "demo/c.o", "demo/cxx.o", "demo/silent.o", "demo/broken.o"

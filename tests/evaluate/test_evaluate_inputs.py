@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+from nestor.compiler.program_summary import module_id
+from nestor.rollout.pool import Pool
 
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.program_summary import module_id
 from nestor.corpus.model import Corpus
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.policy import bundle
 from nestor.policy.network import Layer, LogNormalisation, build
 from nestor.policy.overrides import Key, to_text
 from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool
 
 
 def test_overrides_stand_above_the_policy(

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-
 from nestor.compiler.trajectory_log import Trajectory
+from nestor.rewards.weights import Weights
+
 from nestor.corpus.model import Module
 from nestor.learn.batch import Batch
 from nestor.learn.episodes import F64, I64, Episodes, episode_seed
@@ -14,7 +15,6 @@ from nestor.learn.reference import Reference, Stock
 from nestor.policy import network
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.policy.spec import Policy
-from nestor.rewards.weights import Weights
 
 FEATURES = ("inlining_default", "cost_estimate")
 BYTES = 20.0

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from nestor.compiler.trajectory_log import Trajectory, read
 
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.trajectory_log import Trajectory, read
 from nestor.policy import builtin, bundle
 from nestor.policy.network import LogNormalisation, MlpPolicy, build, initial_layers
 from nestor.policy.spec import F64, Metadata, Policy

@@ -9,15 +9,15 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pytest
+from nestor.compiler.trajectory_log import Trajectory
+from nestor.rollout.rollout import Request, rollout
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
-from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus.model import Corpus, Module
 from nestor.policy import builtin, bundle
 from nestor.policy.spec import Policy
 from nestor.policy.trees import from_lightgbm
-from nestor.rollout.rollout import Request, rollout
 from tests.plugin.support import random_network
 
 ENOUGH = 50_000

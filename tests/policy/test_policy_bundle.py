@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nestor.problems.inlining_size.builtins import BUILTINS
 from safetensors.numpy import save as save_tensors
 
 from nestor.policy import bundle
-from nestor.policy.builtin import resolve
 from nestor.policy.network import MlpPolicy
 from nestor.policy.rule import PICK, THRESHOLD
 from nestor.policy.spec import Policy, PolicyError
@@ -208,7 +208,7 @@ def test_rule_and_candidate_features(quantile_policy: MlpPolicy, log_policy: Mlp
 
 @pytest.mark.parametrize("name", ["shipped", "distilled", "mlgo2020"])
 def test_the_bytes_of_published_policies_stay(name: str) -> None:
-    policy = resolve(name)
+    policy = BUILTINS.resolve(name)
     assert policy is not None
     assert hashlib.sha256(bundle.to_bytes(policy)).hexdigest() == policy.file_digest
 
@@ -376,7 +376,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def sample(kind: str) -> bytes:
-    policy = resolve({"trees": "threshold:9", "mlp": "mlgo2020"}[kind])
+    policy = BUILTINS.resolve({"trees": "threshold:9", "mlp": "mlgo2020"}[kind])
     assert policy is not None
     return bundle.to_bytes(policy)
 

@@ -128,7 +128,7 @@ def test_using_a_policy_needs_no_training_stack() -> None:
     code = (
         "import sys, time; start = time.process_time(); import numpy;"
         "unit = time.process_time() - start; import nestor.policy.bundle;"
-        "spent = time.process_time() - start; import nestor.policy.builtin;"
+        "spent = time.process_time() - start; import nestor.problems.inlining_size.builtins;"
         "print(spent / unit, [m for m in ('torch', 'lightgbm', 'scipy') if m in sys.modules])"
     )
     best = float("inf")

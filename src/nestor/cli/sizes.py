@@ -10,11 +10,12 @@ from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.size import examples, model
-from nestor.size.fit import FitSettings, fit, groups
-from nestor.size.judge import Errors, Predictor, affine, judge
+from nestor.policy.names import named_policy
+from nestor.problems.inlining_size import PROBLEM
+from nestor.problems.inlining_size.size import examples, model
+from nestor.problems.inlining_size.size.fit import FitSettings, fit, groups
+from nestor.problems.inlining_size.size.judge import Errors, Predictor, affine, judge
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class Sizes:
         corpus = store.load(self.corpus)
         kept = self.out.with_name(self.out.name + ".compiles")
         known = examples.drawn(corpus, ("train", "validation"), self.modules, self.seed)
-        changer = policy_file(self.policy).path if self.policy else None
+        changer = named_policy(self.policy, PROBLEM.builtins) if self.policy else None
         unseen = examples.drawn(corpus, ("test",), self.modules, self.seed)
         with (
             progress() as report,
-            Pool(corpus, ready_plugin(self.llvm, report), self.pool) as pool,
+            LocalPool(PROBLEM, corpus, ready_plugin(PROBLEM, self.llvm, report), self.pool) as pool,
         ):
             pairs = examples.collect(pool, known, kept, report)
             held_out = examples.collect(pool, unseen, kept, report, changer)

@@ -197,6 +197,17 @@ class Problem(ABC):
         """
         raise ProblemError(f"{self.name} has no environment.")
 
+    def read_log(self, path: Path) -> Trajectory:
+        """Read a trajectory that a compiler wrote to a file.
+
+        :raises ProblemError: if this problem's compiler writes none.
+        """
+        raise ProblemError(f"{self.name} is not logged to a file.")
+
+    def word(self, answer: Any) -> str:
+        """Return an answer as people read it."""
+        return str(answer)
+
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one decision as ``nestor log`` shows it, by column."""
         return {

@@ -6,38 +6,41 @@ problem's folder imports it and a folder can be deleted without breaking anythin
 
 import importlib
 import importlib.util
+import pkgutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from nestor.problem.problem import Problem, ProblemError
 
-PROBLEMS: Final[Mapping[str, str]] = {
-    "inlining-size": "nestor.problems.inlining_size",
-    "regalloc-eviction": "nestor.problems.regalloc_eviction",
-}
-"""The package of each problem by its name; it has an attribute ``PROBLEM``."""
+_HOME: Final = "nestor.problems"
+
+
+def problem_names() -> tuple[str, ...]:
+    """Return the names of Nestor's own problems: the folders of :mod:`nestor.problems`."""
+    home = importlib.import_module(_HOME)
+    folders = sorted(module.name for module in pkgutil.iter_modules(home.__path__))
+    return tuple(folder.replace("_", "-") for folder in folders)
 
 
 def find_problem(name: str) -> Problem:
     """Return a problem by its name, or from a folder or module of one's own.
 
-    :param name: a name of :data:`PROBLEMS`; or the path of a folder (a package) or ``.py`` file
+    :param name: one of :func:`problem_names`; or the path of a folder (a package) or ``.py`` file
         with a ``PROBLEM``, whose code is run.
     :raises ProblemError: if there is none.
     """
-    if name in PROBLEMS:
-        return _problem_of(importlib.import_module(PROBLEMS[name]), name)
+    if name in problem_names():
+        return _problem_of(importlib.import_module(f"{_HOME}.{name.replace('-', '_')}"), name)
     path = Path(name)
     place = path / "__init__.py" if path.is_dir() else path
     if "/" not in name and path.suffix != ".py":
         place = Path()
     if not place.is_file():
         raise ProblemError(
-            f"There is no problem '{name}'; there are {', '.join(PROBLEMS)}, and the path of a"
-            " folder or a .py file with a PROBLEM of your own (./NAME)."
+            f"There is no problem '{name}'; there are {', '.join(problem_names())}, and the path of"
+            " a folder or a .py file with a PROBLEM of your own (./NAME)."
         )
     return _problem_of(_load(place.resolve()), name)
 
@@ -60,5 +63,7 @@ def _load(place: Path) -> ModuleType:
 def _problem_of(module: ModuleType, name: str) -> Problem:
     problem = getattr(module, "PROBLEM", None)
     if not isinstance(problem, Problem):
-        raise ProblemError(f"{name} has no PROBLEM: define one, as docs/internals/add-your-own.md.")
+        raise ProblemError(
+            f"{name} has no PROBLEM: define one as docs/internals/add-your-own.md shows."
+        )
     return problem

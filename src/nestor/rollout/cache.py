@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nestor.compiler.plugin import cache_folder
 from nestor.corpus.model import Module
-from nestor.files import replacing
+from nestor.files import replacing, write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.problem.rollout import Pool, Request
 from nestor.progress import Progress, silent
@@ -29,6 +29,17 @@ def baseline_key(pool: Pool, unit: Module, policy: NamedPolicy | None) -> str:
         None if policy is None else [pool.problem.name, plugin.digest, policy.digest],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def policy_path(policy: NamedPolicy) -> Path:
+    """Return a file with ``policy`` that stays as it is: its name is its digest.
+
+    A build system that sees the path in a command line compiles again when the policy changes.
+    """
+    path = cache_folder().resolve() / "policies" / f"{policy.digest}.safetensors"
+    if not path.exists():
+        write_atomically(path, policy.data)
+    return path
 
 
 def baselines(

@@ -1,7 +1,7 @@
 """Inlining for size: everything that is particular to call sites and linked bytes.
 
 Read ``problem`` first; it names the rest. ``log`` says what the plugin logs, ``features`` what
-policies read, ``credit`` and ``weights`` what a decision's bytes are, ``moves`` what a search tries.
+policies read, ``credit`` and ``weights`` how bytes are credited, ``moves`` what a search tries.
 """
 
 from typing import TYPE_CHECKING

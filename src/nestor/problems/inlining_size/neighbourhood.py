@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from nestor.compiler.trajectory_log import Trajectory
+from nestor.problem.trajectory import Trajectory
 
 F64 = npt.NDArray[np.float64]
 
@@ -30,9 +30,9 @@ def nodes(log: Trajectory) -> tuple[F64, npt.NDArray[np.int64], npt.NDArray[np.i
 
     :return: features, and the caller's and the callee's number of each decision.
     """
-    ids = np.concatenate([log.records["caller"], log.records["callee"]])
+    ids = np.concatenate([log.decisions["caller"], log.decisions["callee"]])
     _, first, number = np.unique(ids, return_index=True, return_inverse=True)
-    ends = [log.matrix([f"{end}_{name}" for name in NODE]) for end in ("caller", "callee")]
+    ends = [log.rows([f"{end}_{name}" for name in NODE]) for end in ("caller", "callee")]
     values = np.concatenate(ends)[first]
     return np.log2(1 + np.maximum(0, values)), number[: len(log)], number[len(log) :]
 

@@ -15,12 +15,12 @@ from nestor.problem.identity import Way
 from nestor.problem.problem import Credit, Problem, Report, Scorers
 from nestor.problem.rollout import Pool, Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size import credit as credits
+from nestor.problems.inlining_size import credit as site_credit
 from nestor.problems.inlining_size import scorers, summaries
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
 from nestor.problems.inlining_size.features import FEATURES
-from nestor.problems.inlining_size.log import DEFAULT
+from nestor.problems.inlining_size.log import DEFAULT, read
 from nestor.problems.inlining_size.report import describe
 from nestor.problems.inlining_size.ways import ways
 from nestor.problems.inlining_size.weights import Weights
@@ -59,7 +59,7 @@ class InliningSize(Problem):
         after: tuple[Trajectory, Mapping[str, float]],
     ) -> Credit:
         """Put changed bytes down to the sites that can reach them."""
-        return credits.credit(before, after)
+        return site_credit.credit(before, after)
 
     def builds(self) -> Mapping[str, Build]:
         """Return the link of stand-alone objects, and full and thin LTO."""
@@ -96,6 +96,14 @@ class InliningSize(Problem):
 
         return EstimatingPool(pool, load(model)), PART_WITHOUT_CODE
 
+    def read_log(self, path: Path) -> Trajectory:
+        """Read a log that the plugin wrote."""
+        return read(path)
+
+    def word(self, answer: Any) -> str:
+        """Return an answer in the words of a file of overrides."""
+        return "inline" if answer else "keep"
+
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one call site with its functions' names, answers and effect."""
         return describe(trajectory, row)
@@ -111,7 +119,7 @@ PROBLEM = InliningSize(
     features=FEATURES,
     report=Report(score="linked", columns=("linked", "object", "text"), unit="bytes"),
     builtins=BUILTINS,
-    kept_columns=credits.COLUMNS,
+    kept_columns=site_credit.COLUMNS,
     credit_unit=16.0,  # bytes: about one call
     credit_clip=60.0,
 )

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestor.compiler.object_uses import read, summarise
 from nestor.compiler.objects import ObjectError, measure
-from nestor.compiler.program_summary import (
+from nestor.compiler.toolchain import Toolchain
+from nestor.problems.inlining_size.object_uses import read, summarise
+from nestor.problems.inlining_size.program_summary import (
     FunctionUse,
     LinkMode,
     ProgramSummary,
@@ -20,7 +21,6 @@ from nestor.compiler.program_summary import (
     module_id,
     parse,
 )
-from nestor.compiler.toolchain import Toolchain
 
 HEADER = """
 int sink(int);

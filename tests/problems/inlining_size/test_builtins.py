@@ -7,21 +7,22 @@ import pytest
 from safetensors.numpy import load_file
 
 from nestor.policy import bundle
-from nestor.policy.builtin import BUILTINS, MAX_THRESHOLD, DefaultPolicy, resolve
+from nestor.policy.names import DEFAULT, named_policy
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import Policy, PolicyError
+from nestor.problems.inlining_size.builtins import BUILTINS, MAX_THRESHOLD
 
 DATA = Path(__file__).parent / "data"
 
 
 def found(name: str) -> Policy:
-    policy = resolve(name)
+    policy = named_policy(name, BUILTINS).policy
     assert policy is not None
     return policy
 
 
 def test_the_default_is_no_policy() -> None:
-    assert resolve("default") is DefaultPolicy
+    assert named_policy("default", BUILTINS) is DEFAULT
 
 
 def test_constants() -> None:
@@ -43,7 +44,7 @@ def test_thresholds_are_strict(n: int) -> None:
 )
 def test_other_thresholds_are_refused(text: str) -> None:
     with pytest.raises(PolicyError, match="threshold:N"):
-        resolve(f"threshold:{text}")
+        BUILTINS.resolve(f"threshold:{text}")
 
 
 def test_builtins_are_files_like_any_other(tmp_path: Path) -> None:
@@ -64,9 +65,9 @@ def test_a_builtin_name_wins_over_a_file(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_missing_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PolicyError) as caught:
-        resolve(name)
+        named_policy(name, BUILTINS)
     if name in ("nope", "threshold", "a/b"):
-        assert all(builtin in str(caught.value) for builtin in BUILTINS)
+        assert all(builtin in str(caught.value) for builtin in BUILTINS.names)
 
 
 def test_the_published_policy() -> None:

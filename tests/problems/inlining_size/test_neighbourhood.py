@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from nestor.compiler.trajectory_log import Trajectory
-from nestor.learn.neighbourhood import NODE, names, neighbourhood
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.neighbourhood import NODE, names, neighbourhood
 
 
 def log(calls: list[tuple[int, int]], size: dict[int, int]) -> Trajectory:
@@ -14,7 +14,7 @@ def log(calls: list[tuple[int, int]], size: dict[int, int]) -> Trajectory:
         records["caller"][row], records["callee"][row] = caller, callee
         records["caller_code_size"][row] = size[caller]
         records["callee_code_size"][row] = size[callee]
-    return Trajectory(tuple(columns), records, False, 0, 0, {})
+    return Trajectory(tuple(columns), records, "inlining_default")
 
 
 CALLS = [(1, 2), (1, 3), (4, 2), (2, 3), (1, 2)]

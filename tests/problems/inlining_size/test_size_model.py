@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestor.compiler.function_log import FunctionLog, parse
-from nestor.compiler.trajectory_log import LogError
-from nestor.size.fit import FitSettings, fit, linear
-from nestor.size.model import SizeModel, SizeModelError, load, save
+from nestor.problem.trajectory import LogError
+from nestor.problems.inlining_size.size.fit import FitSettings, fit, linear
+from nestor.problems.inlining_size.size.function_log import FunctionLog, parse
+from nestor.problems.inlining_size.size.model import SizeModel, SizeModelError, load, save
 
 COUNTS = ("instructions", "calls", "opcode_call", "opcode_load")
 QUICK = FitSettings(rounds=30, least_rows=5)
