@@ -16,7 +16,7 @@
 namespace nestor {
 
 /// The evaluator of a policy of this \p Kind and \p Transform over so many
-/// \p Features, or one sentence on what docs/formats.md does not allow.
+/// \p Features, or one sentence on what docs/reference/formats.md does not allow.
 llvm::Expected<std::unique_ptr<Policy>> readEvaluator(TensorReader &Reader,
                                                       llvm::StringRef Kind,
                                                       llvm::StringRef Transform,

@@ -1,4 +1,4 @@
-//===- Policy.cpp - Evaluates a policy on one decision --------------------===//
+//===- Policy.cpp - Evaluates a policy on one row -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,12 +1,12 @@
-//===- Policy.h - Evaluates a policy on one decision ----------------------===//
+//===- Policy.h - Evaluates a policy on one row ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The arithmetic is that of docs/formats.md, bit for bit: f32 products and sums
-// in a fixed order for networks, f64 for trees, nothing that a C library or an
-// instruction set may round differently.
+// The arithmetic is that of docs/reference/formats.md, bit for bit: f32 products
+// and sums in a fixed order for networks, f64 for trees, nothing that a C library
+// or an instruction set may round differently.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 namespace nestor {
 
-/// Maps the features of one decision to a logit.
+/// Maps the features of one row to a logit.
 class Policy {
 public:
   virtual ~Policy() = default;

@@ -17,7 +17,7 @@
 
 namespace nestor {
 
-/// Takes the tensors that a policy's kind has, and says whether there are others.
+/// Takes the tensors that a policy's kind has; says whether there are others.
 class TensorReader {
 public:
   explicit TensorReader(const SafeTensors &File) : File(File) {}
@@ -33,13 +33,14 @@ public:
   /// dimensions, all finite. \p Shape receives the dimensions.
   template <typename T>
   llvm::Expected<std::vector<T>> take(const llvm::Twine &NameTwine, DType Type,
-                                      unsigned Rank, std::vector<uint64_t> &Shape) {
+                                      unsigned Rank,
+                                      std::vector<uint64_t> &Shape) {
     std::string Name = NameTwine.str();
     const Tensor *Found = find(Name);
     if (!Found)
-      return llvm::createStringError("tensor '" + Name + "' is missing");
+      return bad(Name, "is missing");
     if (Found->Type != Type || Found->Shape.size() != Rank)
-      return llvm::createStringError("tensor '" + Name + "' has the wrong type or rank");
+      return bad(Name, "has the wrong type or rank");
     Taken.insert(Name);
     Shape = Found->Shape;
     std::vector<T> Elements(Found->Bytes.size() / sizeof(T));
@@ -47,22 +48,28 @@ public:
       Elements[I] = llvm::support::endian::read<T, llvm::endianness::little>(
           Found->Bytes.data() + I * sizeof(T));
       if (!std::isfinite(double(Elements[I])))
-        return llvm::createStringError("tensor '" + Name + "' holds NaN or infinity");
+        return bad(Name, "holds NaN or infinity");
     }
     return Elements;
   }
 
+  /// Fails if the file has a tensor that nobody has taken.
   llvm::Error checkAllTaken() const {
     for (const auto &Entry : File.Tensors)
       if (!Taken.contains(Entry.getKey()))
-        return llvm::createStringError("tensor '" + Entry.getKey() + "' is not part of this kind");
+        return bad(Entry.getKey(), "is not part of this kind");
     return llvm::Error::success();
   }
 
 private:
+  static llvm::Error bad(llvm::StringRef Name, llvm::StringRef Why) {
+    return llvm::createStringError("tensor '" + Name + "' " + Why);
+  }
+
   const SafeTensors &File;
   llvm::StringSet<> Taken;
 };
+
 } // namespace nestor
 
 #endif

@@ -16,7 +16,7 @@ class Instruction;
 
 namespace nestor {
 
-/// docs/size-estimator.md explains each, under its name in the log.
+/// docs/studies/size-estimator.md explains each, under its name in the log.
 struct Counts {
   // The nine of 2020.
   int64_t InitialSize = 0, Blocks = 0, Calls = 0, IsLocal = 0, IsLinkOnceODR = 0,

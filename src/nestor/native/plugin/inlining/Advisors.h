@@ -15,8 +15,8 @@
 #define NESTOR_ADVISORS_H
 
 #include "Decider.h"
+#include "InliningOptions.h"
 #include "SiteFeatures.h"
-#include "plugin/core/Options.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include <memory>
 
@@ -45,7 +45,7 @@ createReleaseAdvisor(const AdvisorContext &C, Decider &D, SiteFeatures &Own);
 /// overrides or the log is reported as an error of the compilation, and the
 /// stock advisor is returned.
 std::unique_ptr<llvm::InlineAdvisor> createAdvisor(const AdvisorContext &C,
-                                                   const Settings &S);
+                                                   const InliningSettings &S);
 
 /// Whether the user has set the factor by which a module may grow
 /// (-ml-advisor-size-increase-threshold).

@@ -60,7 +60,7 @@ static Error because(StringRef What, StringRef Path, Error E) {
                            "': " + toString(std::move(E)));
 }
 
-Expected<Decider> Decider::create(Module &M, const Settings &S,
+Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
                                   ArrayRef<TensorSpec> Offered) {
   Decider D;
   if (!(S.Temperature > 0) || !std::isfinite(S.Temperature))

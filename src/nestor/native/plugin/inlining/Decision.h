@@ -34,7 +34,7 @@ struct Decision {
   uint64_t Site = 0, Caller = 0, Callee = 0;
 };
 
-/// The columns of the log: \p Features, then those of write() as docs/formats.md
+/// The columns of the log: \p Features, then those of write() as docs/reference/formats.md
 /// names them.
 std::vector<llvm::TensorSpec>
 logColumns(llvm::ArrayRef<llvm::TensorSpec> Features);
