@@ -4,7 +4,7 @@
 
 The problem: once per module, does LLVM's GVNHoist run, a pass that moves what both sides of a
 branch compute before it? By default it does not. The learner: a linear policy that follows the
-gradient of what its answers saved. docs/add-your-own.md goes through it.
+gradient of what its answers saved. docs/internals/add-your-own.md goes through it.
 """
 
 import sys

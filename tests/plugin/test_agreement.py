@@ -97,7 +97,8 @@ def test_agreement(plugin: Plugin, tiny_corpus: Corpus, tmp_path: Path) -> None:
             records = trajectory.records[:own]
             logits = policy.logits(trajectory.matrix(policy.features)[:own])
             where = f"policy {number} on {module.name}"
-            # docs/reference/formats.md promises the same bits, so signs of zero are the only licence.
+            # docs/reference/formats.md promises the same bits, so signs of zero are the only
+            # licence.
             assert (logits == records["logit"]).all(), where
             default = records["inlining_default"].astype(bool)
             answers = policy.answer(trajectory.matrix(policy.features)[:own], default)

@@ -18,8 +18,8 @@ class Policy:
     """Describe a policy: its kind, its features and where it came from.
 
     Of a network without hidden layers the logit is shown: a sum in which l is a logarithm to the
-    base of 2 (docs/formats.md). Above 0 the policy leaves the default, or inlines if its answers
-    are decisions.
+    base of 2 (docs/reference/formats.md). Above 0 the policy leaves the default, or inlines if its
+    answers are decisions.
 
     Examples:
         nestor policy shipped

@@ -20,7 +20,7 @@ F64 = npt.NDArray[np.float64]
 
 NODE: tuple[str, ...] = ("code_size", "calls", "landing_pads", "is_local", "is_discardable",
                          "call_uses", "may_throw")  # fmt: skip
-"""What is known of a function as caller and as callee alike, by the end of the features' names."""
+"""Features that a function has as caller and as callee alike, by the end of their names."""
 
 
 def nodes(log: Trajectory) -> tuple[F64, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -48,11 +48,12 @@ def edges(caller: npt.NDArray[np.int64], callee: npt.NDArray[np.int64], function
 
 def names(hops: int) -> tuple[str, ...]:
     """Return the names of :func:`neighbourhood`'s features."""
-    known: tuple[str, ...] = NODE
+    columns: tuple[str, ...] = NODE
     for hop in range(1, hops + 1):
-        known = (*known, *(f"{way}{hop}_{n}" for way in ("callees", "callers") for n in known),
-                 *(f"{way}{hop}" for way in ("callees", "callers")))  # fmt: skip
-    return tuple(f"{end}_of_{name}" for end in ("caller", "callee") for name in known[len(NODE) :])
+        means_of = (f"{way}{hop}_{n}" for way in ("callees", "callers") for n in columns)
+        columns = (*columns, *means_of, f"callees{hop}", f"callers{hop}")
+    own = columns[len(NODE) :]
+    return tuple(f"{end}_of_{name}" for end in ("caller", "callee") for name in own)
 
 
 def neighbourhood(log: Trajectory, hops: int) -> F64:
@@ -60,13 +61,13 @@ def neighbourhood(log: Trajectory, hops: int) -> F64:
 
     :raises LogError: if the log lacks one of the functions' features.
     """
-    known, caller, callee = nodes(log)
-    graph = edges(caller, callee, len(known))
+    columns, caller, callee = nodes(log)
+    graph = edges(caller, callee, len(columns))
     ways = [means(graph), means(graph.T.tocsr())]
     for _ in range(hops):
         degrees = [np.log2(1 + np.diff(way.indptr))[:, None] for way in ways]
-        known = np.concatenate([known, *(way @ known for way in ways), *degrees], axis=1)
-    own: Sequence[F64] = [known[caller, len(NODE) :], known[callee, len(NODE) :]]
+        columns = np.concatenate([columns, *(way @ columns for way in ways), *degrees], axis=1)
+    own: Sequence[F64] = [columns[caller, len(NODE) :], columns[callee, len(NODE) :]]
     return np.concatenate(own, axis=1)
 
 

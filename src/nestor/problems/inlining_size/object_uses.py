@@ -61,7 +61,7 @@ def summarise(objects: Sequence[Path], mode: LinkMode) -> ProgramSummary:
 
 def combine(objects: Sequence[ObjectUses], mode: LinkMode) -> ProgramSummary:
     """Return the summary of the program that is linked from ``objects``."""
-    # Two names of one function, such as a class's two constructors, share what is known of it.
+    # Two names of one function, such as a class's two constructors, share what was counted.
     leader: dict[int, int] = {}
 
     def lead(name: int) -> int:
@@ -134,16 +134,16 @@ def _look(sections: Sequence[Any], sizes: Mapping[str, int]) -> ObjectUses:
     bytes_of: dict[_Place, int] = {}
     source_file = ""
     for symbol in symbols:
-        known = None
+        identity = None
         if symbol.kind == _FILE:
             source_file = symbol.name
         elif symbol.place[0] == _UNDEFINED:
-            known = function_id(symbol.name)
+            identity = function_id(symbol.name)
         elif symbol.kind == _FUNCTION:
-            known = function_id(symbol.name, source_file if symbol.local else None)
-            functions[symbol.place].append(known)
+            identity = function_id(symbol.name, source_file if symbol.local else None)
+            functions[symbol.place].append(identity)
             bytes_of.setdefault(symbol.place, sizes.get(symbol.name, 0))
-        ids.append(known)
+        ids.append(identity)
 
     calls: Counter[int] = Counter()
     taken: set[int] = set()

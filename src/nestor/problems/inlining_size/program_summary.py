@@ -2,8 +2,8 @@
 
 Whether a call is the only one, whether other objects hold copies of the callee, how large it
 became: a compiler that sees one module does not know, and the objects of the stock build do
-(``compiler/object_uses``). The summary is a text file (docs/formats.md) that the plugin reads with
-``-nestor-program``; policies see it as the features ``program_…``.
+(``compiler/object_uses``). The summary is a text file (docs/reference/formats.md) that the plugin
+reads with ``-nestor-program``; policies see it as the features ``program_…``.
 """
 
 import re

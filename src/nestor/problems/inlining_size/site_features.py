@@ -1,6 +1,6 @@
-"""The features that the plugin offers behind LLVM's own (docs/formats.md says what they mean).
+"""The features that the plugin offers behind LLVM's own.
 
-LLVM's interactive channel knows nothing of them.
+docs/reference/formats.md says what they mean. LLVM's interactive channel knows nothing of them.
 """
 
 from typing import Final

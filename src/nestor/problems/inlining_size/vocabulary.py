@@ -1,4 +1,4 @@
-"""Vocabularies for embeddings of functions (``-nestor-vocabulary``, docs/richer-state.md).
+"""Vocabularies for embeddings of functions (``-nestor-vocabulary``, docs/studies/richer-state.md).
 
 A vocabulary gives each of LLVM's IR2Vec entities (opcodes, types, kinds of operands, predicates)
 a vector of whole numbers; a function's embedding is the sum over its instructions. That is

@@ -37,16 +37,16 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
             _by_flags("logged", plugin_flags(plugin, "default", log=log), log),
         )
         return (*plugged, _by_channel("channel", lambda: echo)) if has_channel else plugged
-    given = policy.policy
+    evaluated = policy.policy
     file = folder / "policy.safetensors"
     file.write_bytes(policy.data)
     plugged = (
         _by_flags("release", plugin_flags(plugin, file)),
         _by_flags("logged", plugin_flags(plugin, file, log=log), log),
     )
-    if not has_channel or set(SITE_FEATURES) & set(given.features):
+    if not has_channel or set(SITE_FEATURES) & set(evaluated.features):
         return plugged  # LLVM's channel sends its own features only.
-    return (*plugged, _by_channel("channel, Python", lambda: evaluate(given)))
+    return (*plugged, _by_channel("channel, Python", lambda: evaluate(evaluated)))
 
 
 def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
