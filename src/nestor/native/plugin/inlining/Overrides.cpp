@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Overrides.h"
-#include "UserFile.h"
+#include "plugin/core/TextFile.h"
+#include "policy/PlainFile.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;

@@ -209,7 +209,7 @@ void DevelopmentAdvisor::onRecorded(Function &Caller, const Decision &Made,
   if (E == Effect::Inlined || E == Effect::CalleeDeleted)
     D.onInlined(Caller, Made);
   if (Log)
-    Log->write(Made, E);
+    write(*Log, Made, E);
 }
 
 std::unique_ptr<InlineAdvisor>

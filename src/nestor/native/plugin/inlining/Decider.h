@@ -7,11 +7,11 @@
 #ifndef NESTOR_DECIDER_H
 #define NESTOR_DECIDER_H
 
-#include "Options.h"
+#include "Decision.h"
+#include "InliningOptions.h"
 #include "Overrides.h"
-#include "PolicyFile.h"
 #include "SiteKeys.h"
-#include "TrajectoryLog.h"
+#include "policy/PolicyFile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/IR/InstrTypes.h"
@@ -27,7 +27,7 @@ public:
   /// Loads what \p S names and checks it against the features on offer, or says
   /// in one sentence what is wrong.
   static llvm::Expected<Decider>
-  create(llvm::Module &M, const Settings &S,
+  create(llvm::Module &M, const InliningSettings &S,
          llvm::ArrayRef<llvm::TensorSpec> Offered);
 
   /// The tensors that decide() may read, by index.

@@ -1,12 +1,12 @@
-//===- Policy.h - Evaluates a policy on one decision ----------------------===//
+//===- Policy.h - Evaluates a policy on one row ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The arithmetic is that of docs/reference/formats.md, bit for bit: f32 products and sums
-// in a fixed order for networks, f64 for trees, nothing that a C library or an
-// instruction set may round differently.
+// The arithmetic is that of docs/reference/formats.md, bit for bit: f32 products
+// and sums in a fixed order for networks, f64 for trees, nothing that a C library
+// or an instruction set may round differently.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 namespace nestor {
 
-/// Maps the features of one decision to a logit.
+/// Maps the features of one row to a logit.
 class Policy {
 public:
   virtual ~Policy() = default;
@@ -82,14 +82,6 @@ private:
 
 /// A piecewise-linear log2(1 + |x|) with the sign of x.
 double squash(double X);
-
-/// 1 / (1 + exp(-Logit / Temperature)); 0 if \p Logit is not a number.
-double positiveProbability(double Logit, double Temperature);
-
-/// A uniform number in [0, 1) that depends on nothing but the two arguments, so
-/// that a trajectory does not depend on the order of decisions (SplitMix64's
-/// finaliser, Steele et al. 2014, over the pair).
-double uniform(uint64_t Seed, uint64_t Counter);
 
 } // namespace nestor
 

@@ -73,7 +73,7 @@ static Expected<std::optional<File>> load(const std::string &Path, const char *W
 }
 
 static Expected<SiteFeatures> createOwnFeatures(const AdvisorContext &C,
-                                                const Settings &S) {
+                                                const InliningSettings &S) {
   auto Program = load<ProgramSummary>(S.Program, "program summary");
   if (!Program)
     return Program.takeError();
@@ -84,7 +84,7 @@ static Expected<SiteFeatures> createOwnFeatures(const AdvisorContext &C,
 }
 
 static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
-                                                       const Settings &S) {
+                                                       const InliningSettings &S) {
   Expected<SiteFeatures> Own = createOwnFeatures(C, S);
   if (!Own)
     return Own.takeError();
@@ -95,7 +95,7 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   std::unique_ptr<TrajectoryLog> Log;
   if (!S.Log.empty()) {
     const std::string Path = logFile(C.M, S.Log);
-    auto Opened = TrajectoryLog::create(Path, Offered, C.M.getName());
+    auto Opened = TrajectoryLog::create(Path, logColumns(Offered), C.M.getName());
     if (!Opened)
       return createStringError("cannot write the log '" + Path +
                                "': " + toString(Opened.takeError()));
@@ -110,7 +110,7 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
 }
 
 std::unique_ptr<InlineAdvisor> createAdvisor(const AdvisorContext &C,
-                                             const Settings &S) {
+                                             const InliningSettings &S) {
   // A profile's or a sample's early inliner is another problem than this one.
   if (C.IC.Pass == InlinePass::CGSCCInliner) {
     Expected<std::unique_ptr<InlineAdvisor>> Advisor = create(C, S);

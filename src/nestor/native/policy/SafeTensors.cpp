@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SafeTensors.h"
-#include "UserFile.h"
+#include "PlainFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Endian.h"

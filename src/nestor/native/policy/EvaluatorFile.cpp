@@ -1,79 +1,22 @@
-//===- PolicyFile.cpp - Loads a policy file (docs/reference/formats.md) ---===//
+//===- EvaluatorFile.cpp - Makes a policy from its file's tensors ---------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "PolicyFile.h"
-#include "SafeTensors.h"
-#include "UserFile.h"
+#include "EvaluatorFile.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Endian.h"
-#include <cmath>
 #include <limits>
 
 using namespace llvm;
 
 namespace nestor {
 
-constexpr int64_t FormatVersion = 1;
-constexpr size_t MaxFeatures = 1024, MaxLayers = 8, MaxWidth = 4096;
+constexpr size_t MaxLayers = 8, MaxWidth = 4096;
 constexpr size_t MaxNodes = size_t(1) << 22, MaxTrees = size_t(1) << 16;
 constexpr unsigned MaxHeight = 512;
 
-static Error bad(const Twine &Why) {
-  return createStringError(Why);
-}
-
-namespace {
-/// Takes tensors by name and shape, and knows which ones nobody asked for.
-class TensorReader {
-public:
-  explicit TensorReader(const SafeTensors &File) : File(File) {}
-
-  bool has(StringRef Name) const { return File.Tensors.contains(Name); }
-
-  const Tensor *find(StringRef Name) const {
-    auto It = File.Tensors.find(Name);
-    return It == File.Tensors.end() ? nullptr : &It->second;
-  }
-
-  /// The elements of \p Name, which must have type \p Type and \p Rank
-  /// dimensions, all finite. \p Shape receives the dimensions.
-  template <typename T>
-  Expected<std::vector<T>> take(const Twine &NameTwine, DType Type,
-                                unsigned Rank, std::vector<uint64_t> &Shape) {
-    std::string Name = NameTwine.str();
-    const Tensor *Found = find(Name);
-    if (!Found)
-      return bad("tensor '" + Name + "' is missing");
-    if (Found->Type != Type || Found->Shape.size() != Rank)
-      return bad("tensor '" + Name + "' has the wrong type or rank");
-    Taken.insert(Name);
-    Shape = Found->Shape;
-    std::vector<T> Elements(Found->Bytes.size() / sizeof(T));
-    for (size_t I = 0; I < Elements.size(); ++I) {
-      Elements[I] = support::endian::read<T, endianness::little>(
-          Found->Bytes.data() + I * sizeof(T));
-      if (!std::isfinite(double(Elements[I])))
-        return bad("tensor '" + Name + "' holds NaN or infinity");
-    }
-    return Elements;
-  }
-
-  Error checkAllTaken() const {
-    for (const auto &Entry : File.Tensors)
-      if (!Taken.contains(Entry.getKey()))
-        return bad("tensor '" + Entry.getKey() + "' is not part of this kind");
-    return Error::success();
-  }
-
-private:
-  const SafeTensors &File;
-  StringSet<> Taken;
-};
-} // namespace
+static Error bad(const Twine &Why) { return createStringError(Why); }
 
 static Expected<std::vector<MLPPolicy::Layer>> readLayers(TensorReader &Reader,
                                                           uint64_t Inputs) {
@@ -219,106 +162,15 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
                                        std::move(Roots), Heights);
 }
 
-static Expected<std::vector<std::pair<double, double>>>
-readRange(TensorReader &Reader, Answers Meaning, uint64_t Features) {
-  std::vector<std::pair<double, double>> Range;
-  if (!Reader.has("range"))
-    return Range;
-  // A decision has no default to fall back on.
-  if (Meaning != Answers::Deviation)
-    return bad("tensor 'range' needs a policy that answers with deviations");
-  std::vector<uint64_t> Shape;
-  auto Values = Reader.take<double>("range", DType::F64, 2, Shape);
-  if (!Values)
-    return Values.takeError();
-  if (Shape[0] != Features || Shape[1] != 2)
-    return bad("tensor 'range' needs a low and a high value per feature");
-  for (uint64_t I = 0; I < Features; ++I) {
-    Range.emplace_back((*Values)[2 * I], (*Values)[2 * I + 1]);
-    if (Range.back().first > Range.back().second)
-      return bad("tensor 'range' has a low value above the high one");
-  }
-  return Range;
-}
-
-static Expected<std::vector<std::string>> readFeatures(const json::Array *List) {
-  if (!List || List->empty() || List->size() > MaxFeatures)
-    return bad("'features' is not a list of 1 to 1,024 names");
-  std::vector<std::string> Names;
-  StringSet<> Seen;
-  for (const json::Value &V : *List) {
-    std::optional<StringRef> Name = V.getAsString();
-    if (!Name || Name->empty() || !Seen.insert(*Name).second)
-      return bad("'features' holds an empty name, a duplicate or no name");
-    Names.push_back(Name->str());
-  }
-  return Names;
-}
-
-Expected<LoadedPolicy> parsePolicy(StringRef File) {
-  Expected<SafeTensors> Tensors = readSafeTensors(File);
-  if (!Tensors)
-    return Tensors.takeError();
-  auto Text = Tensors->Metadata.find("nestor");
-  if (Text == Tensors->Metadata.end())
-    return bad("the file has no 'nestor' metadata: not a policy");
-  Expected<json::Value> Meta = parseUntrustedJSON(Text->second);
-  if (!Meta)
-    return bad("the 'nestor' metadata is not JSON: " +
-               toString(Meta.takeError()));
-  const json::Object *O = Meta->getAsObject();
-  if (!O)
-    return bad("the 'nestor' metadata is not an object");
-
-  std::optional<int64_t> Version = O->getInteger("version");
-  if (!Version || *Version < 1)
-    return bad("the policy has no version");
-  if (*Version > FormatVersion)
-    return bad("the policy has version " + Twine(*Version) +
-               ", newer than this plugin's " + Twine(FormatVersion));
-  LoadedPolicy Result;
-  Result.Problem = O->getString("problem").value_or("").str();
-  if (Result.Problem != "inlining-size")
-    return bad("the policy answers the problem '" + Result.Problem +
-               "', not 'inlining-size'");
-  StringRef Meaning = O->getString("answers").value_or("");
-  if (Meaning != "decision" && Meaning != "deviation")
-    return bad("'answers' is neither 'decision' nor 'deviation'");
-  Result.Meaning =
-      Meaning == "decision" ? Answers::Decision : Answers::Deviation;
-  auto Features = readFeatures(O->getArray("features"));
-  if (!Features)
-    return Features.takeError();
-  Result.Features = std::move(*Features);
-
-  TensorReader Reader(*Tensors);
-  StringRef Kind = O->getString("kind").value_or("");
-  StringRef Transform = O->getString("transform").value_or("");
-  Expected<std::unique_ptr<Policy>> Evaluator = nullptr;
+Expected<std::unique_ptr<Policy>> readEvaluator(TensorReader &Reader,
+                                                StringRef Kind,
+                                                StringRef Transform,
+                                                size_t Features) {
   if (Kind == "mlp")
-    Evaluator = readMLP(Reader, Transform, Result.Features.size());
-  else if (Kind == "trees" && Transform == "none")
-    Evaluator = readTrees(Reader, Result.Features.size());
-  else
-    Evaluator = bad("unknown kind '" + Kind + "' with transform '" + Transform +
-                    "'");
-  if (!Evaluator)
-    return Evaluator.takeError();
-  auto Range = readRange(Reader, Result.Meaning, Result.Features.size());
-  if (!Range)
-    return Range.takeError();
-  Result.Range = std::move(*Range);
-  if (Error E = Reader.checkAllTaken())
-    return E;
-  Result.Evaluator = std::move(*Evaluator);
-  return Result;
-}
-
-Expected<LoadedPolicy> loadPolicy(StringRef Path) {
-  auto Buffer = readPlainFile(Path);
-  if (!Buffer)
-    return Buffer.takeError();
-  return parsePolicy((*Buffer)->getBuffer());
+    return readMLP(Reader, Transform, Features);
+  if (Kind == "trees" && Transform == "none")
+    return readTrees(Reader, Features);
+  return bad("unknown kind '" + Kind + "' with transform '" + Transform + "'");
 }
 
 } // namespace nestor

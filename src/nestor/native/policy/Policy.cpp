@@ -1,4 +1,4 @@
-//===- Policy.cpp - Evaluates a policy on one decision --------------------===//
+//===- Policy.cpp - Evaluates a policy on one row -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -14,23 +14,6 @@ double squash(double X) {
   int Exponent; // frexp: M = Mantissa * 2^Exponent with Mantissa in [0.5, 1)
   double Mantissa = std::frexp(std::fabs(X) + 1, &Exponent);
   return std::copysign((Exponent - 1) + (2 * Mantissa - 1), X);
-}
-
-double positiveProbability(double Logit, double Temperature) {
-  if (std::isnan(Logit)) // Not > 0: samples like the greedy answer.
-    return 0;
-  return 1 / (1 + std::exp(-Logit / Temperature));
-}
-
-static uint64_t mix(uint64_t Z) {
-  Z += 0x9e3779b97f4a7c15;
-  Z = (Z ^ (Z >> 30)) * 0xbf58476d1ce4e5b9;
-  Z = (Z ^ (Z >> 27)) * 0x94d049bb133111eb;
-  return Z ^ (Z >> 31);
-}
-
-double uniform(uint64_t Seed, uint64_t Counter) {
-  return double(mix(mix(Seed) ^ Counter) >> 11) * 0x1p-53;
 }
 
 MLPPolicy::MLPPolicy(LogTransform Log, std::vector<Layer> Layers)

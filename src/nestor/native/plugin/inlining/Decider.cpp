@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Decider.h"
+#include "policy/Draws.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
 #include <cmath>
@@ -13,7 +14,22 @@ using namespace llvm;
 
 namespace nestor {
 
+constexpr StringLiteral Problem = "inlining-size";
 constexpr int DefaultAsFeature = -1;
+
+/// Loads a policy that turns the one row of a call site into an answer.
+static Expected<LoadedPolicy> loadOwnPolicy(StringRef Path) {
+  Expected<LoadedPolicy> Policy = loadPolicy(Path);
+  if (!Policy)
+    return Policy.takeError();
+  if (Policy->Problem != Problem)
+    return createStringError("it is for " + Policy->Problem + ", not for " +
+                             Problem);
+  if (Policy->ActionRule != Rule::Threshold)
+    return createStringError("its rule is " + nameOf(Policy->ActionRule) +
+                             ", and inlining needs " + nameOf(Rule::Threshold));
+  return std::move(*Policy);
+}
 
 /// Where each of the policy's features comes from, or which ones the compiler
 /// does not have. A policy may know fewer features than there are.
@@ -44,7 +60,7 @@ static Error because(StringRef What, StringRef Path, Error E) {
                            "': " + toString(std::move(E)));
 }
 
-Expected<Decider> Decider::create(Module &M, const Settings &S,
+Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
                                   ArrayRef<TensorSpec> Offered) {
   Decider D;
   if (!(S.Temperature > 0) || !std::isfinite(S.Temperature))
@@ -53,7 +69,7 @@ Expected<Decider> Decider::create(Module &M, const Settings &S,
   D.SeedCallees = S.SeedCallees;
   D.Temperature = S.Temperature;
   if (!S.Policy.empty() && S.Policy != "default") {
-    Expected<LoadedPolicy> Policy = loadPolicy(S.Policy);
+    Expected<LoadedPolicy> Policy = loadOwnPolicy(S.Policy);
     if (!Policy)
       return because("cannot use the policy", S.Policy, Policy.takeError());
     auto Inputs = bindFeatures(Policy->Features, Offered);
@@ -112,13 +128,17 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
 /// Completes \p D by the policy's answer to X.
 void Decider::askPolicy(CallBase &CB, Decision &D) {
   D.Logit = Policy->Evaluator->logit(X);
-  const double Positive = positiveProbability(D.Logit, Seed ? Temperature : 1);
+  const Rule R = Policy->ActionRule;
   const Function &Callee = *CB.getCalledFunction();
-  bool Action = D.Logit > 0;
-  if (Seed)
-    Action = uniform(*Seed, SeedCallees ? functionID(Callee) : D.Site) < Positive;
-  D.LogProbability = std::log(Action ? Positive : 1 - Positive);
-  D.Answer = Policy->Meaning == Answers::Decision ? Action : Action != D.Default;
+  D.Action = Seed ? sampleAction(
+                        R, D.Logit,
+                        uniform(*Seed, SeedCallees ? functionID(Callee) : D.Site),
+                        Temperature)
+                  : greedyAction(R, D.Logit);
+  D.LogProbability =
+      logProbability(R, D.Logit, D.Action, Seed ? Temperature : 1);
+  D.Answer =
+      Policy->Meaning == Answers::Decision ? D.Action : D.Action != D.Default;
   bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
   if (D.Answer && !D.Default && !Moves)
     Copied += Callee.getInstructionCount();

@@ -15,24 +15,14 @@ namespace {
 struct Options {
   cl::opt<std::string> Policy{
       "nestor-policy", cl::value_desc("file"),
-      cl::desc("Nestor: decide inlining by this policy file, or by 'default', "
-               "the stock heuristic seen through the plugin")};
-  cl::opt<std::string> Overrides{
-      "nestor-overrides", cl::value_desc("file"),
-      cl::desc("Nestor: decisions by site, callee or module that stand above the policy's")};
-  cl::opt<std::string> Program{
-      "nestor-program", cl::value_desc("file"),
-      cl::desc("Nestor: what the rest of the program does with the functions, "
-               "for policies that read it")};
+      cl::desc("Nestor: decide by this policy file, or by 'default', the stock "
+               "heuristic seen through the plugin")};
   cl::opt<std::string> Log{
       "nestor-log", cl::value_desc("file"),
       cl::desc("Nestor: write the trajectory as an LLVM training log")};
   cl::opt<bool> LogNames{
       "nestor-log-names",
       cl::desc("Nestor: add the functions' names to the log's summary")};
-  cl::opt<std::string> Vocabulary{
-      "nestor-vocabulary", cl::value_desc("file"),
-      cl::desc("Nestor: offer the embeddings of functions that this vocabulary gives")};
   cl::opt<std::string> FunctionLog{
       "nestor-function-log", cl::value_desc("file"),
       cl::desc("Nestor: write counts of each function's IR before code generation")};
@@ -43,18 +33,14 @@ struct Options {
       "nestor-seed", cl::value_desc("number"),
       cl::desc("Nestor: sample decisions with this seed instead of taking the "
                "more probable one")};
-  cl::opt<bool> SeedCallees{
-      "nestor-seed-callees",
-      cl::desc("Nestor: with a seed, draw one number for all sites of a callee, "
-               "which goes away only if all are inlined")};
   cl::opt<double> Temperature{
       "nestor-temperature", cl::init(1.0), cl::value_desc("number"),
       cl::desc("Nestor: divides the logit before sampling (default 1)")};
 };
 } // namespace
 
-// Made on first use, and kept until the process ends: the registry of options
-// refers to it.
+// Made on first use, so that there is no global constructor, and kept until the
+// process ends: the registry of options refers to it.
 static Options &options() {
   static Options *const TheOptions = new Options;
   return *TheOptions;
@@ -66,16 +52,12 @@ Settings currentSettings() {
   Options &O = options();
   Settings S;
   S.Policy = O.Policy;
-  S.Overrides = O.Overrides;
-  S.Program = O.Program;
   S.Log = O.Log;
   S.LogNames = O.LogNames;
-  S.Vocabulary = O.Vocabulary;
   S.FunctionLog = O.FunctionLog;
   S.NoCode = O.NoCode;
   if (O.Seed.getNumOccurrences())
     S.Seed = O.Seed;
-  S.SeedCallees = O.SeedCallees;
   S.Temperature = O.Temperature;
   return S;
 }

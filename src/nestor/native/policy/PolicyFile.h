@@ -1,4 +1,4 @@
-//===- PolicyFile.h - Loads a policy file (docs/reference/formats.md) -----===//
+//===- PolicyFile.h - Loads a policy file ---------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -8,6 +8,7 @@
 #define NESTOR_POLICYFILE_H
 
 #include "Policy.h"
+#include "Rule.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <memory>
@@ -17,14 +18,17 @@
 namespace nestor {
 
 enum class Answers {
-  Decision,  ///< A positive logit means: inline.
-  Deviation, ///< A positive logit means: the opposite of the default.
+  Decision,  ///< The action is the answer.
+  Deviation, ///< Action 1 is the opposite of the default's answer.
 };
 
 struct LoadedPolicy {
-  std::string Problem;
+  std::string Problem; ///< What is decided; its meaning is the caller's matter.
+  Rule ActionRule = Rule::Threshold;
   Answers Meaning = Answers::Decision;
   std::vector<std::string> Features; ///< The order of Policy::logit's input.
+  /// Those of them that differ between the candidates of one question.
+  std::vector<std::string> CandidateFeatures;
   /// Per feature, the lowest and the highest value that the policy knows; empty:
   /// it knows all. Beyond them the default decides.
   std::vector<std::pair<double, double>> Range;

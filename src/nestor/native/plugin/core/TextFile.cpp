@@ -1,13 +1,12 @@
-//===- UserFile.cpp - Files that the user names, which may be hostile -----===//
+//===- TextFile.cpp - Text files of one entry per line --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "UserFile.h"
+#include "TextFile.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 
 using namespace llvm;
 
@@ -39,21 +38,6 @@ Error parseTextFile(StringRef Text, StringRef Header,
 
 bool parseID(StringRef Word, uint64_t &ID) {
   return Word.size() == 16 && !Word.getAsInteger(16, ID);
-}
-
-Expected<std::unique_ptr<MemoryBuffer>> readPlainFile(StringRef Path) {
-  uint64_t Size = 0;
-  if (std::error_code EC = sys::fs::file_size(Path, Size))
-    return createStringError(EC, EC.message());
-  if (!sys::fs::is_regular_file(Path))
-    return createStringError("not a regular file");
-  if (Size > MaxFileBytes)
-    return createStringError("the file is larger than 64 MiB");
-  auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/false,
-                                      /*RequiresNullTerminator=*/false);
-  if (!Buffer)
-    return createStringError(Buffer.getError(), Buffer.getError().message());
-  return std::move(*Buffer);
 }
 
 } // namespace nestor

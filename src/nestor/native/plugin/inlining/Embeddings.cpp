@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Embeddings.h"
-#include "UserFile.h"
+#include "plugin/core/TextFile.h"
+#include "policy/PlainFile.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Analysis/IR2Vec.h"
 #include "llvm/IR/Function.h"

@@ -15,7 +15,7 @@
 #define NESTOR_ADVISORS_H
 
 #include "Decider.h"
-#include "Options.h"
+#include "InliningOptions.h"
 #include "SiteFeatures.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include <memory>
@@ -45,7 +45,7 @@ createReleaseAdvisor(const AdvisorContext &C, Decider &D, SiteFeatures &Own);
 /// overrides or the log is reported as an error of the compilation, and the
 /// stock advisor is returned.
 std::unique_ptr<llvm::InlineAdvisor> createAdvisor(const AdvisorContext &C,
-                                                   const Settings &S);
+                                                   const InliningSettings &S);
 
 /// Whether the user has set the factor by which a module may grow
 /// (-ml-advisor-size-increase-threshold).

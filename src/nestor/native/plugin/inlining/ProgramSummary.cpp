@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProgramSummary.h"
-#include "UserFile.h"
+#include "plugin/core/TextFile.h"
+#include "policy/PlainFile.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <optional>
 
