@@ -2,7 +2,7 @@
 
     python -m benchmarks.cost_models [--models own bound …] [--seeds 0 1 2] [--minutes 12]
     python -m benchmarks.cost_models --report      # only what is there already
-    python -m benchmarks.cost_models --report --seeds 0 1 2 --docs docs/cost-models.md
+    python -m benchmarks.cost_models --report --seeds 0 1 2 --docs docs/studies/cost-models.md
 
 Each model, split and seed is trained once and keeps its model, its predictions and its numbers in a
 folder (.nestor/cost-models), so that the run can be stopped and goes on, and more seeds or models

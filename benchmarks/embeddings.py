@@ -303,7 +303,9 @@ def _reader(features: Sequence[str]) -> Policy:
     """Return a policy that reads ``features`` and never leaves the default."""
     ones = np.ones(len(features))
     layer = Layer(np.zeros((1, len(features)), np.float32), np.full(1, -1, np.float32))
-    return build(features, "deviation", LogNormalisation(0 * ones, ones), (layer,))
+    return build(
+        features, "deviation", LogNormalisation(0 * ones, ones), (layer,), problem="inlining-size"
+    )
 
 
 def _ratios(counts: F64) -> str:

@@ -49,9 +49,13 @@ def policies(features: tuple[str, ...], x: F64, y: F64) -> dict[str, Policy]:
     published = builtin.resolve("mlgo2020")
     assert published is not None
     return {
-        f"MLP {len(features)}-64-64-1": build(features, "decision", normalisation, layers),
+        f"MLP {len(features)}-64-64-1": build(
+            features, "decision", normalisation, layers, problem="inlining-size"
+        ),
         "mlgo2020": published,
-        "LightGBM 250 x 31 leaves": from_lightgbm(booster, features, "decision"),
+        "LightGBM 250 x 31 leaves": from_lightgbm(
+            booster, features, "decision", problem="inlining-size"
+        ),
     }
 
 

@@ -4,7 +4,7 @@
 
 The problem: once per module, does LLVM's GVNHoist run, a pass that moves what both sides of a
 branch compute before it? By default it does not. The learner: a linear policy that follows the
-gradient of what its answers saved. docs/add-your-own.md goes through it.
+gradient of what its answers saved. docs/internals/add-your-own.md goes through it.
 """
 
 import sys
@@ -122,7 +122,7 @@ def main(corpus_folder: Path, out: Path, steps: int = 10) -> MlpPolicy:
     x = np.concatenate([modules.play(unit, None).x for unit in units])
     linear = network.initial_layers((len(FEATURES), 1), np.random.default_rng(0))
     normalisation = LogNormalisation(*network.fit_normalisation(x))
-    start = network.build(FEATURES, "deviation", normalisation, linear)
+    start = network.build(FEATURES, "deviation", normalisation, linear, problem=PROBLEM.name)
     identity = {"problem": PROBLEM.name, "corpus": corpus.digest, "steps": steps}
     policy = train(Bandit(modules, units, start, steps=steps), Run(out, identity)).policy
     bundle.save(policy, out / "policy.safetensors")

@@ -49,7 +49,14 @@ def convert(folder: Path) -> MlpPolicy:
     ]
     boundaries = np.stack([arrays[f"q_{name}"] for name in features])
     provenance = {name: description[name] for name in ("name", "source", "license", "sha256")}
-    return build(features, "decision", QuantileNormalisation(boundaries), layers, provenance)
+    return build(
+        features,
+        "decision",
+        QuantileNormalisation(boundaries),
+        layers,
+        provenance,
+        problem="inlining-size",
+    )
 
 
 def reference(folder: Path, policy: MlpPolicy) -> dict[str, np.ndarray[Any, Any]]:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nestor.compiler.identity import probe_folder
+from nestor.rollout.pool import PoolSettings
 
 from nestor.cli import main as command_line
-from nestor.compiler.identity import probe_folder
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import llvm_layout
@@ -22,7 +23,6 @@ from nestor.environment import InliningForSize
 from nestor.evaluate.corpus_identity import CorpusIdentity, check_corpus, select_modules
 from nestor.policy import bundle, network
 from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import PoolSettings
 
 CC1 = "-cc1 -triple x86_64-pc-linux-gnu -Oz -emit-obj -mrelocation-model pic -pic-level 2"
 C, CXX, SILENT, BROKEN = "demo/c.o", "demo/cxx.o", "demo/silent.o", "demo/broken.o"
@@ -68,7 +68,9 @@ def random_policy(tmp_path_factory: pytest.TempPathFactory) -> PolicyFile:
     )
     layers = network.initial_layers((len(features), 24, 2), rng)
     path = tmp_path_factory.mktemp("policy") / "random.safetensors"
-    bundle.save(network.build(features, "deviation", normalisation, layers), path)
+    bundle.save(
+        network.build(features, "deviation", normalisation, layers, problem="inlining-size"), path
+    )
     return policy_file(str(path))
 
 
@@ -105,7 +107,10 @@ def test_what_the_channel_does_not_offer_is_compared_without_it(
     features = ("cost_estimate", "callee_disappears", "caller_code_size")
     normalisation = network.LogNormalisation(np.full(3, 1.5), np.full(3, 0.5))
     layers = network.initial_layers((3, 8, 1), np.random.default_rng(5))
-    bundle.save(network.build(features, "deviation", normalisation, layers), tmp_path / "p")
+    bundle.save(
+        network.build(features, "deviation", normalisation, layers, problem="inlining-size"),
+        tmp_path / "p",
+    )
     result = check(sound, plugin, policy_file(str(tmp_path / "p")))
     assert result.holds
     assert result.comparisons == 3
@@ -160,7 +165,10 @@ def test_a_policy_with_unknown_features_fails_with_their_names(
     normalisation = network.LogNormalisation(np.zeros(1), np.ones(1))
     layers = network.initial_layers((1, 1), np.random.default_rng(0))
     bundle.save(
-        network.build(("phase_of_moon",), "decision", normalisation, layers), tmp_path / "p"
+        network.build(
+            ("phase_of_moon",), "decision", normalisation, layers, problem="inlining-size"
+        ),
+        tmp_path / "p",
     )
     result = check(sound, plugin, policy_file(str(tmp_path / "p")))
     assert not result.holds

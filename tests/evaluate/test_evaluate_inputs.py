@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+from nestor.compiler.program_summary import module_id
+from nestor.rollout.pool import Pool
 
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.program_summary import module_id
 from nestor.corpus.model import Corpus
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.policy import bundle
 from nestor.policy.network import Layer, LogNormalisation, build
 from nestor.policy.overrides import Key, to_text
 from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool
 
 
 def test_overrides_stand_above_the_policy(
@@ -36,7 +36,10 @@ def reads_link_mode(path: Path) -> PolicyFile:
     """A policy that inlines everything where unused sections go, and nothing where they stay."""
     layer = Layer(np.array([[2.0]], np.float32), np.array([-1.0], np.float32))
     normalisation = LogNormalisation(np.zeros(1), np.ones(1))
-    bundle.save(build(("program_link_gc",), "decision", normalisation, (layer,)), path)
+    bundle.save(
+        build(("program_link_gc",), "decision", normalisation, (layer,), problem="inlining-size"),
+        path,
+    )
     return policy_file(str(path))
 
 

@@ -5,24 +5,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nestor.learn.features import FREE_FEATURES
+from nestor.rollout.pool import Pool
+from nestor.rollout.rollout import Request
 
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError, Module
 from nestor.learn import experience
 from nestor.learn.experience import Known, Tally
-from nestor.learn.features import FREE_FEATURES
 from nestor.policy import bundle, network
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.problems.inlining_size import INLINING_SIZE
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request
 
 
 def random_policy(seed: int) -> MlpPolicy:
     width = len(FREE_FEATURES)
     normalisation = LogNormalisation(np.zeros(width), np.full(width, 0.3))
     layers = network.initial_layers((width, 6, 1), np.random.default_rng(seed))
-    return network.build(FREE_FEATURES, "decision", normalisation, layers)
+    return network.build(FREE_FEATURES, "decision", normalisation, layers, problem="inlining-size")
 
 
 def threshold_policy(cost: float) -> MlpPolicy:

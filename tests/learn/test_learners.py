@@ -45,7 +45,7 @@ def cloning(steps: int = 400, seed: int = 0) -> BehaviouralCloning:
 def start_policy(seed: int = 0) -> MlpPolicy:
     normalisation = LogNormalisation(np.zeros(2), np.ones(2))
     layers = network.initial_layers((2, 4, 1), np.random.default_rng(seed))
-    return network.build(NAMES, "decision", normalisation, layers)
+    return network.build(NAMES, "decision", normalisation, layers, problem="inlining-size")
 
 
 TARGET = np.linspace(-1, 1, 17)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-
 from nestor.compiler.trajectory_log import Trajectory
+from nestor.rewards.weights import Weights
+
 from nestor.corpus.model import Module
 from nestor.learn.batch import Batch
 from nestor.learn.episodes import F64, I64, Episodes, episode_seed
@@ -14,7 +15,6 @@ from nestor.learn.reference import Reference, Stock
 from nestor.policy import network
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.policy.spec import Policy
-from nestor.rewards.weights import Weights
 
 FEATURES = ("inlining_default", "cost_estimate")
 BYTES = 20.0
@@ -114,7 +114,9 @@ def beginner(hidden: tuple[int, ...] = (), explore: float = 0.2) -> MlpPolicy:
     odds = np.full(1, np.log(explore / (1 - explore)), dtype=np.float32)
     last = replace(layers[-1], weight=np.zeros_like(layers[-1].weight), bias=odds)
     scale = LogNormalisation(np.zeros(2), np.array([1.0, 0.2]))
-    return network.build(FEATURES, "deviation", scale, (*layers[:-1], last))
+    return network.build(
+        FEATURES, "deviation", scale, (*layers[:-1], last), problem="inlining-size"
+    )
 
 
 def rightness(made: World, policy: Policy) -> float:

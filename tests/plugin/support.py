@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from nestor.compiler.trajectory_log import Trajectory, read
 
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.trajectory_log import Trajectory, read
 from nestor.policy import builtin, bundle
 from nestor.policy.network import LogNormalisation, MlpPolicy, build, initial_layers
 from nestor.policy.spec import F64, Metadata, Policy
@@ -180,7 +180,13 @@ def random_network(
     count = len(features)
     rng = np.random.default_rng(seed)
     normalisation = LogNormalisation(np.full(count, 1.5), np.full(count, 0.5))
-    return build(features, answers, normalisation, initial_layers((count, *hidden, 1), rng))
+    return build(
+        features,
+        answers,
+        normalisation,
+        initial_layers((count, *hidden, 1), rng),
+        problem="inlining-size",
+    )
 
 
 def random_forest(
@@ -200,7 +206,7 @@ def random_forest(
     feature = rng.integers(len(features), size=trees * size)
     threshold = seen[rng.integers(len(seen), size=trees * size), feature]
     return TreesPolicy(
-        Metadata("trees", tuple(features), answers, "none"),
+        Metadata("trees", tuple(features), answers, "none", problem="inlining-size"),
         root=(np.arange(trees) * size).astype(np.int32),
         feature=np.where(inner, feature, -1).astype(np.int32),
         threshold=np.where(inner, threshold, 0.0),

@@ -9,15 +9,15 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pytest
+from nestor.compiler.trajectory_log import Trajectory
+from nestor.rollout.rollout import Request, rollout
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
-from nestor.compiler.trajectory_log import Trajectory
 from nestor.corpus.model import Corpus, Module
 from nestor.policy import builtin, bundle
 from nestor.policy.spec import Policy
 from nestor.policy.trees import from_lightgbm
-from nestor.rollout.rollout import Request, rollout
 from tests.plugin.support import random_network
 
 ENOUGH = 50_000
@@ -69,8 +69,13 @@ def _policies(seen: list[Trajectory]) -> Iterator[Policy]:
     x = np.concatenate([t.matrix(with_default) for t in seen])
     rng = np.random.default_rng(5)
     y = 2 * x[:, -1] - 1 + rng.normal(0, 0.5, len(x))
-    yield from_lightgbm(_booster(x, y, 250), with_default, "decision")
-    yield from_lightgbm(_booster(x[:, :-1], rng.normal(-0.3, 1, len(x)), 60), features, "deviation")
+    yield from_lightgbm(_booster(x, y, 250), with_default, "decision", problem="inlining-size")
+    yield from_lightgbm(
+        _booster(x[:, :-1], rng.normal(-0.3, 1, len(x)), 60),
+        features,
+        "deviation",
+        problem="inlining-size",
+    )
 
 
 def test_agreement(plugin: Plugin, tiny_corpus: Corpus, tmp_path: Path) -> None:
@@ -92,7 +97,8 @@ def test_agreement(plugin: Plugin, tiny_corpus: Corpus, tmp_path: Path) -> None:
             records = trajectory.records[:own]
             logits = policy.logits(trajectory.matrix(policy.features)[:own])
             where = f"policy {number} on {module.name}"
-            # docs/formats.md promises the same bits, so signs of zero are the only licence.
+            # docs/reference/formats.md promises the same bits, so signs of zero are the only
+            # licence.
             assert (logits == records["logit"]).all(), where
             default = records["inlining_default"].astype(bool)
             answers = policy.answer(trajectory.matrix(policy.features)[:own], default)

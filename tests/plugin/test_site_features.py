@@ -4,17 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from nestor.compiler.object_uses import summarise
-from nestor.compiler.objects import measure
-from nestor.compiler.process import Limits
 from nestor.compiler.program_summary import function_id
 from nestor.compiler.site_features import SITE_FEATURES
 from nestor.compiler.trajectory_log import Trajectory
+from nestor.rollout.rollout import Request, rollout
+
+from nestor.compiler.objects import measure
+from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus
 from nestor.policy.network import LogNormalisation, build, initial_layers
 from nestor.policy.spec import Policy
-from nestor.rollout.rollout import Request, rollout
 from tests.plugin.support import ALWAYS, CXX_SOURCE, NEVER, SOURCE, Workbench, random_forest
 
 PROFILE = ("call_hotness",)
@@ -178,6 +178,7 @@ def test_both_advisors_agree(bench: Workbench, kind: str) -> None:
         "decision",
         LogNormalisation(np.full(count, 1.5), np.full(count, 0.5)),
         initial_layers((count, 12, 1), np.random.default_rng(1)),
+        problem="inlining-size",
     )
     policies: list[Policy] = [
         network,

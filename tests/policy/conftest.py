@@ -26,7 +26,7 @@ def log_policy() -> MlpPolicy:
     normalisation = LogNormalisation(np.array([3.0, 1.5, 0.25]), np.array([0.4, 0.9, 0.0]))
     layers = initial_layers((3, 17, 5, 1), rng)
     provenance = {"seed": 1, "corpus": {"hash": "ab", "rates": [0.1, 1e-9]}, "name": "Nüstli"}
-    policy = build(FEATURES, "deviation", normalisation, layers, provenance)
+    policy = build(FEATURES, "deviation", normalisation, layers, provenance, problem="anything")
     # Biases too, or a missing one would go unnoticed.
     vector = policy.flatten_parameters() + rng.normal(0, 0.1, policy.parameters)
     return policy.with_parameters(vector.astype(np.float32))
@@ -37,7 +37,9 @@ def quantile_policy() -> MlpPolicy:
     rng = np.random.default_rng(2)
     boundaries = np.sort(rng.integers(-50, 400, (3, 21)), axis=1).astype(np.float32)
     layers = initial_layers((9, 12, 2), rng)
-    policy = build(FEATURES, "decision", QuantileNormalisation(boundaries), layers)
+    policy = build(
+        FEATURES, "decision", QuantileNormalisation(boundaries), layers, problem="anything"
+    )
     vector = policy.flatten_parameters() + rng.normal(0, 0.1, policy.parameters)
     return policy.with_parameters(vector.astype(np.float32))
 
@@ -46,7 +48,7 @@ def quantile_policy() -> MlpPolicy:
 def trees_policy() -> TreesPolicy:
     """Two trees; the second shares a leaf with the first."""
     return TreesPolicy(
-        Metadata("trees", FEATURES, "deviation", "none"),
+        Metadata("trees", FEATURES, "deviation", "none", problem="anything"),
         root=np.array([0, 5], dtype=np.int32),
         feature=np.array([0, 1, -1, -1, -1, 2, -1], dtype=np.int32),
         threshold=np.array([10.0, 2.5, 0.0, 0.0, 0.0, 0.5, 0.0]),

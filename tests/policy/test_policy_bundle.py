@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nestor.problems.inlining_size.builtins import BUILTINS
 from safetensors.numpy import save as save_tensors
 
 from nestor.policy import bundle
-from nestor.policy.builtin import resolve
 from nestor.policy.network import MlpPolicy
+from nestor.policy.rule import PICK, THRESHOLD
 from nestor.policy.spec import Policy, PolicyError
 from nestor.policy.trees import TreesPolicy
 
@@ -140,7 +141,19 @@ def test_nothing_is_saved_that_could_not_be_read(log_policy: MlpPolicy) -> None:
         ({"version": True}, "version"),
         ({"version": "1"}, "version"),
         ({"version": 10**5000}, "JSON"),
-        ({"problem": "regalloc"}, "problem"),
+        ({"problem": ""}, "problem"),
+        ({"problem": "Inlining"}, "problem"),
+        ({"problem": "a--b"}, "problem"),
+        ({"problem": "a-b\n"}, "problem"),
+        ({"problem": "a" * 65}, "problem"),
+        ({"problem": 3}, "problem"),
+        ({"rule": "choose"}, "rule must be threshold or pick or value"),
+        ({"rule": None}, "rule"),
+        ({"rule": "pick"}, "decision, not deviation, with the rule pick"),
+        ({"rule": "value"}, "decision, not deviation, with the rule value"),
+        ({"candidate_features": ["callee_users"]}, "the rule threshold does not use"),
+        ({"candidate_features": "cost"}, "list of names"),
+        ({"candidate_features": [1]}, "must be names"),
         ({"kind": "forest"}, "kind"),
         ({"kind": ["mlp"]}, "kind"),
         ({"kind": "trees", "transform": "none"}, "lacks the tensor tree"),
@@ -149,7 +162,7 @@ def test_nothing_is_saved_that_could_not_be_read(log_policy: MlpPolicy) -> None:
         ({"answers": "maybe"}, "answers"),
         ({"features": "abc"}, "features"),
         ({"features": []}, "features"),
-        ({"features": ["a", "b", "a"]}, "'a' is listed twice"),
+        ({"features": ["a", "b", "a"]}, "features list 'a' twice"),
         ({"features": ["a", "b", 3]}, "must be names"),
         ({"features": ["a", "b", "\ud800"]}, "must be names"),
         ({"features": ["a", "b"]}, "names 2"),
@@ -167,6 +180,37 @@ def test_metadata_is_checked(log_policy: MlpPolicy, change: Fields, reason: str)
     finally:
         sys.set_int_max_str_digits(limit)
     refused(data, reason)
+
+
+def test_rule_and_candidate_features(quantile_policy: MlpPolicy, log_policy: MlpPolicy) -> None:
+    fields, tensors = parts(quantile_policy)
+    assert "rule" not in fields
+    assert "candidate_features" not in fields
+    policy = bundle.from_bytes(pack(fields, tensors))
+    assert policy.rule is THRESHOLD
+    assert policy.metadata.candidate_features == ()
+    names = ["cost_estimate", "inlining_default"]
+    policy = bundle.from_bytes(
+        pack(fields | {"rule": "pick", "candidate_features": names}, tensors)
+    )
+    assert policy.rule is PICK
+    assert policy.metadata.candidate_features == tuple(names)
+    again = bundle.from_bytes(bundle.to_bytes(policy))
+    assert again.metadata == policy.metadata
+    assert bundle.describe(again)["rule"] == "pick"
+    for change, reason in (
+        ({"candidate_features": ["weight"]}, "candidate feature 'weight' is none of its features"),
+        ({"candidate_features": names[:1] * 2}, "twice"),
+        ({"rule": "value", "candidate_features": names}, "the rule value does not use"),
+    ):
+        refused(pack({**fields, "rule": "pick", **change}, tensors), reason)
+
+
+@pytest.mark.parametrize("name", ["shipped", "distilled", "mlgo2020"])
+def test_the_bytes_of_published_policies_stay(name: str) -> None:
+    policy = BUILTINS.resolve(name)
+    assert policy is not None
+    assert hashlib.sha256(bundle.to_bytes(policy)).hexdigest() == policy.file_digest
 
 
 def test_absent_and_unknown_fields(log_policy: MlpPolicy) -> None:
@@ -332,7 +376,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def sample(kind: str) -> bytes:
-    policy = resolve({"trees": "threshold:9", "mlp": "mlgo2020"}[kind])
+    policy = BUILTINS.resolve({"trees": "threshold:9", "mlp": "mlgo2020"}[kind])
     assert policy is not None
     return bundle.to_bytes(policy)
 

@@ -92,7 +92,11 @@ def test_products_and_sums_are_rounded_one_by_one() -> None:
     def logit(weight: object) -> float:
         normalisation = LogNormalisation(np.zeros(3), np.array([0.1 * (1 + tiny), 0.2, 0.2]))
         layer = Layer(np.asarray(weight, dtype=np.float32), bias)
-        return float(build(("a", "b", "c"), "decision", normalisation, [layer]).logits(x)[0])
+        return float(
+            build(("a", "b", "c"), "decision", normalisation, [layer], problem="anything").logits(
+                x
+            )[0]
+        )
 
     z = f32(scalar_squash(2**10) * (0.1 * (1 + tiny)))
     weight = float(row[0, 0])
@@ -112,7 +116,13 @@ def test_relu_of_what_is_not_a_number() -> None:
             Layer(np.array(w, dtype=np.float32), np.full(len(w), 0.5, dtype=np.float32))
             for w in weights
         ]
-        return build(("a",), "decision", LogNormalisation(np.zeros(1), np.ones(1)), layers)
+        return build(
+            ("a",),
+            "decision",
+            LogNormalisation(np.zeros(1), np.ones(1)),
+            layers,
+            problem="anything",
+        )
 
     x = np.array([[0], [2**40]])
     # In the second layer: infinity - infinity, which becomes 0.
@@ -226,7 +236,7 @@ def test_networks_that_do_not_fit(widths: tuple[int, ...], reason: str) -> None:
     normalisation = LogNormalisation(np.zeros(3), np.ones(3))
     layers = initial_layers(widths, np.random.default_rng(0))
     with pytest.raises(PolicyError, match=reason):
-        build(("a", "b", "c"), "decision", normalisation, layers)
+        build(("a", "b", "c"), "decision", normalisation, layers, problem="anything")
 
 
 def test_normalisations_that_do_not_fit() -> None:
@@ -238,4 +248,10 @@ def test_normalisations_that_do_not_fit() -> None:
         QuantileNormalisation(np.array([[1, 2], [2, 1]], dtype=np.float32))
     layers = initial_layers((3, 1), np.random.default_rng(0))
     with pytest.raises(PolicyError, match="names 2"):
-        build(("a", "b"), "decision", LogNormalisation(np.zeros(3), np.ones(3)), layers)
+        build(
+            ("a", "b"),
+            "decision",
+            LogNormalisation(np.zeros(3), np.ones(3)),
+            layers,
+            problem="anything",
+        )

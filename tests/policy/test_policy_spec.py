@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,14 +15,17 @@ from nestor.policy.trees import TreesPolicy
 
 def test_columns_follow_the_policys_order(trees_policy: TreesPolicy) -> None:
     offered = [FeatureSpec(n, "int64_t", (1,)) for n in ("callee_users", "x", "cost_estimate")]
-    assert columns(trees_policy, offered) == (2, 0, None)
+    assert columns(trees_policy, offered, "inlining_default") == (2, 0, None)
+    with pytest.raises(PolicyError, match="does not offer: inlining_default;"):
+        columns(trees_policy, offered, None)
     offered.append(FeatureSpec("inlining_default", "int64_t", ()))
-    assert columns(trees_policy, offered) == (2, 0, 3)
+    assert columns(trees_policy, offered, "inlining_default") == (2, 0, 3)
+    assert columns(trees_policy, offered, None) == (2, 0, 3)
 
 
 def test_all_missing_features_are_named(trees_policy: TreesPolicy) -> None:
     with pytest.raises(NestorError, match="cost_estimate, callee_users") as caught:
-        columns(trees_policy, [])
+        columns(trees_policy, [], "inlining_default")
     assert isinstance(caught.value, PolicyError)
     assert "inlining_default" not in str(caught.value)
 
@@ -32,7 +36,29 @@ def test_a_feature_must_be_one_number(trees_policy: TreesPolicy) -> None:
         FeatureSpec("callee_users", "int64_t", (33,)),
     ]
     with pytest.raises(PolicyError, match="single numbers here: callee_users"):
-        columns(trees_policy, offered)
+        columns(trees_policy, offered, "inlining_default")
+
+
+def test_a_policy_is_for_one_problem(trees_policy: TreesPolicy) -> None:
+    trees_policy.check_problem("anything")
+    text = r"The policy p\.safetensors is for anything, not for regalloc-eviction\."
+    with pytest.raises(PolicyError, match=text):
+        trees_policy.check_problem("regalloc-eviction", "p.safetensors")
+    with pytest.raises(PolicyError, match=r"^The policy is for anything, not for x\.$"):
+        trees_policy.check_problem("x")
+
+
+def test_a_policy_picks_by_its_rule(quantile_policy: MlpPolicy) -> None:
+    x = np.random.default_rng(0).integers(-50, 400, (7, 3))
+    logits = quantile_policy.logits(x)
+    assert quantile_policy.actions(x).tolist() == (logits > 0).tolist()
+    picking = replace(quantile_policy, metadata=replace(quantile_policy.metadata, rule="pick"))
+    question = np.array([0, 0, 0, 1, 2, 2, 2])
+    expected = [logits[:3].argmax(), 0, logits[4:].argmax()]
+    assert picking.actions(x, question).tolist() == expected
+    for refused in (picking.answer, picking.probabilities):
+        with pytest.raises(ValueError, match="rule is pick, not threshold"):
+            refused(x)
 
 
 def test_decisions(trees_policy: TreesPolicy) -> None:
@@ -102,7 +128,7 @@ def test_using_a_policy_needs_no_training_stack() -> None:
     code = (
         "import sys, time; start = time.process_time(); import numpy;"
         "unit = time.process_time() - start; import nestor.policy.bundle;"
-        "spent = time.process_time() - start; import nestor.policy.builtin;"
+        "spent = time.process_time() - start; import nestor.problems.inlining_size.builtins;"
         "print(spent / unit, [m for m in ('torch', 'lightgbm', 'scipy') if m in sys.modules])"
     )
     best = float("inf")

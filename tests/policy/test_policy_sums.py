@@ -20,14 +20,17 @@ def forest(target: np.ndarray[tuple[int], np.dtype[np.float64]]) -> TreesPolicy:
     settings = {"objective": "regression", "num_leaves": 7, "verbose": -1, "num_threads": 1}
     settings |= {"use_missing": False}
     return from_lightgbm(
-        lightgbm.train(settings, lightgbm.Dataset(X, target), 12), NAMES, "deviation"
+        lightgbm.train(settings, lightgbm.Dataset(X, target), 12),
+        NAMES,
+        "deviation",
+        problem="anything",
     )
 
 
 def net(hidden: tuple[int, ...], seed: int) -> MlpPolicy:
     normalisation = LogNormalisation(*network.fit_normalisation(X))
     layers = network.initial_layers((3, *hidden, 1), np.random.default_rng(seed))
-    return network.build(NAMES, "deviation", normalisation, layers)
+    return network.build(NAMES, "deviation", normalisation, layers, problem="anything")
 
 
 def test_forests() -> None:

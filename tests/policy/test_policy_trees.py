@@ -46,7 +46,7 @@ def test_sums_are_in_the_order_of_the_trees() -> None:
     values = np.array([1e16, 1.0, -1e16, 1.0])
     leaves = len(values)
     policy = TreesPolicy(
-        from_lightgbm(train(), NAMES, "decision").metadata,
+        from_lightgbm(train(), NAMES, "decision", problem="anything").metadata,
         root=np.arange(leaves, dtype=np.int32),
         feature=np.full(leaves, -1, dtype=np.int32),
         threshold=np.zeros(leaves),
@@ -63,7 +63,9 @@ def test_sums_are_in_the_order_of_the_trees() -> None:
 @pytest.mark.parametrize("offset", [0.0, -0.125])
 def test_lightgbm_logits_are_its_raw_scores(objective: str, offset: float) -> None:
     booster = train(y=Y if objective == "regression" else Y > 0.2, objective=objective)
-    policy = from_lightgbm(booster, NAMES, "deviation", offset, {"learner": "gbt"})
+    policy = from_lightgbm(
+        booster, NAMES, "deviation", offset, {"learner": "gbt"}, problem="anything"
+    )
     probe = np.concatenate([X, X + 0.5, RNG.integers(-900, 900, (600, 4)).astype(np.float64)])
     expected = booster.predict(probe, raw_score=True) + offset
     logits = policy.logits(probe)
@@ -78,7 +80,7 @@ def test_lightgbm_logits_are_its_raw_scores(objective: str, offset: float) -> No
 
 def test_exact_thresholds_go_left() -> None:
     booster = train()
-    policy = from_lightgbm(booster, NAMES, "decision")
+    policy = from_lightgbm(booster, NAMES, "decision", problem="anything")
     # Without the thresholds at ±1e-35: LightGBM reads inputs that small as 0.
     splits = np.flatnonzero((policy.feature >= 0) & (abs(policy.threshold) > 1e-3))[:200]
     x = np.repeat(X[:1], 2 * len(splits), axis=0)
@@ -90,7 +92,7 @@ def test_exact_thresholds_go_left() -> None:
 
 
 def test_nodes_are_numbered_breadth_first() -> None:
-    policy = from_lightgbm(train(), NAMES, "decision")
+    policy = from_lightgbm(train(), NAMES, "decision", problem="anything")
     inner = policy.feature >= 0
     assert (policy.right[inner] == policy.left[inner] + 1).all()
     # The children of later nodes come later: level by level.
@@ -100,11 +102,11 @@ def test_nodes_are_numbered_breadth_first() -> None:
 
 def test_a_constant_model_and_named_columns() -> None:
     named = train(dataset={"feature_name": list(NAMES)})
-    assert from_lightgbm(named, NAMES, "decision").features == NAMES
+    assert from_lightgbm(named, NAMES, "decision", problem="anything").features == NAMES
     with pytest.raises(PolicyError, match="other names or order"):
-        from_lightgbm(named, ("b", "a", "c", "d"), "decision")
+        from_lightgbm(named, ("b", "a", "c", "d"), "decision", problem="anything")
     constant = train(y=np.full(len(X), 2.0))
-    policy = from_lightgbm(constant, NAMES, "decision", 0.5)
+    policy = from_lightgbm(constant, NAMES, "decision", 0.5, problem="anything")
     expected = constant.predict(X[:9], raw_score=True) + 0.5
     assert policy.logits(X[:9]).tolist() == expected.tolist()
 
@@ -131,7 +133,7 @@ def with_nan() -> NDArray[np.float64]:
 )
 def test_other_models_are_refused(make: Any, reason: str) -> None:
     with pytest.raises(PolicyError, match=reason):
-        from_lightgbm(make(), NAMES, "decision")
+        from_lightgbm(make(), NAMES, "decision", problem="anything")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Extract:
     A source is an object, a program or a static library; a folder of these; a corpus, whose modules
     are compiled at -O2; a list (FILE.csv) of machine code in hexadecimal, such as BHive's; or
     ComPile's bitcode (FILE.parquet), which is compiled at -O2. Blocks end before the jump, call or
-    return that leaves them. The table is parquet; docs/blocks.md describes it.
+    return that leaves them. The table is parquet; docs/reference/blocks.md describes it.
 
     Examples:
         nestor blocks extract /usr/bin/git --out git.parquet

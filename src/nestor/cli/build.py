@@ -47,7 +47,7 @@ class Build:
     policy: str = "default"
     """A policy file or a built-in."""
     overrides: Path | None = None
-    """Answers that stand above the policy's (docs/formats.md)."""
+    """Answers that stand above the policy's (docs/reference/formats.md)."""
     never_worse: bool = False
     """Leave modules to stock so that the program does not grow: twice the compile."""
     summary: bool = False

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nestor.cli.console import print_json, progress, stderr, stdout
-from nestor.compiler import identity
+from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.compiler.plugin import ensure_plugin, plugin_path
 from nestor.compiler.toolchain import (
     INSTALL_HINT,
@@ -13,7 +13,9 @@ from nestor.compiler.toolchain import (
     capabilities,
     discover,
 )
+from nestor.problem.registry import find_problem
 from nestor.progress import Progress
+from nestor.rollout import gate
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def _examine(toolchain: Toolchain, report: Progress) -> dict[str, Any]:
         except ToolchainError as error:
             entry["problem"] = str(error)
         else:
-            result = identity.check(plugin)
+            result = gate.check(find_problem(DEFAULT_PROBLEM), plugin)
             entry["plugin"] = {"built": True, "path": str(plugin_path(toolchain))}
             entry["identity"] = {
                 "checked": result.checked,

@@ -63,7 +63,7 @@ class Evaluate:
     mode: tuple[LinkMode, ...] = ("gc",)
     """How to link: drop unused sections, keep them, or also merge equal functions."""
     overrides: Path | None = None
-    """Answers that stand above the policies' (docs/formats.md)."""
+    """Answers that stand above the policies' (docs/reference/formats.md)."""
     summary: bool = False
     """Tell policies that read it what the rest of the program does."""
     smoke: bool = False

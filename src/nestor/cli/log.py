@@ -2,25 +2,27 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import tyro
 from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, stdout
-from nestor.compiler.trajectory_log import EXTRA_TENSORS, Trajectory, read
+from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.errors import NestorError
+from nestor.problem.registry import find_problem
 
-_EFFECTS: Final = ("not tried", "inlined", "callee deleted", "failed")
+_LEFT_OUT = ("log_probability", "overridden")
+"""What only JSON shows."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """Show the trajectory log of one compile: every decision, its site key and its effect.
+    """Show the trajectory log of one compile: every decision, its answer and its effect.
 
-    The keys can be copied into a file of overrides (docs/formats.md). Names of functions are
-    shown if the log was written with -nestor-log-names.
+    For inlining, the keys can be copied into a file of overrides (docs/reference/formats.md), and
+    names of functions are shown if the log was written with -nestor-log-names.
 
     Examples:
         nestor clang POLICY -- -Oz -c x.cpp -mllvm -nestor-log=x.log -mllvm -nestor-log-names
@@ -30,6 +32,8 @@ class Log:
 
     file: tyro.conf.Positional[Path]
     """The log."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that it is a log of."""
     deviations: bool = False
     """Only decisions that differ from the default heuristic's."""
     json: bool = False
@@ -39,61 +43,37 @@ class Log:
         """Print the log."""
         if not self.file.is_file():
             raise NestorError(f"There is no log {self.file}; compile with -mllvm -nestor-log=FILE.")
-        log = read(self.file)
-        rows = [_row(log, index) for index in range(len(log))]
-        if self.deviations:
-            rows = [row for row in rows if row["answer"] != row["default"]]
+        problem = find_problem(self.problem)
+        log = problem.read_log(self.file)
+        chosen = [
+            number
+            for number in range(len(log))
+            if not self.deviations or log.answer[number] != log.default[number]
+        ]
+        rows = [problem.describe(log, number) for number in chosen]
         if self.json:
-            print_json(
-                {
-                    "decisions": rows,
-                    "growth_cap_reached": log.growth_cap_reached,
-                    "asked_after_growth_cap": log.asked_after_growth_cap,
-                    "stale_overrides": log.stale_overrides,
-                }
-            )
+            full = [
+                row | {"features": {n: log.decisions[n][number].item() for n in log.features}}
+                if log.candidates is None
+                else row
+                for number, row in zip(chosen, rows, strict=True)
+            ]
+            print_json({"decisions": full, **log.facts})
             return 0
         table = Table(title=f"{len(rows)} of {len(log)} decisions")
-        for column in ("site", "caller", "callee", "default", "answer", "logit", "effect"):
+        columns = [name for name in (rows[0] if rows else {}) if name not in _LEFT_OUT]
+        for column in columns:
             table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(
-                row["site"],
-                escape(row["caller"]),
-                escape(row["callee"]),
-                _verb(row["default"]),
-                _verb(row["answer"]) + (" (override)" if row["overridden"] else ""),
-                f"{row['logit']:+.3f}",
-                row["effect"],
-            )
+            said = row | {end: problem.word(row[end]) for end in ("default", "answer")}
+            said["answer"] += " (override)" if row.get("overridden") else ""
+            table.add_row(*(_shown(said[column]) for column in columns))
         stdout.print(table)
-        if log.growth_cap_reached:
-            stdout.print(
-                f"the module doubled: {log.asked_after_growth_cap} later sites were not asked"
-            )
+        for name, value in log.facts.items():
+            if value and name != "module":
+                stdout.print(f"{name.replace('_', ' ')}: {value:,}")
         return 0
 
 
-def _row(log: Trajectory, index: int) -> dict[str, Any]:
-    record = log.records[index]
-
-    def name(field: str) -> str:
-        identity = int(record[field]) % 2**64
-        return log.names.get(identity, f"{identity:016x}")
-
-    return {
-        "site": f"{int(record['site']) % 2**64:016x}",
-        "caller": name("caller"),
-        "callee": name("callee"),
-        "default": bool(record["inlining_default"]),
-        "answer": bool(record["answer"]),
-        "logit": float(record["logit"]),
-        "log_probability": float(record["log_probability"]),
-        "overridden": bool(record["overridden"]),
-        "effect": _EFFECTS[int(record["effect"])],
-        "features": {n: record[n].item() for n in log.features if n not in EXTRA_TENSORS},
-    }
-
-
-def _verb(inline: bool) -> str:
-    return "inline" if inline else "keep"
+def _shown(value: Any) -> str:
+    return f"{value:+.3f}" if isinstance(value, float) else escape(str(value))

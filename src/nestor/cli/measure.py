@@ -26,7 +26,8 @@ class Measure:
     The back end 'rdtsc' needs no performance counters and withstands any block: what faults,
     loops, calls the kernel or writes where it should not becomes a row with its status. OUT is
     a table that 'nestor costmodel' trains on; unstable blocks are marked in it. The same
-    command goes on where it was stopped. docs/measuring.md says what is measured, and how well.
+    command goes on where it was stopped. docs/internals/measuring.md says what is measured, and
+    how well.
 
     Examples:
         nestor blocks measure git.parquet --out git-here.parquet

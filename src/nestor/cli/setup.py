@@ -1,19 +1,25 @@
 """What most commands begin with: a toolchain with its plugin, and a program of a corpus."""
 
-from nestor.compiler.identity import require
+from typing import Final
+
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
+from nestor.problem.problem import Problem
 from nestor.progress import Progress
+from nestor.rollout.gate import require
+
+DEFAULT_PROBLEM: Final = "inlining-size"
+"""The problem of commands that are not told another one."""
 
 
-def ready_plugin(llvm: str | None, progress: Progress) -> Plugin:
-    """Return the plugin of the toolchain to use, built and through the identity gate.
+def ready_plugin(problem: Problem, llvm: str | None, progress: Progress) -> Plugin:
+    """Return the plugin of the toolchain to use, built and through the problem's identity gate.
 
     :raises ToolchainError: if there is no usable LLVM, or it does not pass.
     """
-    return require(ensure_plugin(find(llvm), progress))
+    return require(problem, ensure_plugin(find(llvm), progress))
 
 
 def program_named(corpus: Corpus, name: str) -> Program:

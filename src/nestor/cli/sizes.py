@@ -10,11 +10,12 @@ from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.size import examples, model
-from nestor.size.fit import FitSettings, fit, groups
-from nestor.size.judge import Errors, Predictor, affine, judge
+from nestor.policy.names import named_policy
+from nestor.problems.inlining_size import PROBLEM
+from nestor.problems.inlining_size.size import examples, model
+from nestor.problems.inlining_size.size.fit import FitSettings, fit, groups
+from nestor.problems.inlining_size.size.judge import Errors, Predictor, affine, judge
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 
 @dataclass(frozen=True)
@@ -54,21 +55,21 @@ class Sizes:
         """Train, judge, and print."""
         corpus = store.load(self.corpus)
         kept = self.out.with_name(self.out.name + ".compiles")
-        known = examples.drawn(corpus, ("train", "validation"), self.modules, self.seed)
-        changer = policy_file(self.policy).path if self.policy else None
+        training = examples.drawn(corpus, ("train", "validation"), self.modules, self.seed)
+        changer = named_policy(self.policy, PROBLEM.builtins) if self.policy else None
         unseen = examples.drawn(corpus, ("test",), self.modules, self.seed)
         with (
             progress() as report,
-            Pool(corpus, ready_plugin(self.llvm, report), self.pool) as pool,
+            LocalPool(PROBLEM, corpus, ready_plugin(PROBLEM, self.llvm, report), self.pool) as pool,
         ):
-            pairs = examples.collect(pool, known, kept, report)
+            pairs = examples.collect(pool, training, kept, report)
             held_out = examples.collect(pool, unseen, kept, report, changer)
         rows = examples.join(one for pair in pairs for one in pair)
         if not len(rows.y):
             raise NestorError(f"No function in the training projects of {self.corpus}.")
         provenance = {
             "corpus": corpus.digest,
-            "projects": sorted({module.project for module in known}),
+            "projects": sorted({module.project for module in training}),
             "functions": len(rows.y),
             "seed": self.seed,
         }
@@ -77,16 +78,16 @@ class Sizes:
             "the target's size cost": affine(rows, "initial_size"),
         }
         for name, read in (("inputs of 2020", groups(rows.counts)["2020"]), ("ours", None)):
-            made = fit(rows.counts, rows.x, rows.y, self.seed, self.fit, read, provenance)
-            predictors[name] = made.predict_log
-        model.save(made, self.out)
+            fitted = fit(rows.counts, rows.x, rows.y, self.seed, self.fit, read, provenance)
+            predictors[name] = fitted.predict_log
+        model.save(fitted, self.out)
         usable = [pair for pair in held_out if len(pair[0].log.names)]
         found = {name: judge(p, usable) for name, p in predictors.items()} if usable else {}
         if self.json:
             errors = {name: asdict(one) for name, one in found.items()}
             print_json({"model": provenance, "modules": len(usable), "errors": errors})
         else:
-            stdout.print(f"{self.out}: {len(rows.y):,} functions of {len(known):,} modules")
+            stdout.print(f"{self.out}: {len(rows.y):,} functions of {len(training):,} modules")
             stdout.print(table(found, len(usable)) if found else "There are no held-out projects.")
         return 0
 

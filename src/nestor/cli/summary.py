@@ -9,13 +9,13 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.compiler import object_uses
-from nestor.compiler.object_uses import ObjectUses
 from nestor.compiler.objects import ObjectError
-from nestor.compiler.program_summary import ProgramSummary, function_id
 from nestor.corpus.built import find_objects
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
+from nestor.problems.inlining_size import object_uses
+from nestor.problems.inlining_size.object_uses import ObjectUses
+from nestor.problems.inlining_size.program_summary import ProgramSummary, function_id
 
 
 @dataclass(frozen=True)

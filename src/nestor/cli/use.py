@@ -135,16 +135,13 @@ def _plugin_flags(own: _Own) -> "tuple[Plugin, list[str]]":
     """Return the plugin and what it is to do, as the compiler proper takes it."""
     # Imported here: 'flags --help' and usage errors need none of it.
     from nestor.cli.setup import ready_plugin
-    from nestor.compiler import program_summary
-    from nestor.policy import overrides
-    from nestor.policy.spec import PolicyError
+    from nestor.policy.names import named_policy
+    from nestor.problems.inlining_size import PROBLEM, overrides, program_summary
+    from nestor.problems.inlining_size.plugin_flags import plugin_flags
     from nestor.progress import silent
-    from nestor.rollout.policy_file import policy_file
+    from nestor.rollout.cache import policy_path
 
-    try:
-        chosen = policy_file(own.policy)
-    except PolicyError as error:
-        raise NestorError(str(error)) from None
+    chosen = named_policy(own.policy, PROBLEM.builtins)
     # Builds change folders, so paths are absolute; mistakes are said once instead of by every
     # compile.
     fixed = None if own.overrides is None else Path(own.overrides).resolve()
@@ -153,5 +150,6 @@ def _plugin_flags(own: _Own) -> "tuple[Plugin, list[str]]":
         overrides.load(fixed)
     if summary is not None:
         program_summary.load(summary)
-    plugin = ready_plugin(own.llvm, silent)
-    return plugin, plugin.flags(chosen.argument, overrides=fixed, program=summary)
+    plugin = ready_plugin(PROBLEM, own.llvm, silent)
+    file = "default" if chosen.policy is None else policy_path(chosen)
+    return plugin, plugin_flags(plugin, file, overrides=fixed, summary=summary)

@@ -1,4 +1,4 @@
-"""Talk to the stock compiler's inline advisor over LLVM's interactive channel.
+"""Talk to an advisor of the stock compiler over LLVM's interactive channel.
 
 The compiler opens two FIFOs, sends its feature specification and then an observation per
 decision, and waits for the raw bytes of an answer (llvm/Analysis/InteractiveModelRunner.h). No
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.compiler.process import Limits, environment, messages, restrict
-from nestor.compiler.trajectory_log import DTYPES
+from nestor.compiler.training_log import DTYPES
 from nestor.errors import NestorError
 
 
@@ -41,14 +41,8 @@ class Tensor:
     shape: tuple[int, ...]
 
 
-def channel_flags(base: Path) -> list[str]:
-    """Return the ``clang -cc1`` options that make the inliner use the channel at ``base``."""
-    options = (
-        "-enable-ml-inliner=release",
-        f"-inliner-interactive-channel-base={base}",
-        "-inliner-interactive-include-default",
-    )
-    return [word for option in options for word in ("-mllvm", option)]
+ChannelOptions = Callable[[Path], Sequence[str]]
+"""From the common part of the FIFOs' names to LLVM's options that make an advisor use them."""
 
 
 class Channel:
@@ -58,8 +52,13 @@ class Channel:
     observation. Leaving early kills the compiler.
     """
 
-    def __init__(self, command: Sequence[str | Path], limits: Limits | None = None) -> None:
-        """Start ``command`` (without the channel's own options) within ``limits``.
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        options: ChannelOptions,
+        limits: Limits | None = None,
+    ) -> None:
+        """Start ``command`` with the channel's own ``options`` within ``limits``.
 
         Only the compiler's time counts, not what passes between a question and its answer.
         """
@@ -79,7 +78,7 @@ class Channel:
         self._read = os.open(f"{base}.out", os.O_RDWR | os.O_NONBLOCK)
         self._errors = messages()  # closed by close()
         self._process = subprocess.Popen(
-            [*map(str, command), *channel_flags(base)],
+            [*map(str, command), *(w for o in options(base) for w in ("-mllvm", o))],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
@@ -188,13 +187,14 @@ class Channel:
 
 def compile_over_channel(
     command: Sequence[str | Path],
-    decide: Callable[[npt.NDArray[Any]], int],
+    answer: Callable[[npt.NDArray[Any]], int],
+    options: ChannelOptions,
     limits: Limits | None = None,
 ) -> int:
-    """Run one compile, answering every question by ``decide``; return how many there were."""
+    """Run one compile, answering every question by ``answer``; return how many there were."""
     count = 0
-    with Channel(command, limits) as channel:
+    with Channel(command, options, limits) as channel:
         while (observation := channel.observe()) is not None:
-            channel.answer(decide(observation))
+            channel.answer(answer(observation))
             count += 1
     return count

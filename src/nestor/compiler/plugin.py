@@ -26,41 +26,6 @@ class Plugin:
     toolchain: Toolchain
     path: Path
 
-    def flags(
-        self,
-        policy: Path | str,
-        *,
-        log: Path | None = None,
-        names: bool = False,
-        overrides: Path | None = None,
-        program: Path | None = None,
-        seed: int | None = None,
-        seed_callees: bool = False,
-        temperature: float | None = None,
-    ) -> list[str]:
-        """Return the options for ``clang -cc1`` and ``opt``.
-
-        :param policy: a policy file or ``default``.
-        :param program: what the rest of the program does (``compiler/program_summary``).
-        :param names: add the functions' names to the log.
-        :param seed: sample decisions with this seed; greedy without.
-        """
-        options = [f"-nestor-policy={policy}"]
-        if log is not None:
-            options.append(f"-nestor-log={log}")
-            options += ["-nestor-log-names"] if names else []
-        if overrides is not None:
-            options.append(f"-nestor-overrides={overrides}")
-        if program is not None:
-            options.append(f"-nestor-program={program}")
-        if seed is not None:
-            options.append(f"-nestor-seed={seed}")
-        if seed_callees:
-            options.append("-nestor-seed-callees")
-        if temperature is not None:
-            options.append(f"-nestor-temperature={temperature!r}")
-        return [f"-fpass-plugin={self.path}", *(w for o in options for w in ("-mllvm", o))]
-
     @property
     def digest(self) -> str:
         """SHA-256 of the shared object."""

@@ -329,7 +329,7 @@ def _evaluate(policy: Policy) -> Decide:
         if not names:
             fields: Mapping[str, Any] = row.dtype.fields or {}
             offered = [FeatureSpec(n, str(f[0].base), f[0].shape) for n, f in fields.items()]
-            columns(policy, offered)
+            columns(policy, offered, INLINING_SIZE.default_tensor)
             names.extend(policy.features)
         x = np.array([[row[name][0] for name in names]])
         return int(policy.answer(x, np.array([_echo(row) != 0]))[0])

@@ -32,7 +32,7 @@ class Group:
     """Of those that count, the one that grew most."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the group as plain data (docs/formats.md)."""
+        """Return the group as plain data (docs/reference/formats.md)."""
         worst = self.worst
         return {
             "group": self.name,

@@ -56,7 +56,7 @@ class Guarded:
     guarded: Mapping[LinkMode, int]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the program as plain data (docs/formats.md)."""
+        """Return the program as plain data (docs/reference/formats.md)."""
         return {
             "program": self.program,
             "modules": self.modules,

@@ -148,7 +148,7 @@ class Evaluation:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as plain data (docs/formats.md)."""
+        """Return the result as plain data (docs/reference/formats.md)."""
         return {
             "policy": self.policy,
             "link_mode": self.mode,

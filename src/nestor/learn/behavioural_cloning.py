@@ -74,7 +74,9 @@ class BehaviouralCloning:
         normalisation = LogNormalisation(*network.fit_normalisation(x))
         widths = (len(names), *settings.hidden, 1)
         layers = network.initial_layers(widths, np.random.default_rng([seed, 0]))
-        template = network.build(tuple(names), "decision", normalisation, layers)
+        template = network.build(
+            tuple(names), "decision", normalisation, layers, problem="inlining-size"
+        )
         decisions = Decisions(template.normalise(x), answers.astype(np.float32))
         return BehaviouralCloning(settings, seed, template, decisions, x)
 

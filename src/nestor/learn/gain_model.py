@@ -7,7 +7,7 @@ that it has not seen, learned from predictions across projects. The policy leave
     g(x) - caution * s(x) - least > 0
 
 so it keeps to the default where projects disagree. A site with a feature outside the range of the
-trials is the default's in any case (the range guard of ``docs/formats.md``).
+trials is the default's in any case (the range guard of ``docs/reference/formats.md``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from nestor.policy.spec import Policy
 F64 = npt.NDArray[np.float64]
 
 MISSING = -1.0
-"""The value of a feature that is not known (docs/formats.md)."""
+"""The value of a feature that is not known (docs/reference/formats.md)."""
 
 _PROGRAM = "program_"
 """How the names of features begin that need a summary of the program."""

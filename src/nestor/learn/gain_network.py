@@ -39,7 +39,7 @@ class Network:
         normalisation = LogNormalisation(*network.fit_normalisation(x))
         layers = network.initial_layers((x.shape[1], *self.hidden, 1), rng)
         names = [str(column) for column in range(x.shape[1])]
-        template = network.build(names, "deviation", normalisation, layers)
+        template = network.build(names, "deviation", normalisation, layers, problem="inlining-size")
         net = network.to_torch(template)
         inputs = torch.from_numpy(template.normalise(x))
         targets = torch.from_numpy(y.astype(np.float32))

@@ -72,4 +72,4 @@ class BoostedTrees:
 
     def policy(self, features: Sequence[str]) -> TreesPolicy:
         """Return the policy. See :class:`nestor.learn.gain_model.Model`."""
-        return from_lightgbm(self.booster, features, "deviation")
+        return from_lightgbm(self.booster, features, "deviation", problem="inlining-size")

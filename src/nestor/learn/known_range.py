@@ -1,4 +1,4 @@
-"""Where a policy may leave the default: the range guard of ``docs/formats.md``."""
+"""Where a policy may leave the default: the range guard of ``docs/reference/formats.md``."""
 
 from collections.abc import Sequence
 

@@ -66,7 +66,9 @@ def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy
     layers = network.initial_layers(widths, np.random.default_rng([seed, 0]))
     odds = np.log(settings.explore / (1 - settings.explore))
     last = Layer(np.zeros_like(layers[-1].weight), np.full(1, odds, dtype=np.float32))
-    policy = network.build(names, "deviation", normalisation, (*layers[:-1], last))
+    policy = network.build(
+        names, "deviation", normalisation, (*layers[:-1], last), problem="inlining-size"
+    )
     return replace(policy, range=known_range(x, names, settings.outliers))
 
 

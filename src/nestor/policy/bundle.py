@@ -1,5 +1,5 @@
 """
-Policy files: reading with every check of docs/formats.md, writing, and describing.
+Policy files: reading with every check of docs/reference/formats.md, writing, and describing.
 
 A policy file may come from anywhere. Whatever its bytes are, reading gives a valid policy or a
 PolicyError of one sentence, in bounded time and memory.

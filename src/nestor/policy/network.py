@@ -1,7 +1,8 @@
 """
 Multi-layer perceptrons: normalisation, exact evaluation in numpy, and the way to PyTorch.
 
-The reference path has exactly the arithmetic of docs/formats.md, so that it agrees with the C++
+The reference path has exactly the arithmetic of docs/reference/formats.md, so that it agrees with
+the C++
 evaluator bit for bit. PyTorch is imported only by those who ask for `Network`: whoever merely
 compiles with a policy does not need it.
 """
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 import numpy as np
 
-from nestor.policy.spec import F32, F64, Array, Metadata, Policy, PolicyError, tensor
+from nestor.policy.spec import DEFAULT_RULE, F32, F64, Array, Metadata, Policy, PolicyError, tensor
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -304,9 +305,22 @@ def build(
     normalisation: Normalisation,
     layers: Sequence[Layer],
     provenance: Mapping[str, object] | None = None,
+    *,
+    problem: str,
+    rule: str = DEFAULT_RULE,
+    candidate_features: Sequence[str] = (),
 ) -> MlpPolicy:
     """A policy of these parts; raises PolicyError if they do not fit together."""
-    meta = Metadata("mlp", tuple(features), answers, normalisation.transform, provenance or {})
+    meta = Metadata(
+        "mlp",
+        tuple(features),
+        answers,
+        normalisation.transform,
+        provenance or {},
+        problem=problem,
+        rule=rule,
+        candidate_features=tuple(candidate_features),
+    )
     return MlpPolicy(meta, normalisation, tuple(layers))
 
 

@@ -1,6 +1,6 @@
 """Overrides: answers that stand above the policy's, as a reviewable text file.
 
-The format is described in docs/formats.md; the plugin reads the same file
+The format is described in docs/reference/formats.md; the plugin reads the same file
 (``native/plugin/Overrides.cpp``).
 """
 

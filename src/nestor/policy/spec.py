@@ -1,13 +1,15 @@
 """
 What a policy is: its metadata, the contract of every kind, and the check against a compiler.
 
-The format is described in docs/formats.md; this module holds what does not depend on the kind.
+The format is described in docs/reference/formats.md; this module holds what does not depend on the
+kind.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nestor.errors import NestorError
+from nestor.policy.rule import PICK, RULES, THRESHOLD, Actions, Rule, rule_named
 
 VERSION: Final = 1
-PROBLEMS: Final = ("inlining-size",)
 ANSWERS: Final = ("decision", "deviation")
 TRANSFORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "mlp": ("log", "quantile"),
@@ -30,8 +32,11 @@ MAX_FEATURES: Final = 1024
 #: The optional tensor of every kind that says for which inputs the policy was made.
 RANGE: Final = "range"
 
-#: The feature that Nestor itself can provide: the default heuristic's answer, 0 or 1.
-DEFAULT_FEATURE: Final = "inlining_default"
+#: The rule of files that name none.
+DEFAULT_RULE: Final = "threshold"
+
+_PROBLEM: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
+_MAX_PROBLEM: Final = 64
 
 Array = NDArray[Any]
 F32 = NDArray[np.float32]
@@ -57,8 +62,11 @@ class Metadata:
     """
     The JSON object of a policy file; always valid.
 
-    `features` are in the order of the input vector. `provenance` is free-form JSON.
-    Raises PolicyError for values that docs/formats.md does not allow.
+    `features` are in the order of the input vector. `provenance` is free-form JSON. `problem` names
+    what is decided; what the name stands for is the caller's matter. `rule` is a name of
+    `nestor.policy.rule`. `candidate_features` are those of `features` that differ between the
+    candidates of one question; all others are the question's own.
+    Raises PolicyError for values that docs/reference/formats.md does not allow.
     """
 
     kind: str
@@ -66,8 +74,10 @@ class Metadata:
     answers: str
     transform: str
     provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
-    problem: str = "inlining-size"
-    version: int = VERSION
+    problem: str = field(kw_only=True)
+    rule: str = field(default=DEFAULT_RULE, kw_only=True)
+    candidate_features: tuple[str, ...] = field(default=(), kw_only=True)
+    version: int = field(default=VERSION, kw_only=True)
 
     def __post_init__(self) -> None:
         # bool is an int to Python, and `true` is no version.
@@ -78,7 +88,8 @@ class Metadata:
                 f"its version is {shown(self.version)} and this Nestor reads up to {VERSION}: "
                 "use a newer Nestor"
             )
-        _one_of("problem", self.problem, PROBLEMS)
+        _check_problem(self.problem)
+        _one_of("rule", self.rule, tuple(RULES))
         _one_of("kind", self.kind, tuple(TRANSFORMS))
         _one_of("answers", self.answers, ANSWERS)
         _one_of("transform", self.transform, TRANSFORMS[self.kind])
@@ -86,7 +97,20 @@ class Metadata:
             raise PolicyError("its provenance must be a JSON object")
         # A copy: what the caller does to its own object later must not reach a policy.
         object.__setattr__(self, "provenance", copy.deepcopy(dict(self.provenance)))
-        _check_names(self.features)
+        _check_names("features", self.features, least=1)
+        self._check_rule()
+
+    def _check_rule(self) -> None:
+        if self.answers == "deviation" and self.rule != THRESHOLD.name:
+            raise PolicyError(
+                f"its answers must be decision, not deviation, with the rule {self.rule}"
+            )
+        _check_names("candidate_features", self.candidate_features, least=0)
+        strange = [name for name in self.candidate_features if name not in self.features]
+        if strange:
+            raise PolicyError(f"its candidate feature {shown(strange[0])} is none of its features")
+        if self.candidate_features and self.rule != PICK.name:
+            raise PolicyError(f"it has candidate features, which the rule {self.rule} does not use")
 
     @classmethod
     def from_json(cls, fields: Mapping[str, object]) -> Metadata:
@@ -94,19 +118,20 @@ class Metadata:
         for name in ("version", "problem", "kind", "features", "answers", "transform"):
             if name not in fields:
                 raise PolicyError(f"its metadata lacks the field {name!r}")
-        features = fields["features"]
-        if not isinstance(features, list):
-            raise PolicyError("its features must be a list of names")
         values: dict[str, Any] = {
-            **{name: fields[name] for name in ("version", "problem", "kind")},
-            **{name: fields[name] for name in ("answers", "transform")},
+            name: fields[name] for name in ("version", "problem", "kind", "answers", "transform")
         }
-        provenance: Any = fields.get("provenance", {})
-        return cls(features=tuple(features), provenance=provenance, **values)
+        values |= {name: fields[name] for name in ("provenance", "rule") if name in fields}
+        for name in ("features", "candidate_features"):
+            names = fields.get(name, [])
+            if not isinstance(names, list):
+                raise PolicyError(f"its {name} must be a list of names")
+            values[name] = tuple(names)
+        return cls(**values)
 
     def to_json(self) -> dict[str, object]:
         """The same as a plain object, for a file."""
-        return {
+        fields: dict[str, object] = {
             "answers": self.answers,
             "features": list(self.features),
             "kind": self.kind,
@@ -115,12 +140,18 @@ class Metadata:
             "transform": self.transform,
             "version": self.version,
         }
+        # Only where they say something: files without them keep their bytes.
+        if self.rule != DEFAULT_RULE:
+            fields["rule"] = self.rule
+        if self.candidate_features:
+            fields["candidate_features"] = list(self.candidate_features)
+        return fields
 
 
 @dataclass(frozen=True, eq=False)
 class Policy(ABC):
     """
-    Features of a decision → a logit. Immutable, and valid by construction.
+    Rows of features → a logit for each. Immutable, and valid by construction.
 
     Two policies are the same when `nestor.policy.bundle.digest` says so.
     """
@@ -149,6 +180,11 @@ class Policy(ABC):
     def features(self) -> tuple[str, ...]:
         """Names in the order of the columns of `x`."""
         return self.metadata.features
+
+    @property
+    def rule(self) -> Rule:
+        """What turns the logits of a question's rows into its action."""
+        return rule_named(self.metadata.rule)
 
     @property
     @abstractmethod
@@ -202,28 +238,38 @@ class Policy(ABC):
     def _fast_logits(self, inputs: F64) -> F64:
         return self._logits(inputs)
 
+    def actions(self, x: Array, question: NDArray[np.int64] | None = None) -> Actions:
+        """
+        The greedy action of each question, [questions], by the policy's rule.
+
+        `question` [n] numbers the question of each row (`nestor.policy.rule`); without it, each row
+        is a question of its own.
+        """
+        logits = self.logits(x)
+        return self.rule.greedy(logits, np.arange(len(logits)) if question is None else question)
+
     def answer(self, x: Array, default: Bools | None = None) -> Bools:
         """
-        The greedy decisions [n]: whether to inline.
+        The greedy answers [n] to questions of one row under the rule `threshold`.
 
         `default` [n] is the default heuristic's answer; only `deviation` policies need it.
         """
-        return self.answers_of(self.logits(x) > 0, default)
+        self._check_threshold()
+        return self.answers_of(self.actions(x) > 0, default)
 
     def probabilities(self, x: Array, temperature: float = 1.0) -> F64:
-        """How probable the positive action is, [n], when sampling at `temperature` > 0."""
-        if not (temperature > 0 and math.isfinite(temperature)):
-            raise ValueError(f"the temperature must be positive and finite, not {temperature}")
-        logits = self.logits(x)
-        with np.errstate(over="ignore"):
-            result: F64 = 1.0 / (1.0 + np.exp(-logits / temperature))
-        # A logit that is not a number is not > 0: sampling agrees with the greedy answer.
-        result[np.isnan(logits)] = 0.0
+        """
+        How probable action 1 is, [n], when sampling at `temperature` > 0.
+
+        For the rule `threshold` only; 0 where the policy does not know the input.
+        """
+        self._check_threshold()
+        result = THRESHOLD.probability(self.logits(x), temperature)
         result[~self.knows(x)] = 0.0
         return result
 
     def answers_of(self, actions: Bools, default: Bools | None) -> Bools:
-        """Turn actions [n] into decisions [n] (true: inline)."""
+        """Turn actions [n] of the rule `threshold` into answers [n]."""
         if self.metadata.answers == "decision":
             return actions
         if default is None:
@@ -232,6 +278,20 @@ class Policy(ABC):
         if defaults.shape != actions.shape:
             raise ValueError(f"{defaults.shape} defaults for {actions.shape} decisions")
         return actions ^ defaults
+
+    def check_problem(self, problem: str, name: str = "") -> None:
+        """
+        Raise PolicyError, one sentence, unless the policy is for the problem of this name.
+
+        `name` is what the user calls the policy, for the message.
+        """
+        if self.metadata.problem != problem:
+            who = f"The policy {name}" if name else "The policy"
+            raise PolicyError(f"{who} is for {self.metadata.problem}, not for {problem}.")
+
+    def _check_threshold(self) -> None:
+        if self.metadata.rule != THRESHOLD.name:
+            raise ValueError(f"the policy's rule is {self.metadata.rule}, not {THRESHOLD.name}")
 
     def inputs(self, x: Array) -> F64:
         """Check `x` and convert it to f64 [n, features], as the format demands."""
@@ -246,16 +306,19 @@ class Policy(ABC):
         return result
 
 
-def columns(policy: Policy, offered: Sequence[FeatureSpec]) -> tuple[int | None, ...]:
+def columns(
+    policy: Policy, offered: Sequence[FeatureSpec], default_feature: str | None = None
+) -> tuple[int | None, ...]:
     """
     Where each feature of the policy stands among those that a compiler offers.
 
-    None stands for `inlining_default` when the compiler has no tensor of this name: the caller
-    fills in the default's answer. Raises PolicyError that names all features that are missing,
-    or all that are not single numbers.
+    `default_feature` names the feature that holds the default's answer, if the problem has one:
+    None stands for it when the compiler has no tensor of this name, and the caller fills in the
+    answer. Raises PolicyError that names all features that are missing, or all that are not single
+    numbers.
     """
     place = {spec.name: index for index, spec in enumerate(offered)}
-    missing = [n for n in policy.features if n not in place and n != DEFAULT_FEATURE]
+    missing = [n for n in policy.features if n not in place and n != default_feature]
     if missing:
         raise PolicyError(
             f"The policy needs features that this compiler does not offer: {', '.join(missing)}; "
@@ -297,13 +360,25 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise PolicyError(f"its {name} must be {' or '.join(allowed)}, not {shown(value)}")
 
 
-def _check_names(features: object) -> None:
-    if not isinstance(features, tuple) or not 1 <= len(features) <= MAX_FEATURES:
-        raise PolicyError(f"its features must be a list of 1 to {MAX_FEATURES} names")
+def _check_problem(problem: object) -> None:
+    if (
+        not isinstance(problem, str)
+        or len(problem) > _MAX_PROBLEM
+        or not _PROBLEM.fullmatch(problem)
+    ):
+        raise PolicyError(
+            "its problem must be words of a-z and 0-9 with hyphens between them, "
+            f"not {shown(problem)}"
+        )
+
+
+def _check_names(field_name: str, names: object, least: int) -> None:
+    if not isinstance(names, tuple) or not least <= len(names) <= MAX_FEATURES:
+        raise PolicyError(f"its {field_name} must be a list of {least} to {MAX_FEATURES} names")
     seen: set[str] = set()
-    for name in features:
+    for name in names:
         if not isinstance(name, str) or not name or not name.isprintable():
-            raise PolicyError(f"its features must be names, not {shown(name)}")
+            raise PolicyError(f"its {field_name} must be names, not {shown(name)}")
         if name in seen:
-            raise PolicyError(f"its feature {shown(name)} is listed twice")
+            raise PolicyError(f"its {field_name} list {shown(name)} twice")
         seen.add(name)

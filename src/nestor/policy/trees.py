@@ -10,7 +10,16 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nestor.policy.spec import F64, Array, Metadata, Policy, PolicyError, shown, tensor
+from nestor.policy.spec import (
+    DEFAULT_RULE,
+    F64,
+    Array,
+    Metadata,
+    Policy,
+    PolicyError,
+    shown,
+    tensor,
+)
 
 I32 = NDArray[np.int32]
 
@@ -33,7 +42,7 @@ _ARRAYS: Final = ("root", "feature", "threshold", "left", "right", "value")
 @dataclass(frozen=True, eq=False)
 class TreesPolicy(Policy):
     """
-    T trees over N nodes, the arrays as in docs/formats.md; raises PolicyError if unfit.
+    T trees over N nodes, the arrays as in docs/reference/formats.md; raises PolicyError if unfit.
 
     `root` i32 [T]; `feature`, `left`, `right` i32 [N]; `threshold`, `value` f64 [N].
     """
@@ -135,11 +144,15 @@ def from_lightgbm(
     answers: str,
     offset: float = 0.0,
     provenance: Mapping[str, object] | None = None,
+    *,
+    problem: str,
+    rule: str = DEFAULT_RULE,
 ) -> TreesPolicy:
     """
     The policy whose logits are the booster's raw scores plus `offset`, bit for bit.
 
-    `features` name the columns that the booster was trained on, in order. Raises PolicyError
+    `features` name the columns that the booster was trained on, in order; `problem` and `rule` are
+    those of `Metadata`. Raises PolicyError
     for models that are not plain sums of numeric splits: other objectives, several classes,
     random forests, linear leaves, categorical splits, special treatment of missing values.
     LightGBM compares in double and goes left when `x <= threshold`, as the format does. It also
@@ -153,7 +166,9 @@ def from_lightgbm(
         trees.append({"leaf_value": offset})
     if len(trees) > MAX_TREES:
         raise PolicyError(f"the LightGBM model has more than {MAX_TREES} trees")
-    metadata = Metadata("trees", tuple(features), answers, "none", provenance or {})
+    metadata = Metadata(
+        "trees", tuple(features), answers, "none", provenance or {}, problem=problem, rule=rule
+    )
     root, nodes = _number(trees)
     columns = list(zip(*nodes, strict=True))
     return TreesPolicy(

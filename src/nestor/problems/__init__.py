@@ -1,1 +1,1 @@
-"""The decisions that Nestor can take: one frozen description each."""
+"""The decision problems of Nestor, a folder each, found by :mod:`nestor.problem.registry`."""

@@ -1,56 +1,71 @@
-"""Keep the objects of baselines on disk, by content.
+"""Keep the objects of baselines on disk, by what they depend on.
 
-A greedy rollout depends on the compiler, the plugin, the module, its options and the policy, and
-on nothing else, so its object can be looked up by a hash over these five. Losing the cache, or
-having no room for it, costs time and nothing else.
+A greedy rollout depends on the problem, the compiler, the plugin, the unit, its options and the
+policy, and on nothing else, so its object can be looked up by a hash over these. Losing the cache,
+or having no room for it, costs time and nothing else.
 """
 
 import hashlib
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from nestor.compiler.plugin import cache_folder
 from nestor.corpus.model import Module
+from nestor.files import replacing, write_atomically
+from nestor.policy.names import NamedPolicy
+from nestor.problem.rollout import Pool, Request
 from nestor.progress import Progress, silent
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request, Rollout
 
 
-def baseline_key(pool: Pool, module: Module, policy: Path | str | None) -> str:
-    """Return the hash under which the object of ``module`` under ``policy`` is kept."""
+def baseline_key(pool: Pool, unit: Module, policy: NamedPolicy | None) -> str:
+    """Return the hash under which the object of ``unit`` under ``policy`` is kept."""
     plugin = pool.plugin
     parts = [
         plugin.toolchain.build_id,
-        module.digest,
-        list(module.options),
-        None if policy is None else plugin.digest,
-        _content(policy) if isinstance(policy, Path) else policy,
+        unit.digest,
+        list(unit.options),
+        None if policy is None else [pool.problem.name, plugin.digest, policy.digest],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _content(policy: Path) -> str:
-    return hashlib.sha256(policy.read_bytes()).hexdigest()
+def policy_path(policy: NamedPolicy) -> Path:
+    """Return a file with ``policy`` that stays as it is: its name is its digest.
+
+    A build system that sees the path in a command line compiles again when the policy changes.
+    """
+    path = cache_folder().resolve() / "policies" / f"{policy.digest}.safetensors"
+    if not path.exists():
+        write_atomically(path, policy.data)
+    return path
 
 
 def baselines(
     pool: Pool,
-    modules: tuple[Module, ...],
-    policy: Path | str | None,
+    units: Sequence[Module],
+    policy: NamedPolicy | None,
     progress: Progress = silent,
     stage: str = "Compiling the baseline",
 ) -> dict[str, Path]:
-    """Return the object of every module under ``policy``, compiling those that are not kept.
+    """Return the object of every unit under ``policy``, compiling those that are not kept.
 
-    Modules that fail to compile are absent from the result.
+    Units that fail to compile are absent from the result.
     """
     folder = cache_folder() / "objects"
     kept = {}
-    for module in modules:
-        key = baseline_key(pool, module, policy)
-        kept[module.name] = folder / key[:2] / f"{key}.o"
-    missing = [module for module in modules if not kept[module.name].exists()]
-    requests = [Request(module, policy, keep=kept[module.name]) for module in missing]
-    results: list[Rollout] = pool.run(requests, progress, stage) if requests else []
-    failed = {rollout.request.module.name for rollout in results if not rollout.ok}
+    for unit in units:
+        key = baseline_key(pool, unit, policy)
+        kept[unit.name] = folder / key[:2] / f"{key}.o"
+    missing = [unit for unit in units if not kept[unit.name].exists()]
+    requests = [Request(unit, policy, keep=True) for unit in missing]
+    failed = set()
+    for done in pool.run(requests, progress, stage) if requests else []:
+        name = done.request.unit.name
+        if done.object is None:
+            failed.add(name)
+            continue
+        with replacing(kept[name]) as scratch:
+            shutil.copyfile(pool.objects.path(done.object), scratch)
     return {name: path for name, path in kept.items() if name not in failed}

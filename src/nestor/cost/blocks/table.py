@@ -1,7 +1,7 @@
 """The table of blocks: machine code, what it costs, how often it occurs and where it is from.
 
-On disk it is parquet with at least the column ``block_hex`` (docs/blocks.md). Rows are in no
-particular order; a block may stand in several rows, one per machine.
+On disk it is parquet with at least the column ``block_hex`` (docs/reference/blocks.md). Rows are
+in no particular order; a block may stand in several rows, one per machine.
 """
 
 import dataclasses

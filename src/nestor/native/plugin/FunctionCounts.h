@@ -28,7 +28,7 @@ class TargetTransformInfo;
 
 namespace nestor {
 
-/// The names of the counts; docs/size-estimator.md explains them.
+/// The names of the counts; docs/studies/size-estimator.md explains them.
 std::vector<std::string> functionCountNames();
 
 /// The counts of the defined function \p F, in the order of the names.

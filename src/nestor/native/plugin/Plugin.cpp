@@ -49,7 +49,7 @@ static void registerCallbacks(PassBuilder &PB) {
 }
 
 // clang loads plugins before it parses -mllvm, lld afterwards: there, -mllvm
-// -load=<plugin> before the options makes them known (docs/lto.md).
+// -load=<plugin> before the options makes them known (docs/internals/lto.md).
 __attribute__((constructor)) static void onLoad() { nestor::registerOptions(); }
 
 extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The arithmetic is that of docs/formats.md, bit for bit: f32 products and sums
+// The arithmetic is that of docs/reference/formats.md, bit for bit: f32 products and sums
 // in a fixed order for networks, f64 for trees, nothing that a C library or an
 // instruction set may round differently.
 //

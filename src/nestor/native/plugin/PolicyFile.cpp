@@ -1,4 +1,4 @@
-//===- PolicyFile.cpp - Loads a policy file (docs/formats.md) -------------===//
+//===- PolicyFile.cpp - Loads a policy file (docs/reference/formats.md) ---===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

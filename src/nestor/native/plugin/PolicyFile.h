@@ -1,4 +1,4 @@
-//===- PolicyFile.h - Loads a policy file (docs/formats.md) ---------------===//
+//===- PolicyFile.h - Loads a policy file (docs/reference/formats.md) -----===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -37,7 +37,7 @@ struct LoadedPolicy {
 };
 
 /// Parses the bytes of a policy file. Fails with one sentence on any file that
-/// docs/formats.md does not allow; what is returned cannot fail later.
+/// docs/reference/formats.md does not allow; what is returned cannot fail later.
 llvm::Expected<LoadedPolicy> parsePolicy(llvm::StringRef File);
 
 /// Reads and parses \p Path.

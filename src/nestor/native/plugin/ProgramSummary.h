@@ -15,7 +15,7 @@
 namespace nestor {
 
 /// What the objects of a program's stock build say of each function, read from a
-/// text file (docs/formats.md):
+/// text file (docs/reference/formats.md):
 ///
 ///     nestor-program 1
 ///     link gc

@@ -140,7 +140,7 @@ static int64_t countAllocaArguments(const CallBase &CB) {
   });
 }
 
-// The names are part of policies and logs; docs/formats.md explains each.
+// The names are part of policies and logs; docs/reference/formats.md explains each.
 #define READ(VALUE) [](const Site &S) -> int64_t { return VALUE; }
 const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"callee_is_local", READ(S.Callee.hasLocalLinkage())},

@@ -21,7 +21,7 @@ TrajectoryLog::create(StringRef Path, ArrayRef<TensorSpec> Features,
   if (EC)
     return createStringError(EC, EC.message());
   std::vector<TensorSpec> Specs(Features.begin(), Features.end());
-  // docs/formats.md names these; keep the order of write().
+  // docs/reference/formats.md names these; keep the order of write().
   for (const char *Name : {"inlining_default", "answer"})
     Specs.push_back(TensorSpec::createSpec<int64_t>(Name, {1}));
   for (const char *Name : {"logit", "log_probability"})

@@ -1,0 +1,64 @@
+"""Read training logs in LLVM's own format (llvm/Analysis/Utils/TrainingLogger.h).
+
+One JSON line declares the tensors, ``{"context": …}`` lines name what is compiled, and each
+decision is ``{"observation": N}``, the raw tensors and a newline.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+DTYPES: Final = {"int64_t": "<i8", "int32_t": "<i4", "float": "<f4", "double": "<f8"}
+"""NumPy's types by LLVM's names for them."""
+
+_OBSERVATION = re.compile(rb'\{\s*"observation"\s*:\s*\d+\s*\}\n')
+"""Nearly every line of a log is one; reading them all as JSON takes longer than a search's rest."""
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """A log as it stands in the file."""
+
+    records: npt.NDArray[Any]
+    """Structured array with the tensors of each observation, ``[observations]``."""
+    contexts: tuple[str, ...]
+    """In their order."""
+
+
+def parse(data: bytes) -> TrainingLog:
+    """Parse the bytes of a log whose tensors all have one element.
+
+    :raises ValueError: (or KeyError, TypeError, OverflowError, RecursionError) if it is no log.
+    """
+    line, position = _line(data, 0)
+    specs = line["features"]
+    if any(spec["shape"] != [1] for spec in specs):
+        raise ValueError("only scalar tensors are supported")
+    row = np.dtype([(spec["name"], DTYPES[spec["type"]]) for spec in specs])
+    rows: list[bytes] = []
+    contexts: list[str] = []
+    while position < len(data):
+        if observation := _OBSERVATION.match(data, position):
+            position = observation.end()
+            end = position + row.itemsize
+            if data[end : end + 1] != b"\n":
+                raise ValueError(f"observation {len(rows)} is truncated")
+            rows.append(data[position:end])
+            position = end + 1
+            continue
+        line, position = _line(data, position)
+        if "context" in line:
+            contexts.append(str(line["context"]))
+    return TrainingLog(np.frombuffer(b"".join(rows), dtype=row), tuple(contexts))
+
+
+def _line(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+    end = data.index(b"\n", position)
+    line = json.loads(data[position:end])
+    if not isinstance(line, dict):
+        raise ValueError("a line is not a JSON object")
+    return line, end + 1

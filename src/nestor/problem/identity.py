@@ -1,0 +1,41 @@
+"""Ways to compile one unit that must give the same object, bit for bit.
+
+Every number that Nestor prints rests on this: observing the compiler must not change it, and a
+policy must decide the same wherever it is evaluated.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nestor.compiler.process import Limits
+
+Command = Sequence[str | Path]
+"""A compiler's command line without its output: a recorded one, or ``clang -O2 -c x.c``."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a compile of a way may use."""
+
+    limits: Limits = field(default_factory=Limits)
+    cancelled: threading.Event = field(default_factory=threading.Event, repr=False)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to compile."""
+
+    name: str
+    compile: Callable[[Command, Path, Circumstances], int | None]
+    """Compile a command into an object file; return how many questions were asked, or None where
+    nobody counts. Raises NestorError with the reason if there is no object."""
+    counts: bool = False
+    """Whether it counts its questions."""
+
+
+def digest_of_object(path: Path) -> str:
+    """Return the SHA-256 of an object."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,230 @@
+"""What a decision problem says of itself: everything that learners, searches and judges need.
+
+A *problem* is a decision that a compiler takes by a heuristic and that a policy may take instead.
+Its folder holds all that is particular to it; nothing else in Nestor knows it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nestor.compiler.plugin import Plugin
+from nestor.corpus.model import Program
+from nestor.errors import NestorError
+from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy
+from nestor.policy.rule import Rule
+from nestor.policy.spec import Policy
+from nestor.problem.identity import Way
+from nestor.problem.rollout import Pool, Request, Rollout, Workplace
+from nestor.problem.trajectory import F64, Trajectory
+from nestor.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from nestor.build.build import Build
+    from nestor.tune.moves import MoveSource
+
+
+class ProblemError(NestorError):
+    """A problem that does not exist, or that cannot do what is wanted of it."""
+
+
+@dataclass(frozen=True)
+class FeatureSets:
+    """Which features policies read unless a user names others."""
+
+    free: tuple[str, ...]
+    """What the stock heuristic computes anyway: for clones of the default."""
+    few: tuple[str, ...]
+    """Few enough for learners that move a policy's parameters without gradients."""
+    unit: tuple[str, ...]
+    """All that are useful and follow from the unit alone: for learners by gradient."""
+    program: tuple[str, ...]
+    """The same and those of a summary of the whole program: for distillation."""
+    extent: tuple[str, ...] = ()
+    """Features that say how much a mistake can cost. Policies leave the largest values to the
+    default; empty where no feature says it."""
+
+
+class Scorer(Protocol):
+    """Scores the compiles of one unit: how much of each outcome counts in the unit's programs."""
+
+    def parts(self, outcome: Any) -> Mapping[str, float]:
+        """Return the score of each part (function) of the unit by its name; lower is better."""
+
+    def total(self, outcome: Any) -> float:
+        """Return the score of the whole unit; lower is better."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data from which :meth:`Problem.scorer` makes the scorer again."""
+
+
+@dataclass(frozen=True)
+class Credit:
+    """What of a compile's score is put down to each of its decisions, against stock."""
+
+    change: F64
+    """Change of the parts that each decision can affect, ``[questions]``."""
+    share: F64
+    """Its share of that, divided among the decisions that left the default, ``[questions]``; 0
+    for a decision that did not."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The columns of what a program comes to, as tables and JSON name them."""
+
+    score: str
+    """The column that is compared; lower is better."""
+    columns: tuple[str, ...]
+    """All of them, the score among them."""
+    unit: str = "bytes"
+    decimals: int = 0
+
+
+@dataclass(frozen=True)
+class Problem(ABC):
+    """One decision problem; a frozen dataclass whose fields are its description."""
+
+    name: str
+    """In policy files and on the command line: small letters, digits and hyphens."""
+    summary: str
+    """What is decided, in one line."""
+    rule: Rule
+    """How logits become an answer."""
+    level: str
+    """The optimisation level at which corpora for it are captured, such as ``-Oz``."""
+    score: str
+    """What a compile costs, in one phrase with its unit; lower is better."""
+    default_column: str
+    """The column of a trajectory, and the feature, that holds the default heuristic's answer."""
+    features: FeatureSets
+    report: Report
+    builtins: Builtins = NO_BUILTINS
+    """Policies that need no file."""
+    kept_columns: tuple[str, ...] = ()
+    """Columns of a trajectory's decisions that :meth:`credit` reads, besides the answers."""
+    credit_unit: float = 1.0
+    """The change of score that is one unit of reward when decisions are paid one by one."""
+    credit_clip: float = float("inf")
+    """A change of score beyond this counts as this, in either direction."""
+
+    @abstractmethod
+    def compile(self, request: Request, place: Workplace) -> Rollout:
+        """Compile one unit; a failure of the compiler is a result, never an exception."""
+
+    @abstractmethod
+    def columns(self, outcome: Any) -> Mapping[str, float]:
+        """Return one unit's outcome by the columns of the report; they add up over units."""
+
+    @abstractmethod
+    def scorers(
+        self,
+        pool: Pool,
+        programs: Sequence[Program],
+        rollouts: Mapping[str, Rollout],
+        progress: Progress = silent,
+    ) -> "Scorers":
+        """Return a scorer for each unit.
+
+        :param rollouts: of the default heuristic by the unit's name, with kept objects.
+        """
+
+    @abstractmethod
+    def scorer(self, data: Mapping[str, Any]) -> Scorer:
+        """Return the scorer of which ``data`` is :meth:`Scorer.to_json`."""
+
+    @abstractmethod
+    def credit(
+        self,
+        before: tuple[Trajectory, Mapping[str, float]],
+        after: tuple[Trajectory, Mapping[str, float]],
+    ) -> Credit:
+        """Return the credit of every decision of ``after``.
+
+        :param before: the trajectory and the score by part of the unit's stock compile.
+        :param after: those of another compile.
+        """
+
+    def builds(self) -> "Mapping[str, Build]":
+        """Return the ways to build a whole program, by name; the first is the usual one."""
+        from nestor.build.objects import ObjectBuild  # above the contract: found when wanted
+
+        return {"objects": ObjectBuild(self)}
+
+    def moves(self) -> "MoveSource":
+        """Return what a search may change.
+
+        :raises ProblemError: if this problem has no moves.
+        """
+        raise ProblemError(f"{self.name} has no moves to search: train a policy instead.")
+
+    def reads_summary(self, policy: Policy | None) -> bool:
+        """Tell whether what ``policy`` (None: the default) decides depends on a summary."""
+        own = set(self.features.program) - set(self.features.unit)
+        return policy is not None and not own.isdisjoint(policy.features)
+
+    def summaries(
+        self,
+        pool: Pool,
+        programs: Sequence[Program],
+        modes: Sequence[str],
+        progress: Progress = silent,
+    ) -> Mapping[tuple[str, str], str]:
+        """Return summaries for policies that read them, by the program's name and the link mode."""
+        return {}
+
+    def ways(self, plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
+        """Return ways to compile that must give the same object; the first is the reference.
+
+        :param policy: for the default heuristic, stock is the reference.
+        :param folder: takes logs and other files; there is one for each unit.
+        """
+        return ()
+
+    def estimating(self, pool: Pool, model: Path) -> tuple[Pool, float]:
+        """Return a pool that predicts scores by a model file, and its part of a compile's price.
+
+        :raises ProblemError: if this problem has no such model.
+        """
+        raise ProblemError(f"{self.name} has no model of its score: leave out --estimate.")
+
+    def environment(self, **settings: Any) -> Any:
+        """Return a Gymnasium environment in which an episode is one compile.
+
+        :raises ProblemError: if this problem has none.
+        """
+        raise ProblemError(f"{self.name} has no environment.")
+
+    def read_log(self, path: Path) -> Trajectory:
+        """Read a trajectory that a compiler wrote to a file.
+
+        :raises ProblemError: if this problem's compiler writes none.
+        """
+        raise ProblemError(f"{self.name} is not logged to a file.")
+
+    def word(self, answer: Any) -> str:
+        """Return an answer as people read it."""
+        return str(answer)
+
+    def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
+        """Return one decision as ``nestor log`` shows it, by column."""
+        return {
+            "question": row,
+            "default": trajectory.default[row].item(),
+            "answer": trajectory.answer[row].item(),
+            "logit": float(trajectory.decisions["logit"][row]),
+        }
+
+
+@dataclass(frozen=True)
+class Scorers:
+    """The scorers of some units, and what it cost to make them."""
+
+    units: Mapping[str, Scorer]
+    """By the unit's name; a unit that no program shows is absent."""
+    link_seconds: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds of one link by program: a part of the price list of budgets."""
+    failures: tuple[str, ...] = ()
+    """What could not be linked, with the reason."""

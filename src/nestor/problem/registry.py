@@ -1,0 +1,69 @@
+"""Problems by name: those of Nestor, and anybody's own folder.
+
+A name is looked up when it is used, as Gymnasium looks up environments, so that nothing below a
+problem's folder imports it and a folder can be deleted without breaking anything else.
+"""
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from nestor.problem.problem import Problem, ProblemError
+
+_HOME: Final = "nestor.problems"
+
+
+def problem_names() -> tuple[str, ...]:
+    """Return the names of Nestor's own problems: the folders of :mod:`nestor.problems`."""
+    home = importlib.import_module(_HOME)
+    folders = sorted(module.name for module in pkgutil.iter_modules(home.__path__))
+    return tuple(folder.replace("_", "-") for folder in folders)
+
+
+def find_problem(name: str) -> Problem:
+    """Return a problem by its name, or from a folder or module of one's own.
+
+    :param name: one of :func:`problem_names`; or the path of a folder (a package) or ``.py`` file
+        with a ``PROBLEM``, whose code is run.
+    :raises ProblemError: if there is none.
+    """
+    if name in problem_names():
+        return _problem_of(importlib.import_module(f"{_HOME}.{name.replace('-', '_')}"), name)
+    path = Path(name)
+    place = path / "__init__.py" if path.is_dir() else path
+    if "/" not in name and path.suffix != ".py":
+        place = Path()
+    if not place.is_file():
+        raise ProblemError(
+            f"There is no problem '{name}'; there are {', '.join(problem_names())}, and the path of"
+            " a folder or a .py file with a PROBLEM of your own (./NAME)."
+        )
+    return _problem_of(_load(place.resolve()), name)
+
+
+def _load(place: Path) -> ModuleType:
+    package = place.parent if place.name == "__init__.py" else place.with_suffix("")
+    name = f"nestor_problem_{package.name}"
+    if name in sys.modules and sys.modules[name].__file__ == str(place):
+        return sys.modules[name]
+    folders = [str(place.parent)] if place.name == "__init__.py" else None
+    spec = importlib.util.spec_from_file_location(name, place, submodule_search_locations=folders)
+    if spec is None or spec.loader is None:
+        raise ProblemError(f"{place} is no Python module.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _problem_of(module: ModuleType, name: str) -> Problem:
+    problem = getattr(module, "PROBLEM", None)
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"{name} has no PROBLEM: define one as docs/internals/add-your-own.md shows."
+        )
+    return problem

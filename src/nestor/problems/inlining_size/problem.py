@@ -1,0 +1,125 @@
+"""Inlining for size: which call sites of a module to inline at -Oz, judged by linked bytes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nestor.build.build import Build
+from nestor.compiler.objects import Measure
+from nestor.compiler.plugin import Plugin
+from nestor.corpus.model import Program
+from nestor.policy.names import NamedPolicy
+from nestor.policy.rule import THRESHOLD
+from nestor.problem.identity import Way
+from nestor.problem.problem import Credit, Problem, Report, Scorers
+from nestor.problem.rollout import Pool, Request, Rollout, Workplace
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size import credit as site_credit
+from nestor.problems.inlining_size import scorers, summaries
+from nestor.problems.inlining_size.builtins import BUILTINS, NAME
+from nestor.problems.inlining_size.compile import compile_module
+from nestor.problems.inlining_size.features import FEATURES
+from nestor.problems.inlining_size.log import DEFAULT, read
+from nestor.problems.inlining_size.report import describe
+from nestor.problems.inlining_size.ways import ways
+from nestor.problems.inlining_size.weights import Weights
+from nestor.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class InliningSize(Problem):
+    """See :class:`nestor.problem.problem.Problem`; a group of questions is a callee's sites."""
+
+    def compile(self, request: Request, place: Workplace) -> Rollout:
+        """Compile one module with the plugin; the outcome is a ``Measure`` of the object."""
+        return compile_module(request, place)
+
+    def columns(self, outcome: Measure) -> Mapping[str, float]:
+        """Return an object's loadable bytes and code; only a link has linked bytes."""
+        return {"object": outcome.loadable, "linked": outcome.loadable, "text": outcome.text}
+
+    def scorers(
+        self,
+        pool: Pool,
+        programs: Sequence[Program],
+        rollouts: Mapping[str, Rollout],
+        progress: Progress = silent,
+    ) -> Scorers:
+        """Weigh the functions of each module by what the stock links kept of them."""
+        return scorers.scorers(pool, programs, rollouts, progress)
+
+    def scorer(self, data: Mapping[str, Any]) -> Weights:
+        """Return the weights of which ``data`` is the plain form."""
+        return Weights(**data)
+
+    def credit(
+        self,
+        before: tuple[Trajectory, Mapping[str, float]],
+        after: tuple[Trajectory, Mapping[str, float]],
+    ) -> Credit:
+        """Put changed bytes down to the sites that can reach them."""
+        return site_credit.credit(before, after)
+
+    def builds(self) -> Mapping[str, Build]:
+        """Return the link of stand-alone objects, and full and thin LTO."""
+        from nestor.build.link import LinkBuild
+        from nestor.build.lto import LtoBuild
+
+        return {
+            "link": LinkBuild(self),
+            "full-lto": LtoBuild(self, "full"),
+            "thin-lto": LtoBuild(self, "thin"),
+        }
+
+    def summaries(
+        self,
+        pool: Pool,
+        programs: Sequence[Program],
+        modes: Sequence[str],
+        progress: Progress = silent,
+    ) -> Mapping[tuple[str, str], str]:
+        """Summarise the objects of the programs' stock builds."""
+        return summaries.summaries(pool, programs, modes, progress)
+
+    def ways(self, plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
+        """Return the plugin's ways and the channel's."""
+        return ways(plugin, policy, folder)
+
+    def estimating(self, pool: Pool, model: Path) -> tuple[Pool, float]:
+        """Return a pool that predicts functions' sizes before code generation."""
+        from nestor.problems.inlining_size.size.estimating_pool import (
+            PART_WITHOUT_CODE,
+            EstimatingPool,
+        )
+        from nestor.problems.inlining_size.size.model import load
+
+        return EstimatingPool(pool, load(model)), PART_WITHOUT_CODE
+
+    def read_log(self, path: Path) -> Trajectory:
+        """Read a log that the plugin wrote."""
+        return read(path)
+
+    def word(self, answer: Any) -> str:
+        """Return an answer in the words of a file of overrides."""
+        return "inline" if answer else "keep"
+
+    def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
+        """Return one call site with its functions' names, answers and effect."""
+        return describe(trajectory, row)
+
+
+PROBLEM = InliningSize(
+    name=NAME,
+    summary="which call sites to inline, for the size of linked programs",
+    rule=THRESHOLD,
+    level="-Oz",
+    score="loadable bytes of the linked program",
+    default_column=DEFAULT,
+    features=FEATURES,
+    report=Report(score="linked", columns=("linked", "object", "text"), unit="bytes"),
+    builtins=BUILTINS,
+    kept_columns=site_credit.COLUMNS,
+    credit_unit=16.0,  # bytes: about one call
+    credit_clip=60.0,
+)

@@ -1,0 +1,76 @@
+"""Ways to compile that must agree, for the identity gate.
+
+For the default heuristic: the stock compiler, the plugin idle, following the default, and logging
+while it does, and the interactive channel answered with the default. For a policy: the plugin
+evaluating it in C++ (what a release does), the same with the log (what training does), and the
+channel answered by the same policy in Python.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from nestor.compiler.channel import ChannelError, compile_over_channel
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.process import run
+from nestor.compiler.toolchain import capabilities
+from nestor.errors import NestorError
+from nestor.policy.names import NamedPolicy
+from nestor.problem.identity import Circumstances, Command, Way
+from nestor.problems.inlining_size.channel import Answer, channel_options, echo, evaluate
+from nestor.problems.inlining_size.log import read
+from nestor.problems.inlining_size.plugin_flags import plugin_flags
+from nestor.problems.inlining_size.site_features import SITE_FEATURES
+
+
+def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
+    """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
+    log = folder / "log"
+    has_channel = capabilities(plugin.toolchain).inliner_channel
+    if policy.policy is None:
+        plugged = (
+            _by_flags("stock", []),
+            _by_flags("idle", [f"-fpass-plugin={plugin.path}"]),
+            _by_flags("default", plugin_flags(plugin, "default")),
+            _by_flags("logged", plugin_flags(plugin, "default", log=log), log),
+        )
+        return (*plugged, _by_channel("channel", lambda: echo)) if has_channel else plugged
+    evaluated = policy.policy
+    file = folder / "policy.safetensors"
+    file.write_bytes(policy.data)
+    plugged = (
+        _by_flags("release", plugin_flags(plugin, file)),
+        _by_flags("logged", plugin_flags(plugin, file, log=log), log),
+    )
+    if not has_channel or set(SITE_FEATURES) & set(evaluated.features):
+        return plugged  # LLVM's channel sends its own features only.
+    return (*plugged, _by_channel("channel, Python", lambda: evaluate(evaluated)))
+
+
+def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
+    def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
+        # clang takes what follows the input as well as what precedes it.
+        outcome = run([*command, *flags, "-o", out], use.limits, cancelled=use.cancelled)
+        if not outcome.ok:
+            raise NestorError(outcome.reason)
+        return None if log is None else len(read(log))
+
+    return Way(name, compile_once, counts=log is not None)
+
+
+def _by_channel(name: str, answers: Callable[[], Answer]) -> Way:
+    def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
+        answer = answers()
+
+        def unless_cancelled(row: npt.NDArray[Any]) -> int:
+            if use.cancelled.is_set():
+                raise ChannelError("cancelled")
+            return answer(row)
+
+        return compile_over_channel(
+            [*command, "-o", out], unless_cancelled, channel_options, use.limits
+        )
+
+    return Way(name, compile_once, counts=True)

@@ -1,1 +1,0 @@
-"""Scores: what a compile cost, in linked bytes."""

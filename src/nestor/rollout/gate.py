@@ -1,0 +1,118 @@
+"""The identity gate: through the plugin, the default policy must give stock objects bit for bit.
+
+Every number that Nestor prints rests on this. A toolchain is checked on built-in modules before
+it is used, and refused with the reason if a single byte differs.
+"""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.toolchain import ToolchainError
+from nestor.errors import NestorError
+from nestor.files import write_atomically
+from nestor.policy.names import DEFAULT
+from nestor.problem.identity import Circumstances, Command, digest_of_object
+from nestor.problem.problem import Problem
+
+LEVELS = ("-Oz", "-O2")
+PROBES = ("probe.c", "probe.cpp")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The result of the gate on some compiles."""
+
+    checked: int
+    """Comparisons that were made."""
+    differing: tuple[str, ...]
+    """What was compared where the bytes differed or a compile failed."""
+
+    @property
+    def identical(self) -> bool:
+        """All comparisons were made and held."""
+        return self.checked > 0 and not self.differing
+
+
+def compare(problem: Problem, plugin: Plugin, module: Sequence[str], name: str) -> Identity:
+    """Compile one module in all of the problem's ways and compare the objects with stock's.
+
+    :param module: clang's words without compiler and output, for example
+        ``("-Oz", "-c", "x.c")`` or a recorded cc1 line with its input.
+    """
+    command: Command = [plugin.toolchain.clang, *module]
+    differing: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="nestor-identity-") as text:
+        folder = Path(text)
+        stock, *others = problem.ways(plugin, DEFAULT, folder)
+
+        def digest(way: int) -> str:
+            out = folder / f"{way}.o"
+            try:
+                (stock, *others)[way].compile(command, out, Circumstances())
+                return digest_of_object(out)
+            except (NestorError, OSError) as error:
+                return f"{way}: {error}"
+
+        reference = digest(0)
+        for number, way in enumerate(others, 1):
+            if digest(number) != reference:
+                differing.append(f"{name} ({way.name})")
+    return Identity(len(others), tuple(differing))
+
+
+def check(problem: Problem, plugin: Plugin) -> Identity:
+    """Run the gate on the built-in modules, C and C++, -Oz and -O2; cached beside the plugin."""
+    cached = plugin.path.parent / f"identity-{problem.name}.json"
+    earlier = _read(cached)
+    if earlier is not None:
+        return earlier
+    results = [
+        compare(problem, plugin, (level, "-c", str(probe_folder() / probe)), f"{probe} {level}")
+        for probe in PROBES
+        for level in LEVELS
+    ]
+    result = Identity(
+        sum(r.checked for r in results), tuple(name for r in results for name in r.differing)
+    )
+    if result.identical:
+        write_atomically(cached, json.dumps({"checked": result.checked, "differing": []}))
+    return result
+
+
+def require(problem: Problem, plugin: Plugin) -> Plugin:
+    """Return ``plugin`` if it passes the gate; a problem without ways to compare passes.
+
+    :raises ToolchainError: with what differs, if it does not.
+    """
+    if not has_ways(problem, plugin):
+        return plugin
+    result = check(problem, plugin)
+    if not result.identical:
+        raise ToolchainError(
+            f"LLVM {plugin.toolchain.version} is refused: with the default policy the plugin does "
+            f"not reproduce its objects ({', '.join(result.differing)}); please report this."
+        )
+    return plugin
+
+
+def has_ways(problem: Problem, plugin: Plugin) -> bool:
+    """Tell whether ``problem`` has several ways to compile, which must agree."""
+    return len(problem.ways(plugin, DEFAULT, Path())) > 1
+
+
+def probe_folder() -> Path:
+    """Return the folder of the built-in modules' sources."""
+    return Path(str(resources.files("nestor"))) / "native" / "identity"
+
+
+def _read(path: Path) -> Identity | None:
+    try:
+        stored = json.loads(path.read_text())
+        return Identity(int(stored["checked"]), tuple(stored["differing"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

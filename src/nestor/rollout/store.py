@@ -1,0 +1,36 @@
+"""Files by the hash of their content, in one folder of this machine."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from nestor.files import replacing
+
+
+class FileStore:
+    """Keeps each content once (:class:`nestor.problem.rollout.Store`); safe for many threads."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+
+    def put(self, file: Path) -> str:
+        """Copy ``file`` in and return its SHA-256."""
+        with file.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        target = self.path(digest)
+        if not target.exists():
+            with replacing(target) as scratch:
+                shutil.copyfile(file, scratch)
+        return digest
+
+    def write(self, content: bytes) -> Path:
+        """Return a file with ``content``."""
+        target = self.path(hashlib.sha256(content).hexdigest())
+        if not target.exists():
+            with replacing(target) as scratch:
+                scratch.write_bytes(content)
+        return target
+
+    def path(self, digest: str) -> Path:
+        """Return where the file of this SHA-256 is, or would be."""
+        return self._folder / digest[:2] / digest

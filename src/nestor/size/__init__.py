@@ -1,1 +1,0 @@
-"""IR2Native: the size of a function's machine code, predicted from its IR."""
