@@ -46,6 +46,9 @@ class FeatureSets:
     extent: tuple[str, ...] = ()
     """Features that say how much a mistake can cost. Policies leave the largest values to the
     default; empty where no feature says it."""
+    mode: str = ""
+    """The feature of a summary that holds the link mode, as its place in ``modes``."""
+    modes: tuple[str, ...] = ()
 
 
 class Scorer(Protocol):
@@ -124,6 +127,8 @@ class Problem(ABC):
     report: Report
     builtins: Builtins = NO_BUILTINS
     """Policies that need no file."""
+    imitated: tuple[str, ...] = ()
+    """Built-in policies that are worth imitating where they do better than the default."""
     kept_columns: tuple[str, ...] = ()
     """Columns of a trajectory's decisions that :meth:`credit` reads, besides the answers."""
     credit_unit: float = 1.0
