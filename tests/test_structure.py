@@ -12,7 +12,7 @@ GENERAL = (
     "build",
     "compiler",
     "corpus",
-    "environment.py",
+    "environment",
     "errors.py",
     "evaluate",
     "files.py",
