@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -69,10 +70,9 @@ def test_build_failure_is_one_sentence(
     toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources = tmp_path / "sources"
-    sources.mkdir()
-    for file in plugin.source_folder().iterdir():
-        (sources / file.name).write_bytes(file.read_bytes())
-    (sources / "Policy.cpp").write_text("this is no C++")
+    for folder in ("plugin", "policy"):
+        shutil.copytree(plugin.source_folder() / folder, sources / folder)
+    (sources / "policy" / "Policy.cpp").write_text("this is no C++")
     monkeypatch.setattr(plugin, "source_folder", lambda: sources)
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
     with pytest.raises(ToolchainError, match=r"could not be built for LLVM 22.*error"):

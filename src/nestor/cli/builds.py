@@ -1,8 +1,11 @@
 """The options that say how programs are built."""
 
+from pathlib import Path
+
 from nestor.build.build import Build, BuildError
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
+from nestor.problem.overrides import OverridesError
 from nestor.problem.problem import Problem
 
 
@@ -20,9 +23,7 @@ def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None)
     if name is None:
         return next(iter(builds.values()))
     if name not in builds:
-        raise BuildError(
-            f"{problem.name} has no build '{name}'; there are {', '.join(builds)}."
-        )
+        raise BuildError(f"{problem.name} has no build '{name}'; there are {', '.join(builds)}.")
     return builds[name]
 
 
@@ -38,3 +39,18 @@ def check_summary(build: Build, summary: bool) -> None:
     """
     if build.whole and summary:
         raise NestorError("LTO sees the whole program: leave --summary out.")
+
+
+def overrides_text(problem: Problem, path: Path | None) -> str | None:
+    """Return the text of a file of overrides, read once here instead of by every compile.
+
+    :raises OverridesError: if the file cannot be read or holds none.
+    """
+    if path is None:
+        return None
+    try:
+        text = path.read_text(errors="replace")
+    except OSError as error:
+        raise OverridesError(f"{path} cannot be read: {error.strerror}.") from None
+    problem.overrides().parse(text)
+    return text

@@ -10,10 +10,11 @@ from nestor.files import adding, locked
 
 
 def digest_of(sources: Path, builder: str) -> str:
-    """Return 24 hex digits that change with the files in ``sources`` or with who builds them."""
+    """Return 24 hex digits that change with the files below ``sources`` or with who builds them."""
     digest = hashlib.sha256(builder.encode())
-    for file in sorted(sources.iterdir()):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    for file in sorted(path for path in sources.rglob("*") if path.is_file()):
+        name = file.relative_to(sources).as_posix()
+        digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:24]
 
 

@@ -232,17 +232,19 @@ def _smoke(
     pool: Pool, rows: Sequence[_Row], progress: Progress
 ) -> tuple[SmokeTests, list[Failure]]:
     ready = [
-        (row.stock.job.program, *(pool.objects.path(digest) for digest in binaries))
+        (row.stock.job.program, row.stock.binary, row.policy.binary)
         for row in rows
         if row.stock.job.program.smoke
-        and len(binaries := [b.binary for b in (row.stock, row.policy) if b.binary]) == 2
     ]
-    done = pool.map(
-        lambda item: compare_runs(pool.corpus, *item, pool.limits),
-        ready,
-        progress,
-        "Running smoke tests",
-    )
+
+    def one(item: tuple[Program, str | None, str | None]) -> Failure | None:
+        program, stock, policy = item
+        assert stock is not None and policy is not None
+        binaries = pool.objects.path(stock), pool.objects.path(policy)
+        return compare_runs(pool.corpus, program, *binaries, pool.limits)
+
+    both = [item for item in ready if item[1] and item[2]]
+    done = pool.map(one, both, progress, "Running smoke tests")
     failed = [failure for failure in done if failure is not None]
     return SmokeTests(len(done) - len(failed), len(failed), len(rows) - len(done)), failed
 

@@ -16,7 +16,7 @@ from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.policy.names import DEFAULT, NamedPolicy
-from nestor.problem.overrides import Key
+from nestor.problem.overrides import Key, Overrides
 from nestor.problem.rollout import Pool
 from nestor.progress import Progress, silent
 
@@ -81,6 +81,7 @@ def guard(
     modes: Sequence[str] = (),
     *,
     summaries: Mapping[tuple[str, str], str] | None = None,
+    overrides: Overrides | None = None,
     progress: Progress = silent,
 ) -> Guard:
     """Choose the units that go back, one list for all programs.
@@ -90,11 +91,14 @@ def guard(
 
     :param modes: modes of the build; none is all of them.
     :param summaries: texts by program and mode, for a policy that reads them.
+    :param overrides: answers that stand above the policy's in every build.
     :raises GuardError: if a program cannot be built.
     :raises ProblemError: if the problem has no overrides.
     """
     found = [
-        _Choice(pool, build, program, policy, modes or build.modes, summaries or {})
+        _Choice(
+            pool, build, program, policy, modes or build.modes, summaries or {}, overrides or {}
+        )
         for program in programs
     ]
     try:
@@ -135,9 +139,11 @@ class _Choice:
         policy: NamedPolicy,
         modes: Sequence[str],
         summaries: Mapping[tuple[str, str], str],
+        overrides: Overrides,
     ):
         self._program = program
         self._modes = tuple(modes)
+        self._overrides = overrides
         self._format = pool.problem.overrides()
         self._trials = _WHOLE_TRIALS if build.whole else _TRIALS
         self._stock_builder = build.incremental(pool, program, DEFAULT, self._modes)
@@ -162,7 +168,7 @@ class _Choice:
 
     @cached_property
     def _policy(self) -> list[ProgramBuild]:
-        return [builder.build({}) for builder in self._builders]
+        return [builder.build(self._overrides) for builder in self._builders]
 
     @cached_property
     def _units(self) -> Mapping[str, Key]:
@@ -237,7 +243,7 @@ class _Choice:
     def _built(self, back: Keys) -> Mapping[str, float]:
         if back == self._all:
             return self._stock.scores()
-        overrides = dict.fromkeys(back, self._format.stock)
+        overrides = {**self._overrides, **dict.fromkeys(back, self._format.stock)}
         found: dict[str, float] = {}
         for builder in self._builders:
             found |= builder.build(overrides).scores()

@@ -1,7 +1,7 @@
 """The identity gate on a whole corpus: ways to compile that must give the same bytes.
 
-Units are compiled in the ways that the problem names (``Problem.ways``); programs are built by one of
-its builds, stock and through the plugin, with and without the log. Ways that count their decisions
+Units are compiled in the ways that the problem names (``Problem.ways``); programs are built by one
+of its builds, stock and through the plugin, with and without the log. Ways that count their decisions
 must also have been asked equally often. Failures are results: counted, named and never dropped.
 """
 
@@ -237,7 +237,7 @@ def _judge(
     :param what: the words for what differs.
     """
     first, *others = ways
-    counter, *counted = counting
+    counter, counted = (counting[0], counting[1:]) if counting else ("", ())
     differing = [
         Difference(module, name, first, what)
         for name in others

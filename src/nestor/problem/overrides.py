@@ -1,8 +1,8 @@
 """Overrides: answers that stand above a policy's, as a reviewable text file.
 
-A *key* says which questions an override answers: one, a group of them, or all of a unit. Keys can be
-hashed and sorted, and ``str`` gives the words that stand for one in the file. What keys there are,
-and what an answer is, is the problem's own.
+A *key* says which questions an override answers: one, a group of them, or all of a unit. Keys can
+be hashed and sorted, and ``str`` gives the words that stand for one in the file. What keys there
+are, and what an answer is, is the problem's own.
 """
 
 from collections.abc import Iterable, Mapping

@@ -46,6 +46,9 @@ class FeatureSets:
     extent: tuple[str, ...] = ()
     """Features that say how much a mistake can cost. Policies leave the largest values to the
     default; empty where no feature says it."""
+    mode: str = ""
+    """The feature of a summary that holds the link mode, as its place in ``modes``."""
+    modes: tuple[str, ...] = ()
 
 
 class Scorer(Protocol):
@@ -81,7 +84,11 @@ class Report:
     columns: tuple[str, ...]
     """All of them, the score among them."""
     unit: str = "bytes"
+    quantity: str = "bytes"
+    """What is counted, for titles: the unit and what it is of."""
     decimals: int = 0
+    detail: tuple[str, ...] = ()
+    """Columns that stand beside the score where programs are summed up."""
     least: float = 0.0
     """The score of a stock program from which on it counts in a mean over programs."""
     remarks: tuple["Remark", ...] = ()
@@ -120,6 +127,8 @@ class Problem(ABC):
     report: Report
     builtins: Builtins = NO_BUILTINS
     """Policies that need no file."""
+    imitated: tuple[str, ...] = ()
+    """Built-in policies that are worth imitating where they do better than the default."""
     kept_columns: tuple[str, ...] = ()
     """Columns of a trajectory's decisions that :meth:`credit` reads, besides the answers."""
     credit_unit: float = 1.0

@@ -115,6 +115,13 @@ class InliningSize(Problem):
         """Return an answer in the words of a file of overrides."""
         return "inline" if answer else "keep"
 
+    def environment(self, **settings: Any) -> Any:
+        """Return a Gymnasium environment whose action is 1 to inline the call and 0 to keep it."""
+        from nestor.environment import CompileEnvironment
+        from nestor.problems.inlining_size.live import LIVE
+
+        return CompileEnvironment(LIVE, **settings)
+
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one call site with its functions' names, answers and effect."""
         return describe(trajectory, row)
@@ -131,11 +138,13 @@ PROBLEM = InliningSize(
     report=Report(
         score="linked",
         columns=("linked", "object", "text"),
-        unit="bytes",
+        quantity="loadable bytes",
+        detail=("text",),
         least=80_000,
         remarks=(Remark("growth_cap_reached", "growth_capped", "hit the growth cap"),),
     ),
     builtins=BUILTINS,
+    imitated=("threshold:0", "threshold:15", "threshold:25"),
     kept_columns=site_credit.COLUMNS,
     credit_unit=16.0,  # bytes: about one call
     credit_clip=60.0,
