@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.compiler import identity, plugin
-from nestor.compiler.plugin import Plugin
+from nestor.compiler import plugin
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities, discover, find
 
 
@@ -65,33 +64,6 @@ def test_build_id_follows_the_compiler(tmp_path: Path) -> None:
     two = find(str(_impostor(tmp_path / "b", "22.1.9")))
     assert one.build_id != two.build_id
     assert plugin.plugin_path(one) != plugin.plugin_path(two)
-
-
-def test_gate_holds_and_is_kept(plugin: Plugin) -> None:
-    result = identity.check(plugin)
-    assert result.identical
-    assert result.checked >= 16
-    assert (plugin.path.parent / "identity.json").exists()
-
-
-def test_gate_refuses_a_plugin_that_changes_objects(plugin: Plugin, tmp_path: Path) -> None:
-    """A plugin whose 'default' is another policy must not pass."""
-
-    class Wrong(Plugin):
-        def flags(self, policy: Path | str, **options: object) -> list[str]:
-            from nestor.rollout.policy_file import policy_file
-
-            never = policy_file("never").argument
-            return Plugin.flags(self, never, **options)  # type: ignore[arg-type]
-
-    wrong = Wrong(plugin.toolchain, tmp_path / "nestor.so")
-    wrong.path.write_bytes(plugin.path.read_bytes())
-    result = identity.check(wrong)
-    assert result.checked >= 16
-    assert any("(default)" in name for name in result.differing)
-    with pytest.raises(ToolchainError, match="refused"):
-        identity.require(wrong)
-    assert not (tmp_path / "identity.json").exists()
 
 
 def test_build_failure_is_one_sentence(

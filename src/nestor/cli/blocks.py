@@ -3,21 +3,24 @@
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.compiler.toolchain import find
-from nestor.cost import table
-from nestor.cost.sources.bhive import Columns
-from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.compile_parquet import Filter
-from nestor.cost.sources.compiling import CompileSettings
-from nestor.cost.sources.extraction import ExtractSettings, SourceError, extract
-from nestor.cost.summary import Summary, summarise
+from nestor.cost.sources.settings import (
+    Columns,
+    CompileSettings,
+    ExtractSettings,
+    Filter,
+)
+
+# What reads and writes blocks takes half a second to import, so it is imported when a command runs.
+if TYPE_CHECKING:
+    from nestor.cost.blocks.summary import Summary
+    from nestor.cost.sources.collection import Collection
 
 _FAILURES_SHOWN = 10
 
@@ -58,6 +61,10 @@ class Extract:
 
     def run(self) -> int:
         """Extract, write and print the counts."""
+        from nestor.compiler.toolchain import find
+        from nestor.cost.blocks import table
+        from nestor.cost.sources.extraction import SourceError, extract
+
         if not self.sources:
             raise SourceError("Name at least one object, program, library, folder or corpus.")
         settings = ExtractSettings(self.projects, self.compiling, self.columns, self.wanted)
@@ -100,9 +107,12 @@ class Info:
 
     def run(self) -> int:
         """Count and print."""
+        from nestor.cost.blocks import summary as summaries
+        from nestor.cost.blocks import table
+
         content = table.named(self.table)
         with progress() as report:
-            summary = summarise(content, self.opcodes, report)
+            summary = summaries.summarise(content, self.opcodes, report)
         if self.json:
             print_json(asdict(summary) | {"duplicates": summary.duplicates})
         else:
@@ -110,7 +120,7 @@ class Info:
         return 0
 
 
-def _counts(found: Collection) -> dict[str, Any]:
+def _counts(found: "Collection") -> dict[str, Any]:
     return {
         "blocks": len(found),
         "occurrences": found.occurrences,
@@ -127,7 +137,8 @@ def _counts(found: Collection) -> dict[str, Any]:
     }
 
 
-def _show(found: Collection, content: dict[str, Any]) -> None:
+def _show(found: "Collection", content: dict[str, Any]) -> None:
+
     stdout.print(
         f"{len(found):,} blocks, {found.occurrences:,.0f} occurrences; {found.files:,} files,"
         f" {found.functions:,} functions, {found.mapped:,} of them by an address map;"
@@ -146,7 +157,8 @@ def _show(found: Collection, content: dict[str, Any]) -> None:
     stdout.print(f"table: {escape(content['table'])}", soft_wrap=True)
 
 
-def _describe(summary: Summary) -> None:
+def _describe(summary: "Summary") -> None:
+
     stdout.print(
         f"{summary.rows:,} rows, {summary.distinct:,} different blocks"
         f" ({summary.duplicates:,} duplicates)"

@@ -1,26 +1,24 @@
 """``nestor build``: a program of a corpus under a policy, ready to run."""
 
-import tempfile
-from collections.abc import Mapping
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import tyro
 
+from nestor.build.build import Job
+from nestor.cli.builds import check_summary, chosen_build, overrides_text
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
-from nestor.corpus.model import Program
-from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
-from nestor.evaluate.guard import Objects, guard
-from nestor.policy import overrides
-from nestor.progress import Progress
-from nestor.rewards.linked_size import link
-from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.rollout.program import compile_program
-from nestor.rollout.summaries import reads_program, summaries
+from nestor.evaluate.guard import guard
+from nestor.files import replacing
+from nestor.policy.names import named_policy
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 
 @dataclass(frozen=True)
@@ -28,9 +26,8 @@ class Build:
     """Compile and link one program of a corpus under a policy.
 
     The modules are compiled by the unmodified clang from the bitcode of the corpus; the source
-    tree is not needed. With --never-worse they are compiled stock too, and those that make the
-    program larger in this link mode are taken from there; 'nestor guard' makes a list of them
-    that can be kept.
+    tree is not needed. With --never-worse, modules that make the program larger in this mode are
+    left to the stock heuristic; 'nestor guard' makes a list of them that can be kept.
 
     Examples:
         nestor build lz4 --corpus corpus/tiny --policy runs/es/policy.safetensors --out ./lz4
@@ -44,16 +41,23 @@ class Build:
     """The corpus that holds it."""
     out: Path
     """The file to write."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the policy decides."""
     policy: str = "default"
     """A policy file or a built-in."""
     overrides: Path | None = None
     """Answers that stand above the policy's (docs/reference/formats.md)."""
     never_worse: bool = False
-    """Leave modules to stock so that the program does not grow: twice the compile."""
+    """Leave modules to stock so that the program does not grow: several compiles."""
     summary: bool = False
-    """Tell a policy that reads it what the rest of the program does."""
-    mode: LinkMode = "gc"
-    """How to link: drop unused sections, keep them, or also merge equal functions."""
+    """Give a policy that reads one a summary of the rest of the program."""
+    build: str | None = None
+    """How it is built: link, full-lto or thin-lto (default: the problem's usual way)."""
+    lto: LtoKind | None = None
+    """Link by LTO, the policy deciding inside the linker."""
+    mode: str | None = None
+    """How to link: drop unused sections (gc, the default), keep them (no-gc), or also merge equal
+    functions (icf)."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
     llvm: str | None = None
@@ -63,58 +67,64 @@ class Build:
 
     def run(self) -> int:
         """Build, or say which module or link failed."""
-        policy = policy_file(self.policy)
-        if self.overrides is not None:
-            overrides.load(self.overrides)  # said once here instead of by every compile
+        problem = find_problem(self.problem)
+        build = chosen_build(problem, self.build, self.lto)
+        check_summary(build, self.summary)
+        policy = named_policy(self.policy, problem.builtins)
+        overrides = overrides_text(problem, self.overrides)
+        mode = self.mode or build.modes[0]
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
-        with progress() as report, tempfile.TemporaryDirectory(prefix="nestor-build-") as text:
-            plugin = ready_plugin(self.llvm, report)
-            with Pool(corpus, plugin, self.pool) as pool:
-                objects, back = self._objects(pool, program, policy, Path(text), report)
-            partial = self.out.with_name(self.out.name + ".partial")
-            linked = link(plugin.toolchain, corpus, program, objects, mode=self.mode, out=partial)
-            if linked.measure is None:
-                partial.unlink(missing_ok=True)
-                raise NestorError(f"{program.name}: {linked.failure}.")
-            partial.replace(self.out)
+        back: tuple[str, ...] = ()
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                summaries: dict[tuple[str, str], str] = {}
+                if self.summary and problem.reads_summary(policy.policy):
+                    summaries |= problem.summaries(pool, [program], [mode], report)
+                if self.never_worse:
+                    form = problem.overrides()
+                    base = {} if overrides is None else form.parse(overrides)
+                    found = guard(
+                        pool, build, [program], policy, [mode],
+                        summaries=summaries, overrides=base, progress=report,
+                    )  # fmt: skip
+                    back = found.programs[0].back
+                    overrides = form.to_text({**base, **dict.fromkeys(found.keys, form.stock)})
+                job = Job(
+                    program,
+                    mode,
+                    policy,
+                    overrides=overrides,
+                    summary=summaries.get((program.name, mode)),
+                    keep=True,
+                )
+                (built,) = build.run(pool, [job], report)
+                failures = [f"{c.unit}: {c.failure}." for c in built.compiles if c.failure]
+                if failures:
+                    raise NestorError(failures[0])
+                if built.columns is None:
+                    raise NestorError(f"{program.name}: {built.failure}.")
+                if built.binary is None:
+                    raise NestorError(f"The build '{build.name}' makes no file.")
+                with replacing(self.out) as scratch:
+                    shutil.copyfile(pool.objects.path(built.binary), scratch)
+                    scratch.chmod(0o755)
+        loadable = built.columns[problem.report.score]
         if self.json:
-            print_json(
-                {
-                    "program": program.name,
-                    "out": str(self.out),
-                    "loadable": linked.measure.loadable,
-                    "stock_modules": list(back),
-                }
-            )
+            content: dict[str, Any] = {
+                "program": program.name,
+                "out": str(self.out),
+                "loadable": loadable,
+                "stock_modules": list(back),
+            }
+            print_json(content)
         else:
-            stock = f", {len(back)} of {len(objects)} modules stock" if self.never_worse else ""
+            modules = len(program.modules)
+            stock = f", {len(back)} of {modules} modules stock" if self.never_worse else ""
             stdout.print(
                 f"{self.out}: {program.name} under {policy.name},"
-                f" {linked.measure.loadable:,} loadable bytes{stock}",
+                f" {loadable:,.{problem.report.decimals}f} {problem.report.quantity}{stock}",
                 soft_wrap=True,
             )
         return 0
-
-    def _objects(
-        self, pool: Pool, program: Program, policy: PolicyFile, folder: Path, report: Progress
-    ) -> tuple[Mapping[str, Path], tuple[str, ...]]:
-        """Return the objects to link, and which of them are stock for the program's sake."""
-        told = {}
-        if self.summary and reads_program(policy.policy):
-            told = dict(summaries(pool, [program], [self.mode], folder / "summary", report))
-        objects = compile_program(
-            pool,
-            program,
-            policy,
-            folder / "policy",
-            overrides=self.overrides,
-            summary=told.get((program.name, self.mode)),
-            progress=report,
-        )
-        if not self.never_worse:
-            return objects, ()
-        stock = compile_program(pool, program, None, folder / "stock", progress=report)
-        build = Objects(program, stock, {self.mode: objects})
-        (guarded,) = guard(pool, [build], [self.mode], report).programs
-        return objects | {name: stock[name] for name in guarded.back}, guarded.back

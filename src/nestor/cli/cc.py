@@ -1,4 +1,4 @@
-"""``nestor cc`` and ``nestor c++``: the compiler, unchanged, that remembers what it compiled.
+"""``nestor cc`` and ``nestor c++``: the compiler, unchanged, that records what it compiled.
 
 Imported once per source file of a build, so nothing heavy may be imported here.
 """
@@ -6,16 +6,17 @@ Imported once per source file of a build, so nothing heavy may be imported here.
 import os
 import sys
 
-from nestor.compiler import driver
+from nestor.corpus.capture import driver
 
 
 def run(language: str, argv: list[str]) -> int:
     """Run clang (``language`` ``"c"`` or ``"cc"``) or clang++ (``"c++"``); return its exit status.
 
-    With ``NESTOR_CORPUS=DIR`` in the environment a command that succeeds is captured as well.
-    A capture that fails never changes the exit status. Without, clang takes the place of this
-    process, so that nothing is returned. With ``NESTOR_CAPTURE_ONLY`` the command
-    itself is not run: that is how ``compile_commands.json`` is read.
+    With ``NESTOR_CORPUS=DIR`` in the environment a command that succeeds is captured as well, at
+    the level ``NESTOR_LEVEL`` (-Oz if it is not set). A capture that fails never changes the exit
+    status. Without, clang takes the place of this process, so that nothing is returned. With
+    ``NESTOR_CAPTURE_ONLY`` the command itself is not run: that is how ``compile_commands.json`` is
+    read.
     """
     language = "c++" if language == "c++" else "c"  # The command itself is called cc.
     clang = _clang(language)
@@ -26,11 +27,11 @@ def run(language: str, argv: list[str]) -> int:
     if status != 0:
         return status
     try:
-        from nestor.corpus import capture  # Not needed by a compilation that fails.
+        from nestor.corpus.capture import compilation  # Not needed by a compilation that fails.
 
-        where = capture.site(os.environ)
-        if where is not None and capture.is_worth(argv):
-            capture.capture(clang, language, argv, where, built=built)
+        where = compilation.target(os.environ)
+        if where is not None and compilation.may_make_code(argv):
+            compilation.capture(clang, language, argv, where, built=built)
     except Exception as error:  # The user's build comes first, whatever happens.
         sys.stderr.write(f"nestor: the command ran but was not captured: {error}\n")
     return status

@@ -10,8 +10,9 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from nestor.cli.builds import chosen_build
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.setup import ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
 from nestor.corpus import store
 from nestor.evaluate.compare import evaluate, select_programs
 from nestor.evaluate.compare_runs import (
@@ -23,8 +24,10 @@ from nestor.evaluate.compare_runs import (
     to_csv,
     to_json,
 )
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.files import write_atomically
+from nestor.policy.names import named_policy
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Compare:
     """Folders of 'nestor train'."""
     corpus: Path | None = None
     """The corpus on whose programs policies are judged that were not yet."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the runs' policies decide."""
     split: Literal["train", "validation", "test", "all"] | None = None
     """Which projects to judge by (default: held-out ones)."""
     csv: Path | None = None
@@ -66,7 +71,7 @@ class Compare:
             runs = self._evaluated(runs, self.corpus)
         learners = compare(runs, max(1, self.points))
         if self.csv is not None:
-            self.csv.write_text(to_csv(learners))
+            write_atomically(self.csv, to_csv(learners))
         if self.json:
             print_json(to_json(learners))
         else:
@@ -82,18 +87,24 @@ class Compare:
         ]
         if not todo:
             return list(runs)
+        problem = find_problem(self.problem)
+        build = chosen_build(problem, None)
         corpus = store.load(corpus_folder)
         programs = select_programs(corpus, self.split)
-        policies = [policy_file(str(folder / "policy.safetensors")) for folder in todo]
+        policies = [
+            named_policy(str(folder / "policy.safetensors"), problem.builtins) for folder in todo
+        ]
         # Equal policies, two that never deviate say, are judged once.
         distinct = list({policy.digest: policy for policy in policies}.values())
-        with progress() as report, Pool(corpus, ready_plugin(self.llvm, report), self.pool) as pool:
-            results = evaluate(pool, programs, distinct, progress=report)
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                results = evaluate(pool, build, programs, distinct, progress=report)
         found = {p.digest: r for p, r in zip(distinct, results, strict=True)}
         for folder, policy in zip(todo, policies, strict=True):
             result = replace(found[policy.digest], policy=policy.name)
             text = json.dumps({"evaluations": [result.to_json()], "groups": []}, indent=2)
-            (folder / EVALUATION).write_text(text)
+            write_atomically(folder / EVALUATION, text)
         return [read_run(run.folder) for run in runs]
 
 

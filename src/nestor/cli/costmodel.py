@@ -3,22 +3,20 @@
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import tyro
 from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cost import table
-from nestor.cost.decoding import DecodeError, decode
-from nestor.cost.evaluate import Evaluation, evaluate
-from nestor.cost.metrics import Quality
-from nestor.cost.model import ModelError
-from nestor.cost.models import open_model
-from nestor.cost.splits import SplitName, split
-from nestor.cost.trainers import Kind, TrainerSettings, prepare, save, train, training_rows
+from nestor.cost.settings import Kind, SplitName, TrainerSettings
+
+# Models take a second to import, so they are imported when a command runs.
+if TYPE_CHECKING:
+    from nestor.cost.blocks.table import Table
+    from nestor.cost.judge.evaluate import Evaluation
+    from nestor.cost.judge.metrics import Quality
 
 _SHOWN = 60
 """Characters of a block's assembly."""
@@ -61,11 +59,19 @@ class Train:
 
     def run(self) -> int:
         """Train, write the model, and print what it is worth."""
+        import numpy as np
+
+        from nestor.cost.blocks import table
+        from nestor.cost.blocks.splits import split
+        from nestor.cost.contract import ModelError
+        from nestor.cost.registry import save_model
+        from nestor.cost.trainers import prepare_folder, train, training_rows
+
         if not 0 < self.test < 1:
             raise ModelError(
-                f"--test {self.test} is no part of the rows; name one between 0 and 1."
+                f"--test {self.test} is not a share of the rows; name one between 0 and 1."
             )
-        prepare(self.out)
+        prepare_folder(self.out)
         rows = table.named(self.blocks)
         train_on, judge_by = np.arange(len(rows)), None
         if self.split != "none":
@@ -84,7 +90,7 @@ class Train:
                 report,
             )
         seconds = time.process_time() - start
-        save(model, self.out)
+        save_model(model, self.out)
         results = {} if judge_by is None else _by_machine(self.out, judge_by)
         content = {
             "model": str(self.out),
@@ -140,6 +146,10 @@ class Evaluate:
 
     def run(self) -> int:
         """Evaluate and print."""
+        from nestor.cost.blocks import table
+        from nestor.cost.judge.evaluate import evaluate
+        from nestor.cost.registry import open_model
+
         rows = table.named(self.blocks)
         if self.machine is not None:
             rows = _rows_of(rows, self.machine)
@@ -151,23 +161,31 @@ class Evaluate:
         return 0
 
 
-def _by_machine(model: Path, rows: table.Table) -> dict[str, Evaluation]:
+def _by_machine(model: Path, rows: "Table") -> "dict[str, Evaluation]":
     """Judge a model by the rows of each machine; the name is empty where the table has none."""
+    from nestor.cost.judge.evaluate import evaluate
+    from nestor.cost.registry import open_model
+
     if rows.machine is None:
         return {"": evaluate(open_model(model), rows)}
     names = sorted(set(rows.machine))
     return {name: evaluate(open_model(model, name), _rows_of(rows, name)) for name in names}
 
 
-def _rows_of(rows: table.Table, machine: str) -> table.Table:
+def _rows_of(rows: "Table", machine: str) -> "Table":
+    import numpy as np
+
+    from nestor.cost.contract import ModelError
+
     of_it = np.array([name == machine for name in rows.machine or ()], dtype=np.bool_)
     if not of_it.any():
-        known = ", ".join(sorted(set(rows.machine or ()))) or "none"
-        raise ModelError(f"The table has no rows of the machine '{machine}'; it has {known}.")
+        present = ", ".join(sorted(set(rows.machine or ()))) or "none"
+        raise ModelError(f"The table has no rows of the machine '{machine}'; it has {present}.")
     return rows.select(of_it)
 
 
-def _show_evaluation(result: Evaluation, machine: str = "") -> None:
+def _show_evaluation(result: "Evaluation", machine: str = "") -> None:
+
     where = f"{escape(machine)}: " if machine else ""
     grid = Grid(title=f"{where}errors in per cent of the measured cycles")
     for name in ("rows", "n", "MAPE", "median", "Kendall", "Spearman"):
@@ -201,7 +219,7 @@ def _show_evaluation(result: Evaluation, machine: str = "") -> None:
         )
 
 
-def _quality_cells(quality: Quality) -> list[str]:
+def _quality_cells(quality: "Quality") -> list[str]:
     values = asdict(quality)
     numbers = [values[name] for name in ("mape", "median_ape", "kendall", "spearman")]
     digits = (2, 2, 3, 3)
@@ -210,7 +228,9 @@ def _quality_cells(quality: Quality) -> list[str]:
 
 
 def shown(block: bytes) -> str:
-    """Return the block's assembly, or its bytes if it is no code, cut to one line."""
+    """Return the block's assembly, or its bytes if they cannot be decoded, cut to one line."""
+    from nestor.cost.isa.decoding import DecodeError, decode
+
     try:
         text = "; ".join(instruction.text for instruction in decode(block[:_SHOWN_BYTES]))
     except DecodeError:

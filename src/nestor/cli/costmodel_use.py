@@ -1,25 +1,24 @@
 """``nestor costmodel predict`` and ``explain``: what code costs, and why."""
 
+import math
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import tyro
 from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stderr, stdout
 from nestor.cli.costmodel import shown
-from nestor.cost import functions, inputs
-from nestor.cost.functions import FunctionCost
-from nestor.cost.hybrid import HybridModel
-from nestor.cost.model import ModelError, Prediction
-from nestor.cost.models import open_model
 
+# Models take a second to import, so they are imported when a command runs.
 if TYPE_CHECKING:
-    from nestor.cost.explain import Explanation
+    from nestor.cost.contract import Prediction
+    from nestor.cost.model.explain import Explanation
+    from nestor.cost.predict.functions import FunctionCost
+    from nestor.cost.predict.inputs import Code
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,11 @@ class Predict:
 
     def run(self) -> int:
         """Predict and print; 1 if no block has an answer."""
+        import numpy as np
+
+        from nestor.cost.predict import functions
+        from nestor.cost.registry import open_model
+
         model = open_model(self.model, self.machine)
         code = _code(self.code, self.assembly, self.intel)
         counts = functions.read_frequencies(self.frequencies) if self.frequencies else None
@@ -81,7 +85,7 @@ class Predict:
         answers = [predicted.cycles, *(cost.predicted.cycles for cost in costs)]
         return 0 if any(np.isfinite(cycles).any() for cycles in answers) else 1
 
-    def _function_json(self, cost: FunctionCost) -> dict[str, Any]:
+    def _function_json(self, cost: "FunctionCost") -> dict[str, Any]:
         content: dict[str, Any] = {
             "function": cost.function.name,
             "source": cost.function.source,
@@ -101,7 +105,8 @@ class Predict:
             ]
         return content
 
-    def _show_functions(self, costs: list[FunctionCost]) -> None:
+    def _show_functions(self, costs: "list[FunctionCost]") -> None:
+
         grid = Grid("function", "block")
         for name in ("frequency", "cycles", "90 % interval"):
             grid.add_column(name, justify="right")
@@ -150,7 +155,10 @@ class Explain:
 
     def run(self) -> int:
         """Explain every block and print; 1 if none is code."""
-        from nestor.cost.explain import explain  # it needs the native library
+        from nestor.cost.contract import ModelError
+        from nestor.cost.model.explain import explain
+        from nestor.cost.model.hybrid import HybridModel
+        from nestor.cost.registry import open_model
 
         model = open_model(self.model, self.machine)
         if not isinstance(model, HybridModel):
@@ -175,8 +183,11 @@ class Explain:
         return 0 if any(not isinstance(what, str) for _, _, what in found) else 1
 
 
-def _code(words: tuple[str, ...], assembly: str | None, intel: bool) -> inputs.Code:
-    """Return the code that was given, from standard input if nothing is named."""
+def _code(words: tuple[str, ...], assembly: str | None, intel: bool) -> "Code":
+    """Return the code that the command line names, or that of standard input."""
+    from nestor.cost.contract import ModelError
+    from nestor.cost.predict import inputs
+
     if assembly is not None:
         if words:
             raise ModelError("Give either --assembly or code, not both.")
@@ -199,6 +210,7 @@ def _explanation_json(
 
 
 def _show_explanation(function: str, block: bytes, explanation: "Explanation | str") -> None:
+
     if isinstance(explanation, str):
         stdout.print(f"[red]{shown(block)}[/]: {escape(explanation)}", soft_wrap=True)
         return
@@ -221,7 +233,7 @@ def _show_explanation(function: str, block: bytes, explanation: "Explanation | s
     )
 
 
-def _blocks_json(blocks: tuple[bytes, ...], predicted: Prediction) -> list[dict[str, Any]]:
+def _blocks_json(blocks: tuple[bytes, ...], predicted: "Prediction") -> list[dict[str, Any]]:
     return [
         {
             "block_hex": block.hex(),
@@ -234,10 +246,11 @@ def _blocks_json(blocks: tuple[bytes, ...], predicted: Prediction) -> list[dict[
 
 
 def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None
 
 
-def _show_blocks(blocks: tuple[bytes, ...], predicted: Prediction) -> None:
+def _show_blocks(blocks: tuple[bytes, ...], predicted: "Prediction") -> None:
+
     grid = Grid("block")
     for name in ("cycles", "90 % interval"):
         grid.add_column(name, justify="right")
@@ -246,11 +259,11 @@ def _show_blocks(blocks: tuple[bytes, ...], predicted: Prediction) -> None:
     stdout.print(grid)
 
 
-def _cells(predicted: Prediction, row: int) -> tuple[str, str]:
-    if not np.isfinite(predicted.cycles[row]):
-        return "[red]no code[/]", ""
+def _cells(predicted: "Prediction", row: int) -> tuple[str, str]:
+    if not math.isfinite(predicted.cycles[row]):
+        return "[red]undecodable[/]", ""
     return f"{predicted.cycles[row]:,.2f}", _range(predicted.low[row], predicted.high[row])
 
 
 def _range(low: float, high: float) -> str:
-    return f"{low:,.2f} … {high:,.2f}" if np.isfinite([low, high]).all() else "unknown"
+    return f"{low:,.2f} … {high:,.2f}" if math.isfinite(low) and math.isfinite(high) else "unknown"

@@ -1,4 +1,4 @@
-"""``nestor evaluate``: what policies do to linked programs."""
+"""``nestor evaluate``: what policies do to programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,38 +9,38 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from nestor.cli.builds import check_summary, chosen_build, overrides_text
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.setup import program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
-from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
 from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
 from nestor.evaluate.groups import Group, groups
-from nestor.evaluate.lto import evaluate_lto
-from nestor.evaluate.result import Evaluation
-from nestor.policy import overrides
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
+from nestor.policy.names import named_policy
+from nestor.problem.problem import Report
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 _FAILURES_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    r"""Compile and link a corpus's programs stock and under policies, and compare the bytes.
+    r"""Build a corpus's programs stock and under policies, and compare what they come to.
 
-    Bytes are loadable bytes: text, rodata, eh_frame, eh_frame_hdr and gcc_except_table. The
-    programs judged are those of projects that training never saw (the split "test"), or all of
-    them in a corpus without splits. Worst regressions come first. The interval is a paired
-    bootstrap over projects.
+    For problems of size, that is loadable bytes of the linked program: text, rodata, eh_frame,
+    eh_frame_hdr and gcc_except_table. The programs judged are those of projects that training
+    never saw (the split "test"), or all of them in a corpus without splits. Worst regressions come
+    first. The interval is a paired bootstrap over projects.
 
     Geometric means by language and style follow, over the programs that are not tiny (see
     --least-bytes). A style of C++ is seen if a project of the split "train" has it. With several
-    policies or link modes these means are all that is shown; --json holds every program.
+    policies or modes these means are all that is shown; --json holds every program.
 
-    Built-in policies: shipped, distilled (reads a --summary), default, never, always, threshold:N
-    (inline when cost_estimate is below N) and mlgo2020 (published in 2020 for LLVM 11).
+    Built-in policies of inlining-size: shipped, distilled (reads a --summary), default, never,
+    always, threshold:N (docs/reference/policies.md) and mlgo2020 (published in 2020 for LLVM 11).
 
     Examples:
         nestor evaluate --policy shipped --corpus corpus/tiny
@@ -54,22 +54,28 @@ class Evaluate:
     """Policy files or built-ins."""
     corpus: Path
     """A corpus with programs."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the policies decide."""
     split: Literal["train", "validation", "test", "all"] | None = None
     """Which projects to judge by (default: held-out ones)."""
     program: tuple[str, ...] = ()
     """Programs, by their names or the last parts of them (default: all of the split)."""
+    build: str | None = None
+    """How programs are built: link, full-lto or thin-lto (default: the problem's usual way)."""
     lto: LtoKind | None = None
     """Link by LTO, the policies deciding inside the linker, and compare with stock LTO."""
-    mode: tuple[LinkMode, ...] = ("gc",)
-    """How to link: drop unused sections, keep them, or also merge equal functions."""
+    mode: tuple[str, ...] = ()
+    """How to link: drop unused sections (gc, the default), keep them (no-gc), or also merge equal
+    functions (icf)."""
     overrides: Path | None = None
     """Answers that stand above the policies' (docs/reference/formats.md)."""
     summary: bool = False
-    """Tell policies that read it what the rest of the program does."""
+    """Give policies that read one a summary of the rest of the program."""
     smoke: bool = False
     """Run the programs' smoke tests, stock and under the policies: executes the corpus's code."""
-    least_bytes: int = 80_000
-    """Linked stock bytes from which on a program counts in a group's mean."""
+    least_bytes: float | None = None
+    """Score of a stock program from which on it counts in a group's mean (default: the problem's,
+    80,000 bytes for sizes)."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
     llvm: str | None = None
@@ -79,27 +85,25 @@ class Evaluate:
 
     def run(self) -> int:
         """Evaluate and print; 1 if a policy could not be compared on any program."""
-        policies = [policy_file(name) for name in dict.fromkeys(self.policy)]
-        modes = tuple(dict.fromkeys(self.mode))
-        if not (policies and modes):
-            raise NestorError("Nothing to evaluate: name a policy and a link mode.")
-        if self.overrides is not None:
-            overrides.load(self.overrides)  # said once here instead of by every compile
-        if self.lto is not None and self.summary:
-            raise NestorError("LTO sees the whole program: leave --summary out.")
-        settings = EvaluateSettings(modes, self.overrides, self.summary, self.smoke)
+        problem = find_problem(self.problem)
+        policies = [named_policy(name, problem.builtins) for name in dict.fromkeys(self.policy)]
+        if not policies:
+            raise NestorError("Nothing to evaluate: name a policy.")
+        build = chosen_build(problem, self.build, self.lto)
+        check_summary(build, self.summary)
+        modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
+        overrides = overrides_text(problem, self.overrides)
+        settings = EvaluateSettings(modes, overrides, self.summary, self.smoke)
         corpus = store.load(self.corpus)
         programs = tuple(
             dict.fromkeys(program_named(corpus, name) for name in self.program)
         ) or select_programs(corpus, self.split)
         with progress() as report:
-            plugin = ready_plugin(self.llvm, report)
-            with Pool(corpus, plugin, self.pool) as pool:
-                if self.lto is None:
-                    results = evaluate(pool, programs, policies, settings, report)
-                else:
-                    results = evaluate_lto(pool, programs, policies, self.lto, settings, report)
-        grouped = groups(results, self.least_bytes)
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                results = evaluate(pool, build, programs, policies, settings, report)
+        least = problem.report.least if self.least_bytes is None else self.least_bytes
+        grouped = groups(results, least)
         if self.json:
             print_json(
                 {
@@ -112,22 +116,25 @@ class Evaluate:
             for group in grouped:
                 numbers = ", ".join(_parts(group))
                 stdout.print(
-                    f"{escape(group.name)}, from {self.least_bytes:,} bytes: {numbers}",
+                    f"{escape(group.name)}, from {least:,.0f} {problem.report.unit}: {numbers}",
                     soft_wrap=True,
                 )
         else:
-            show_groups(grouped, modes, self.least_bytes)
+            show_groups(grouped, modes, least, problem.report)
             for result in results:
                 stdout.print(f"{escape(result.policy)}, {result.mode}:", end=" ")
                 _show_costs(result)
-        return 0 if all(result.compared for result in results) else 1
+        return 0 if all(any(result.compared()) for result in results) else 1
 
 
-def show_groups(grouped: Sequence[Group], modes: Sequence[LinkMode], least_bytes: int) -> None:
-    """Print a row for every group and policy and a column for every link mode."""
+def show_groups(
+    grouped: Sequence[Group], modes: Sequence[str], least: float, report: Report
+) -> None:
+    """Print a row for every group and policy and a column for every mode."""
+    detail = "".join(f", that of {column}" for column in report.detail)
     table = Table(
-        title="linked bytes against stock: geometric mean over the programs of at least"
-        f" {least_bytes:,} bytes, that of text, and the worst program"
+        title=f"{report.score} {report.unit} against stock: geometric mean over the programs of at"
+        f" least {least:,.0f} {report.unit}{detail}, and the worst program"
     )
     for column in ("programs", "policy", *modes):
         table.add_column(column, overflow="fold")
@@ -142,11 +149,12 @@ def show_groups(grouped: Sequence[Group], modes: Sequence[LinkMode], least_bytes
 def _parts(group: Group) -> list[str]:
     """Return a group's numbers; its failures are never left out."""
     parts = []
+    report = group.report
     if group.worst is not None:
         parts = [
-            f"{percent(group.linked_geomean_pct)} of {group.programs}",
-            f"text {percent(group.text_geomean_pct)}",
-            f"worst {percent(group.worst.linked_change_pct)}"
+            f"{percent(group.geomean_pct[report.score])} of {group.programs}",
+            *(f"{column} {percent(group.geomean_pct[column])}" for column in report.detail),
+            f"worst {percent(group.worst.change_pct)}"
             f" {escape(group.worst.name.rpartition('/')[2])}",
         ]
     return [*parts, f"[bold red]{len(group.failed)} failed[/]"] if group.failed else parts
@@ -154,41 +162,55 @@ def _parts(group: Group) -> list[str]:
 
 def show(result: Evaluation) -> None:
     """Print an evaluation as a table."""
+    report = result.report
     table = Table(
-        title=f"{escape(result.policy)} against stock, loadable bytes, link mode {result.mode}"
+        title=f"{escape(result.policy)} against stock, {report.quantity}, link mode {result.mode}"
     )
-    for name in ("program", "project", "stock", "policy", "linked", "object", "text"):
+    for name in ("program", "project", "stock", "policy", *report.columns):
         table.add_column(name, justify="left" if name in ("program", "project") else "right")
     for row in result.programs:
-        sizes = [f"{s.linked:,}" if s else "[bold red]failed[/]" for s in (row.stock, row.policy)]
-        both = row.stock and row.policy
         table.add_row(
             escape(row.name.rsplit("/", 1)[-1]),
             escape(row.project),
-            *sizes,
-            percent(row.linked_change_pct),
-            percent(100 * (row.policy.object / row.stock.object - 1)) if both else "",  # type: ignore[union-attr]
-            percent(100 * (row.policy.text / row.stock.text - 1)) if both else "",  # type: ignore[union-attr]
+            *(_score(side, report) for side in (row.stock, row.policy)),
+            *(_change(row, column) for column in report.columns),
         )
     stdout.print(table)
     total = result.total()
     if total["ci95"] is not None:
         low, high = total["ci95"]
+        others = "".join(
+            f", {column}s {percent(total[f'{column}_change_pct'])}"
+            for column in report.columns
+            if column != report.score and column not in report.detail
+        )
         stdout.print(
-            f"total linked {percent(total['linked_change_pct'])}"
+            f"total {report.score} {percent(total[f'{report.score}_change_pct'])}"
             f" (95 % interval by project {low:+.2f} … {high:+.2f} %),"
-            f" geometric mean {percent(total['linked_geomean_pct'])},"
-            f" objects {percent(total['object_change_pct'])}",
+            f" geometric mean {percent(total[f'{report.score}_geomean_pct'])}{others}",
             soft_wrap=True,
         )
     _show_costs(result)
 
 
+def _change(row: ProgramResult, column: str) -> str:
+    change = row.column_change_pct(column)
+    return "" if change is None and column != row.report.score else percent(change)
+
+
+def _score(side: Outcome | None, report: Report) -> str:
+    if side is None:
+        return "[bold red]failed[/]"
+    return f"{side.columns[report.score]:,.{report.decimals}f}"
+
+
 def _show_costs(result: Evaluation) -> None:
     """Print what the policy cost, and everything that failed."""
     ratio = f"{result.compile_cpu_ratio:.3f}×" if result.compile_cpu_ratio else "not measured"
-    capped = (
-        f", {len(result.growth_capped)} modules hit the growth cap" if result.growth_capped else ""
+    remarks = "".join(
+        f", {len(units)} modules {remark.words}"
+        for remark in result.report.remarks
+        if (units := result.remarks.get(remark.key))
     )
     tests = result.smoke
     smoke = (
@@ -198,7 +220,7 @@ def _show_costs(result: Evaluation) -> None:
     )
     stdout.print(
         f"compile CPU {ratio} of stock, {result.decisions:,} decisions,"
-        f" {len(result.failures)} failures{capped}{smoke}",
+        f" {len(result.failures)} failures{remarks}{smoke}",
         soft_wrap=True,
     )
     for failure in result.failures[:_FAILURES_SHOWN]:

@@ -1,7 +1,6 @@
 """``nestor guard``: a list of modules to leave to stock, so that no program grows."""
 
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -10,25 +9,20 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from nestor.cli.builds import check_summary, chosen_build
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.setup import program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
-from nestor.corpus.model import Program
-from nestor.corpus.relink import LinkMode
-from nestor.errors import NestorError
 from nestor.evaluate.compare import select_programs
 from nestor.evaluate.guard import Guard as Guarding
-from nestor.evaluate.guard import Guarded, Objects, guard
-from nestor.evaluate.lto_guard import guard_lto
+from nestor.evaluate.guard import Guarded, guard
 from nestor.evaluate.statistics import change_pct
-from nestor.policy.overrides import Key, to_text
-from nestor.progress import Progress
-from nestor.rollout.cache import baselines
-from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.rollout.program import compile_program
-from nestor.rollout.summaries import reads_program, summaries
+from nestor.files import write_atomically
+from nestor.policy.names import NamedPolicy, named_policy
+from nestor.problem.problem import Problem, Report
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 
 @dataclass(frozen=True)
@@ -53,16 +47,20 @@ class Guard:
     """A policy file or a built-in."""
     out: Path
     """The overrides file to write."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the policy decides."""
     program: str | None = None
     """One program, by its name or the last part of it (default: all of the split)."""
     split: Literal["train", "validation", "test", "all"] | None = None
     """Which projects (default: held-out ones)."""
-    mode: tuple[LinkMode, ...] = ("gc", "no-gc", "icf")
-    """The link modes in which no program may grow."""
+    mode: tuple[str, ...] = ()
+    """The modes of the build in which no program may grow (default: all)."""
+    build: str | None = None
+    """How programs are built: link, full-lto or thin-lto (default: the problem's usual way)."""
     lto: LtoKind | None = None
     """Compare with stock LTO of this kind; under full LTO a program goes back as a whole."""
     summary: bool = False
-    """Tell a policy that reads it what the rest of the program does."""
+    """Give a policy that reads one a summary of the rest of the program."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
     llvm: str | None = None
@@ -72,29 +70,26 @@ class Guard:
 
     def run(self) -> int:
         """Guard, write the list and print; nothing is written if a program cannot be built."""
-        policy = policy_file(self.policy)
-        modes = tuple(dict.fromkeys(self.mode))
-        if not modes:
-            raise NestorError("Nothing to guard: name a link mode.")
-        if self.lto is not None and self.summary:
-            raise NestorError("LTO sees the whole program: leave --summary out.")
+        problem = find_problem(self.problem)
+        build = chosen_build(problem, self.build, self.lto)
+        check_summary(build, self.summary)
+        policy = named_policy(self.policy, problem.builtins)
+        modes = tuple(dict.fromkeys(self.mode)) or build.modes
         corpus = store.load(self.corpus)
         if self.program is None:
             programs = select_programs(corpus, self.split)
         else:
             programs = (program_named(corpus, self.program),)
-        with progress() as report, tempfile.TemporaryDirectory(prefix="nestor-guard-") as text:
-            plugin = ready_plugin(self.llvm, report)
-            with Pool(corpus, plugin, self.pool) as pool:
-                if self.lto is not None:
-                    result = guard_lto(pool, programs, policy, self.lto, modes, report)
-                else:
-                    builds = self._builds(pool, programs, policy, modes, Path(text), report)
-                    result = guard(pool, builds, modes, report)
-        self.out.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.out.with_name(self.out.name + ".partial")
-        partial.write_text(_list(result, policy, modes))
-        partial.replace(self.out)
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                summaries: Mapping[tuple[str, str], str] = {}
+                if self.summary and problem.reads_summary(policy.policy):
+                    summaries = problem.summaries(pool, programs, modes, report)
+                result = guard(
+                    pool, build, programs, policy, modes, summaries=summaries, progress=report
+                )
+        write_atomically(self.out, _list(result, problem, policy, modes))
         if self.json:
             print_json(
                 {
@@ -105,53 +100,14 @@ class Guard:
                 }
             )
         else:
-            show(result, policy, modes)
+            show(result, policy, modes, problem.report)
             stdout.print(f"{escape(str(self.out))}: {len(result.keys)} lines", soft_wrap=True)
         return 0
 
-    def _builds(
-        self,
-        pool: Pool,
-        programs: Sequence[Program],
-        policy: PolicyFile,
-        modes: Sequence[LinkMode],
-        folder: Path,
-        report: Progress,
-    ) -> list[Objects]:
-        """Compile both ways what is in no cache."""
-        names = dict.fromkeys(name for program in programs for name in program.modules)
-        modules = tuple(pool.corpus.module(name) for name in names)
-        stock = baselines(pool, modules, None, report, "Compiling stock")
-        _require(names, stock, "the stock compiler")
-        if not (self.summary and reads_program(policy.policy)):
-            stage = f"Compiling {policy.name}"
-            same = baselines(pool, modules, policy.argument, report, stage)
-            _require(names, same, policy.name)
-            return [Objects(program, stock, dict.fromkeys(modes, same)) for program in programs]
-        told = summaries(pool, programs, modes, folder / "summaries", report)
-        return [
-            Objects(
-                program,
-                stock,
-                {
-                    mode: compile_program(
-                        pool,
-                        program,
-                        policy,
-                        folder / f"{number}.{mode}",
-                        summary=told[program.name, mode],
-                        progress=report,
-                    )
-                    for mode in modes
-                },
-            )
-            for number, program in enumerate(programs)
-        ]
 
-
-def show(result: Guarding, policy: PolicyFile, modes: Sequence[LinkMode]) -> None:
-    """Print each program's bytes in each mode, the worst growth under the bare policy first."""
-    table = Table(title=f"{escape(policy.name)} guarded, loadable bytes")
+def show(result: Guarding, policy: NamedPolicy, modes: Sequence[str], report: Report) -> None:
+    """Print each program's score in each mode, the worst growth under the bare policy first."""
+    table = Table(title=f"{escape(policy.name)} guarded, {report.quantity}")
     for name in ("program", "mode", "stock", "policy", "guarded", "back to stock"):
         left = name in ("program", "mode")
         table.add_column(name, justify="left" if left else "right", overflow="fold")
@@ -161,7 +117,7 @@ def show(result: Guarding, policy: PolicyFile, modes: Sequence[LinkMode]) -> Non
             table.add_row(
                 escape(program.program.rpartition("/")[2]) if first else "",
                 mode,
-                f"{stock:,}",
+                f"{stock:,.{report.decimals}f}",
                 percent(change_pct(stock, program.policy[mode])),
                 percent(change_pct(stock, program.guarded[mode])),
                 f"{len(program.back)} of {program.modules}" if first else "",
@@ -175,21 +131,13 @@ def _worst_first(program: Guarded) -> tuple[float, str]:
     return -growth, program.program
 
 
-def _require(names: Iterable[str], objects: Mapping[str, Path], compiler: str) -> None:
-    for name in names:
-        if name not in objects:
-            raise NestorError(
-                f"{name} cannot be compiled by {compiler}; 'nestor evaluate' says why."
-            )
-
-
-def _list(result: Guarding, policy: PolicyFile, modes: Sequence[LinkMode]) -> str:
+def _list(result: Guarding, problem: Problem, policy: NamedPolicy, modes: Sequence[str]) -> str:
     """Return the overrides file."""
     title = (
         f"Modules that the stock compiler keeps, so that no program is larger than stock.\n"
         f"policy {policy.name} {policy.digest}\nlink modes {', '.join(modes)}\n"
         f"programs {', '.join(p.program for p in result.programs)}"
     )
-    keys = {Key("module", key): key for key in result.keys}
-    comments = {line: ", ".join(result.names[key]) for line, key in keys.items()}
-    return to_text(dict.fromkeys(keys, False), comments, title)
+    overrides = problem.overrides()
+    comments = {key: ", ".join(result.names[key]) for key in result.keys}
+    return overrides.to_text(dict.fromkeys(result.keys, overrides.stock), comments, title)

@@ -8,16 +8,18 @@ from typing import Literal
 import tyro
 from rich.markup import escape
 
+from nestor.cli.builds import chosen_build
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.compiler.lto import LtoKind
 from nestor.compiler.plugin import ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.evaluate.compare import select_programs
-from nestor.evaluate.corpus_identity import CorpusIdentity, check_corpus, select_modules
-from nestor.evaluate.lto_identity import check_lto
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.evaluate.identity import CorpusIdentity, check_programs, check_units, select_modules
+from nestor.policy.names import named_policy
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 _SHOWN = 20
 
@@ -26,26 +28,32 @@ _SHOWN = 20
 class Identity:
     """Compile every module of a corpus in all ways that must agree, and compare the objects.
 
-    Without a policy: stock, the plugin idle, following the default heuristic, and with the log,
-    and LLVM's interactive channel answered with the default. With a policy: the plugin
-    evaluating it in C++, the same with the log, and the channel answered by the same policy in
-    Python. Objects must be equal bit for bit, and the inliner must have asked equally often. The
-    exit status is 0 if all comparisons were made and held.
+    Which ways there are is the problem's. Without a policy, they are for example: stock, the plugin
+    idle, following the default heuristic, and with the log, and LLVM's interactive channel
+    answered with the default. With a policy: the plugin evaluating it in C++, the same with the
+    log, and the channel answered by the same policy in Python. Objects must be equal bit for bit,
+    and the compiler must have asked equally often. The exit status is 0 if all comparisons were
+    made and held.
 
     Examples:
         nestor identity corpus/tiny
         nestor identity corpus/tiny --policy runs/es/policy.safetensors --split test --json
         nestor identity corpus/tiny --lto full thin
+        nestor identity corpus/tiny --build link
     """
 
     corpus: tyro.conf.Positional[Path]
     """A corpus."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the policy decides."""
     policy: str = "default"
     """A policy file or a built-in."""
     split: Literal["train", "validation", "test", "all"] = "all"
     """Which projects to compile."""
     lto: tuple[LtoKind, ...] = ()
     """Link their programs by LTO of these kinds instead, the plugin inside the linker."""
+    build: tuple[str, ...] = ()
+    """Build their programs in these ways instead: stock, through the plugin and with the log."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
     llvm: str | None = None
@@ -55,19 +63,22 @@ class Identity:
 
     def run(self) -> int:
         """Compare and print; 0 if everything is identical."""
-        policy = policy_file(self.policy)
+        problem = find_problem(self.problem)
+        policy = named_policy(self.policy, problem.builtins)
+        builds = [chosen_build(problem, None, kind) for kind in dict.fromkeys(self.lto)]
+        builds += [chosen_build(problem, name) for name in dict.fromkeys(self.build)]
         corpus = store.load(self.corpus)
         modules = select_modules(corpus, self.split)
         with progress() as report:
             # Not through the gate on the built-in modules: this is how to look closer.
             plugin = ensure_plugin(find(self.llvm), report)
             start = time.monotonic()
-            if self.lto:
-                programs = select_programs(corpus, self.split)
-                with Pool(corpus, plugin, self.pool) as pool:
-                    result = check_lto(pool, programs, policy, self.lto, report)
-            else:
-                result = check_corpus(corpus, plugin, modules, policy, self.pool, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                if builds:
+                    programs = select_programs(corpus, self.split)
+                    result = check_programs(pool, builds, programs, policy, report)
+                else:
+                    result = check_units(pool, modules, policy, report)
             seconds = time.monotonic() - start
         if self.json:
             print_json(result.to_json())

@@ -5,7 +5,7 @@ start as fast as Python does.
 """
 
 import importlib
-import inspect
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -22,13 +22,15 @@ class Command(NamedTuple):
 
 COMMANDS: Final = {
     "doctor": Command("nestor.cli.doctor:Doctor", "Find LLVM, build the plugin, prove identity"),
-    "corpus fetch": Command("nestor.cli.corpus:Fetch", "Fetch and capture Debian sources"),
-    "corpus capture": Command("nestor.cli.corpus:Capture", "Capture your own build"),
-    "corpus info": Command("nestor.cli.corpus:Info", "Show what a corpus holds"),
-    "corpus sweep": Command("nestor.cli.corpus:Sweep", "Time one stock compilation of a corpus"),
-    "corpus overlap": Command("nestor.cli.corpus:Overlap", "Check that held-out code is new"),
-    "corpus import": Command("nestor.cli.corpus:Import", "Take over a corpus in LLVM's layout"),
-    "corpus export": Command("nestor.cli.corpus:Export", "Write a corpus in LLVM's layout"),
+    "corpus fetch": Command("nestor.cli.corpus.fetch:Fetch", "Fetch and capture Debian sources"),
+    "corpus capture": Command("nestor.cli.corpus.capture:Capture", "Capture your own build"),
+    "corpus info": Command("nestor.cli.corpus.info:Info", "Show what a corpus holds"),
+    "corpus sweep": Command("nestor.cli.corpus.sweep:Sweep", "Time a stock compile of a corpus"),
+    "corpus overlap": Command(
+        "nestor.cli.corpus.overlap:Overlap", "Check held-out code for copies"
+    ),
+    "corpus import": Command("nestor.cli.corpus.copies:Import", "Copy a corpus in LLVM's layout"),
+    "corpus export": Command("nestor.cli.corpus.copies:Export", "Write a corpus in LLVM's layout"),
     "train inlining-size": Command("nestor.cli.train:InliningSize", "Train a policy"),
     "compare": Command("nestor.cli.compare:Compare", "Set training runs side by side"),
     "evaluate": Command("nestor.cli.evaluate:Evaluate", "Compare a policy with stock, linked"),
@@ -64,6 +66,9 @@ USAGE_ERROR: Final = 2
 
 def entry() -> None:
     """Run the command line and exit (the console script)."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal or file in a locale without our "…"
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
@@ -103,6 +108,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(name: str, words: list[str]) -> int:
+    import inspect
+
     import tyro
     from rich.markup import escape
 
@@ -178,7 +185,7 @@ def _unknown(words: list[str]) -> int:
     if group and words[1:2] in ([], ["-h"], ["--help"]):
         sys.stdout.write(_group_help(words[0], group))
         return 0 if words[1:] else USAGE_ERROR
-    said = f"'{' '.join(words[:2] if group else words[:1])}' is no command"
+    typed = f"'{' '.join(words[:2] if group else words[:1])}' is no command"
     hint = f"; there are: {', '.join(group)}" if group else "; 'nestor --help' lists them all"
-    sys.stderr.write(f"nestor: {said}{hint}.\n")
+    sys.stderr.write(f"nestor: {typed}{hint}.\n")
     return USAGE_ERROR

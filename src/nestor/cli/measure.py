@@ -3,25 +3,20 @@
 import collections
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.compiler.exegesis import ExegesisSettings, require
-from nestor.compiler.harness import HarnessSettings, ensure_harness
-from nestor.compiler.toolchain import find
-from nestor.cost import table
-from nestor.cost.measure.backend import Backend
-from nestor.cost.measure.exegesis import Exegesis
-from nestor.cost.measure.machine import this_machine
-from nestor.cost.measure.rdtsc import Rdtsc
-from nestor.cost.measure.repeat import Agreement, SelfTest, rounded, self_test
-from nestor.cost.measure.rows import Row
-from nestor.cost.measure.session import measure
+from nestor.cost.measure.harness import HarnessSettings
 from nestor.errors import NestorError
+
+if TYPE_CHECKING:
+    from nestor.cost.measure.backend import Backend
+    from nestor.cost.measure.rows import Row
+    from nestor.cost.measure.self_test import Agreement, SelfTest
 
 
 @dataclass(frozen=True)
@@ -64,12 +59,17 @@ class Measure:
     harness: tyro.conf.OmitArgPrefixes[HarnessSettings] = field(default_factory=HarnessSettings)
     """How blocks are run."""
     llvm: str | None = None
-    """LLVM to use: a prefix or a clang."""
+    """LLVM of the back end 'exegesis': a prefix or a clang."""
     json: bool = False
     """Print JSON."""
 
     def run(self) -> int:
         """Measure, and print what became of the blocks."""
+        from nestor.cost.blocks import table
+        from nestor.cost.measure.cpu_name import this_machine
+        from nestor.cost.measure.self_test import rounded, self_test
+        from nestor.cost.measure.session import measure
+
         if (self.out is None) != self.self_test:
             raise NestorError("Name a file for the labels by --out, or ask for --self-test.")
         blocks = table.named(self.blocks)
@@ -93,25 +93,31 @@ class Measure:
         if self.out is None:
             print_json(rounded(result)) if self.json else _show_test(result)
         else:
-            content = _summary(rows, self.out)
+            content = _summary(rows, machine, self.out)
             print_json(content) if self.json else _show(content)
         return 0
 
-    def _backend(self) -> Backend:
-        toolchain = find(self.llvm)
-        harness = ensure_harness(toolchain)
+    def _backend(self) -> "Backend":
+        from nestor.compiler.toolchain import find
+        from nestor.cost.llvm_tools.exegesis import ExegesisSettings, require_counters
+        from nestor.cost.measure.exegesis_backend import Exegesis
+        from nestor.cost.measure.harness import ensure_harness
+        from nestor.cost.measure.rdtsc_backend import Rdtsc
+
+        harness = ensure_harness()
         if self.backend == "rdtsc":
             return Rdtsc(harness, self.harness, self.passes, self.attempts)
-        require(toolchain)
+        toolchain = find(self.llvm)
+        require_counters(toolchain)
         return Exegesis(toolchain, harness, self.passes, ExegesisSettings(core=self.harness.core))
 
 
-def _summary(rows: list[Row], out: Path) -> dict[str, Any]:
+def _summary(rows: "list[Row]", machine: str, out: Path) -> dict[str, Any]:
     statuses = collections.Counter(row.measurement.status for row in rows)
     return {
         "out": str(out),
         "blocks": len(rows),
-        "machine": rows[0].machine if rows else this_machine(),
+        "machine": rows[0].machine if rows else machine,
         "backend": rows[0].backend if rows else None,
         "statuses": dict(statuses.most_common()),
     }
@@ -129,12 +135,12 @@ def _show(content: dict[str, Any]) -> None:
     )
 
 
-def _show_test(result: SelfTest) -> None:
+def _show_test(result: "SelfTest") -> None:
     grid = Grid("", "blocks", "mean", "median", "95 %", "over 5 %", "ratio", "Kendall", box=None)
     grid.add_row("again, stable blocks", *_cells(result.repeated))
     grid.add_row("again, all blocks", *_cells(result.repeated_all))
-    grid.add_row("against the table", *_cells(result.given))
-    for name, group in result.given_by_length.items():
+    grid.add_row("against the table", *_cells(result.against_table))
+    for name, group in result.against_table_by_length.items():
         grid.add_row(f"  {name} instructions", *_cells(group))
     stdout.print(grid)
     stdout.print(
@@ -153,7 +159,7 @@ def _show_test(result: SelfTest) -> None:
         )
 
 
-def _cells(one: Agreement) -> list[str]:
+def _cells(one: "Agreement") -> list[str]:
     numbers = (one.mean, one.median, one.p95, one.above_5)
     shown = ["–" if value is None else f"{value:.2f} %" for value in numbers]
     rest = ["–" if value is None else f"{value:.3f}" for value in (one.ratio, one.kendall)]

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
 from nestor.compiler.objects import ObjectError
-from nestor.corpus.built import find_objects
+from nestor.corpus.built_objects import find_objects
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
 from nestor.problems.inlining_size import object_uses

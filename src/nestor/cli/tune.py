@@ -2,36 +2,37 @@
 
 import json
 import shlex
-import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import tyro
 from rich.markup import escape
 
+from nestor.cli.builds import chosen_build
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.setup import program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
-from nestor.corpus.relink import LinkMode
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.rollout.summaries import Summaries, reads_program, summaries
-from nestor.tune.search import SearchSettings
+from nestor.files import write_atomically
+from nestor.policy.names import named_policy
+from nestor.problem.problem import Problem, Report
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.tune.search import Point, SearchSettings
 from nestor.tune.session import Tuned, TuneSettings, tune
 
 
 @dataclass(frozen=True)
 class Tune:
-    r"""Search for the inlining decisions that make one program of a corpus smallest.
+    r"""Search for the decisions that make one program of a corpus smallest.
 
-    Many decisions are turned around in each compile and paid apart by the linked bytes of each
-    function. The result is OUT/overrides.txt, a text file to review and to keep beside the
-    source, and OUT/summary.txt if the policy was told of the program: 'nestor clang POLICY
-    --overrides FILE --summary FILE' compiles with them. It is never larger than stock in the link
-    modes that were asked for, and its size in the others is shown. The search can be stopped at
-    any time; the same command goes on, and more --compiles go further.
+    Many decisions are turned around in each compile, and what each of them did is read off the
+    linked bytes of the functions that it can reach. The result is OUT/overrides.txt, a text file
+    to review and to keep beside the source, and OUT/summary.txt if the policy reads a summary of
+    the program: 'nestor clang POLICY --overrides FILE --summary FILE' compiles with them. It is
+    never larger than stock in the modes that --mode names, and its size in the others is shown. The
+    search can be stopped at any time; the same command goes on, and more --compiles go further.
 
     Examples:
         nestor tune ninja --corpus corpus/bench --out tuned/ninja
@@ -47,14 +48,19 @@ class Tune:
     """The corpus that holds it."""
     out: Path
     """The folder for the result and what is needed to go on."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem whose decisions are searched."""
     policy: str = "shipped"
     """Where to start: a policy file or a built-in; 'default' tries cost thresholds first."""
-    mode: tuple[LinkMode, ...] = ("gc",)
-    """Link modes whose mean size is made small, and none of which may grow."""
+    mode: tuple[str, ...] = ()
+    """Modes of the build whose mean size is made small, and none of which may grow (default: the
+    build's usual one, gc)."""
     compiles: float = 25.0
     """Whole-program compiles to spend."""
     sweep: bool = True
     """From the default, try cost thresholds first."""
+    build: str | None = None
+    """How programs are built: link, full-lto or thin-lto (default: the problem's usual way)."""
     lto: LtoKind | None = None
     """Search inside the linker, under LTO of this kind."""
     summary: bool = True
@@ -70,40 +76,46 @@ class Tune:
 
     def run(self) -> int:
         """Search, write the overrides and print what they save."""
-        policy = policy_file(self.policy)
+        problem = find_problem(self.problem)
+        build = chosen_build(problem, self.build, self.lto)
+        modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
+        policy = named_policy(self.policy, problem.builtins)
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
-        with progress() as report, tempfile.TemporaryDirectory(prefix="nestor-tune-") as text:
-            plugin = ready_plugin(self.llvm, report)
-            with Pool(corpus, plugin, self.pool) as pool:
-                told: Summaries = {}
-                if self.lto is None and self.summary and reads_program(policy.policy):
-                    told = summaries(pool, [program], self.mode[:1], Path(text), report)
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                summary = None
+                if self.summary and not build.whole and problem.reads_summary(policy.policy):
+                    summaries = problem.summaries(pool, [program], modes[:1], report)
+                    summary = summaries.get((program.name, modes[0]))
                 result = tune(
                     pool,
+                    build,
                     program,
                     policy,
-                    TuneSettings(self.mode, self.sweep, self.lto),
+                    TuneSettings(modes, self.sweep),
                     SearchSettings(compiles=self.compiles),
                     self.seed,
                     self.out,
-                    summary=told.get((program.name, self.mode[0])),
+                    summary=summary,
                     progress=report,
                 )
         path = self.out / "overrides.txt"
-        path.write_text(result.text())
+        write_atomically(path, result.text(problem))
         kept = self._keep(result)
+        command = self._command(result, problem, path, kept)
         content = _as_json(result) | {
             "overrides": str(path),
             "summary": None if kept is None else str(kept),
-            "command": self._command(result, path, kept),
+            "command": command,
         }
-        (self.out / "result.json").write_text(json.dumps(content, indent=2))
+        write_atomically(self.out / "result.json", json.dumps(content, indent=2))
         if self.json:
             print_json(content)
         else:
-            _show(result, path)
-            stdout.print(f"use them:  {escape(self._command(result, path, kept))}", soft_wrap=True)
+            _show(result, path, problem.report)
+            stdout.print(f"use them:  {escape(command)}", soft_wrap=True)
         return 0
 
     def _keep(self, result: Tuned) -> Path | None:
@@ -112,15 +124,17 @@ class Tune:
         if result.summary is None:
             path.unlink(missing_ok=True)
             return None
-        path.write_text(result.summary)
+        write_atomically(path, result.summary)
         return path
 
-    def _command(self, result: Tuned, overrides: Path, summary: Path | None) -> str:
+    def _command(
+        self, result: Tuned, problem: Problem, overrides: Path, summary: Path | None
+    ) -> str:
         """Return the command that compiles with what was found."""
         words = ["nestor", "clang", result.policy.name, "--overrides", str(overrides)]
         words += [] if summary is None else ["--summary", str(summary)]
         how = "-ffunction-sections -fdata-sections" if self.lto is None else f"-flto={self.lto}"
-        return f"{shlex.join(words)} -- -Oz {how} …"
+        return f"{shlex.join(words)} -- {problem.level} {how} …"
 
 
 def _as_json(result: Tuned) -> dict[str, Any]:
@@ -131,33 +145,30 @@ def _as_json(result: Tuned) -> dict[str, Any]:
         "objective": list(result.modes),
         "overrides_count": len(result.overrides),
         "sizes": {
-            mode: {
-                "stock": {"linked": before.loadable, "text": before.text},
-                "tuned": {
-                    "linked": result.best.sizes[mode].loadable,
-                    "text": result.best.sizes[mode].text,
-                },
-            }
-            for mode, before in result.stock.sizes.items()
+            mode: {"stock": dict(before), "tuned": dict(result.best.columns[mode])}
+            for mode, before in result.stock.columns.items()
         },
-        "curve": [asdict(point) for point in result.curve],
+        "curve": [point.to_json() for point in result.curve],
     }
 
 
-def _show(result: Tuned, path: Path) -> None:
+def _show(result: Tuned, path: Path, report: Report) -> None:
     first = result.curve[0]
-    stdout.print("compiles   linked     text")
+    others = list(first.others)
+    stdout.print("compiles  " + " ".join(f"{name:>8}" for name in (report.score, *others)))
     for point in result.curve:
-        linked, text = (100 * (a / b - 1) for a, b in _pairs(point, first))
-        stdout.print(f"{point.compiles:8.1f} {linked:+7.2f} % {text:+7.2f} %")
-    for mode, before in result.stock.sizes.items():
-        after = result.best.sizes[mode]
+        pairs = zip(_values(point), _values(first), strict=True)
+        changes = " ".join(f"{100 * (after / before - 1):+6.2f} %" for after, before in pairs)
+        stdout.print(f"{point.compiles:8.1f}  {changes}")
+    for mode, before in result.stock.columns.items():
+        after = result.best.columns[mode]
         note = "" if mode in result.modes else "  (not searched for)"
-        stdout.print(
-            f"{mode:6} {before.loadable:>11,} → {after.loadable:>11,} bytes"
-            f" {percent(100 * (after.loadable / before.loadable - 1))},"
-            f" text {percent(100 * (after.text / before.text - 1))}{note}"
+        sizes = [f"{side[report.score]:>11,.{report.decimals}f}" for side in (before, after)]
+        changes = "".join(
+            f", {name} {percent(100 * (after[name] / before[name] - 1))}" for name in others
         )
+        change = percent(100 * (after[report.score] / before[report.score] - 1))
+        stdout.print(f"{mode:6} {' → '.join(sizes)} {report.unit} {change}{changes}{note}")
     stdout.print(
         f"{len(result.overrides):,} overrides on top of the policy"
         f" {escape(result.policy.name)}: {escape(str(path))}",
@@ -165,5 +176,5 @@ def _show(result: Tuned, path: Path) -> None:
     )
 
 
-def _pairs(point: Any, first: Any) -> tuple[tuple[float, float], tuple[float, float]]:
-    return (point.total, first.total), (point.text, first.text)
+def _values(point: Point) -> tuple[float, ...]:
+    return (point.total, *point.others.values())

@@ -5,12 +5,15 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nestor.errors import NestorError
 
 if TYPE_CHECKING:
     from nestor.compiler.plugin import Plugin
+
+PROBLEM: Final = "inlining-size"
+"""The problem that the plugin decides in an ordinary build."""
 
 _FLAGS_HELP = """\
 usage: nestor flags POLICY [--overrides FILE] [--summary FILE | --lto] [--llvm PREFIX]
@@ -72,8 +75,8 @@ def clang(name: str, words: list[str]) -> int:
     own, rest = _arguments(words)
     if own is None or rest is None or own.lto:
         return _usage(_CLANG_HELP.format(name=name), words)
-    asked = [word for word in rest if word.startswith(("-flto", "-fno-lto"))]
-    lto = asked and asked[-1].startswith("-flto")
+    kinds = [word for word in rest if word.startswith(("-flto", "-fno-lto"))]
+    lto = kinds and kinds[-1].startswith("-flto")
     compiler, options = (_link_flags if lto else _flags)(own)
     if name == "clang++":
         compiler = compiler.with_name("clang++")
@@ -99,21 +102,21 @@ def _arguments(words: list[str]) -> tuple[_Own | None, list[str] | None]:
             own = own[:index] + own[index + 2 :]
     if len(own) != 1 or own[0].startswith("-"):
         return None, rest
-    given = [values.get(option) for option in ("--overrides", "--summary", "--llvm")]
-    return _Own(own[0], given[0], given[1], given[2], lto), rest
+    overrides, summary, llvm = map(values.get, ("--overrides", "--summary", "--llvm"))
+    return _Own(own[0], overrides, summary, llvm, lto), rest
 
 
 def _usage(text: str, words: list[str]) -> int:
-    asked = any(word in ("-h", "--help") for word in words)
-    (sys.stdout if asked else sys.stderr).write(text)
-    return 0 if asked else 2
+    help_wanted = any(word in ("-h", "--help") for word in words)
+    (sys.stdout if help_wanted else sys.stderr).write(text)
+    return 0 if help_wanted else 2
 
 
 def _flags(own: _Own) -> tuple[Path, list[str]]:
     """Return the compiler and the driver's options for compiles."""
     plugin, flags = _plugin_flags(own)
-    # -Xclang hands each word to the compiler proper only: neither the assembler, which knows no
-    # plugin, nor a link sees it.
+    # -Xclang passes each word to the compiler proper only: neither the assembler, which has no
+    # plugins, nor a link sees it.
     load, *words = flags
     return plugin.toolchain.clang, [load, *(w for word in words for w in ("-Xclang", word))]
 
@@ -124,7 +127,7 @@ def _link_flags(own: _Own) -> tuple[Path, list[str]]:
 
     if own.summary is not None:
         raise NestorError(
-            "A summary tells what one module cannot see of its program, and LTO sees all of it:"
+            "A summary holds what one module cannot see of its program, and LTO sees all of it:"
             " leave --summary out."
         )
     plugin, flags = _plugin_flags(own)
@@ -133,23 +136,23 @@ def _link_flags(own: _Own) -> tuple[Path, list[str]]:
 
 def _plugin_flags(own: _Own) -> "tuple[Plugin, list[str]]":
     """Return the plugin and what it is to do, as the compiler proper takes it."""
-    # Imported here: 'flags --help' and usage errors need none of it.
-    from nestor.cli.setup import ready_plugin
-    from nestor.policy.names import named_policy
-    from nestor.problems.inlining_size import PROBLEM, overrides, program_summary
+    # Imported here: 'flags --help' and usage errors need none of it, and what takes numpy is needed
+    # only for a policy or a compiler that is new to the cache.
     from nestor.problems.inlining_size.plugin_flags import plugin_flags
-    from nestor.progress import silent
-    from nestor.rollout.cache import policy_path
+    from nestor.rollout.ready import passed_plugin, stored_policy
 
-    chosen = named_policy(own.policy, PROBLEM.builtins)
-    # Builds change folders, so paths are absolute; mistakes are said once instead of by every
+    policy = stored_policy(own.policy, PROBLEM)
+    # Builds change folders, so paths are absolute; a mistake is reported once instead of by every
     # compile.
     fixed = None if own.overrides is None else Path(own.overrides).resolve()
     summary = None if own.summary is None else Path(own.summary).resolve()
     if fixed is not None:
+        from nestor.problems.inlining_size.search import overrides
+
         overrides.load(fixed)
     if summary is not None:
+        from nestor.problems.inlining_size import program_summary
+
         program_summary.load(summary)
-    plugin = ready_plugin(PROBLEM, own.llvm, silent)
-    file = "default" if chosen.policy is None else policy_path(chosen)
-    return plugin, plugin_flags(plugin, file, overrides=fixed, summary=summary)
+    plugin = passed_plugin(own.llvm, PROBLEM)
+    return plugin, plugin_flags(plugin, policy, overrides=fixed, summary=summary)

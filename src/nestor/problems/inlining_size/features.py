@@ -46,4 +46,6 @@ FEATURES: Final = FeatureSets(
     unit=tuple(name for name in _PROGRAM if not name.startswith(SUMMARY_PREFIX)),
     program=_PROGRAM,
     extent=("callee_code_size", "callee_instructions"),
+    mode="program_link_gc",
+    modes=("no-gc", "gc", "icf"),
 )

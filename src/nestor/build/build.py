@@ -1,0 +1,5 @@
+"""Placeholder of the build protocol (branch build brings it)."""
+
+
+class Build:
+    """How a program is built."""
