@@ -31,7 +31,7 @@ COMMANDS: Final = {
     ),
     "corpus import": Command("nestor.cli.corpus.copies:Import", "Copy a corpus in LLVM's layout"),
     "corpus export": Command("nestor.cli.corpus.copies:Export", "Write a corpus in LLVM's layout"),
-    "train inlining-size": Command("nestor.cli.train:InliningSize", "Train a policy"),
+    "train": Command("nestor.cli.train:Train", "Train a policy for a problem"),
     "compare": Command("nestor.cli.compare:Compare", "Set training runs side by side"),
     "evaluate": Command("nestor.cli.evaluate:Evaluate", "Compare a policy with stock, linked"),
     "tune": Command("nestor.cli.tune:Tune", "Search for one program's best decisions"),

@@ -22,6 +22,7 @@ from nestor.problem.problem import Problem, ProblemError
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
 
+
 def check_problem(problem: Problem, place: Workplace, units: Sequence[Module]) -> None:
     """Compile each of ``units`` several times and check what a learner relies on.
 

@@ -28,6 +28,7 @@ from nestor.problems.inlining_size.site_features import SITE_FEATURES
 def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
     """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
     log = folder / "log"
+    plugged: tuple[Way, ...]
     has_channel = capabilities(plugin.toolchain).inliner_channel
     if policy.policy is None:
         plugged = (
