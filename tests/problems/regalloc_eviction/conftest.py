@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 

@@ -21,7 +21,7 @@ from nestor.files import replacing
 from nestor.progress import Progress, silent
 
 _WRAPPER = (
-    "import sys; sys.path.insert(0, {package!r}); from nestor.cli.cc import run; "
+    "import sys; sys.path.insert(0, {package!r}); from nestor.cli.corpus.cc import run; "
     "sys.exit(run({language!r}, sys.argv[1:]))"
 )
 _ERROR = re.compile(r"(?i)\berror: |CMake Error|\*\*\* ")
