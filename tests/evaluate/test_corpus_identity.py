@@ -22,8 +22,8 @@ from nestor.policy import bundle, network
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.rollout import Request
 from nestor.problems.inlining_size import ways
+from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
-from nestor.problems.inlining_size.site_features import SITE_FEATURES
 from nestor.rollout.gate import probe_folder
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from tests.inlining import PROBLEM, policy_named

@@ -10,8 +10,8 @@ from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.policy import bundle
 from nestor.policy.names import NamedPolicy
 from nestor.policy.network import Layer, LogNormalisation, build
-from nestor.problems.inlining_size.program_summary import module_id
 from nestor.problems.inlining_size.search.overrides import Key, to_text
+from nestor.problems.inlining_size.summary.program_summary import module_id
 from nestor.rollout.local_pool import LocalPool
 from tests.inlining import LINK, PROBLEM, policy_named
 

@@ -21,8 +21,8 @@ from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import COLUMNS, DEFAULT
 from nestor.problems.inlining_size.problem import InliningSize
-from nestor.problems.inlining_size.program_summary import module_id
 from nestor.problems.inlining_size.search.overrides import Key, parse
+from nestor.problems.inlining_size.summary.program_summary import module_id
 from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
 from tests.inlining import PROBLEM, policy_named

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import cast
 
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.problem.rollout import Pool
-from nestor.problems.inlining_size.object_uses import summarise
+from nestor.problems.inlining_size.summary.object_uses import summarise
 from nestor.progress import Progress, silent
 from nestor.rollout.cache import baselines
 
@@ -14,9 +15,9 @@ from nestor.rollout.cache import baselines
 def summaries(
     pool: Pool,
     programs: Sequence[Program],
-    modes: Sequence[LinkMode],
+    modes: Sequence[str],
     progress: Progress = silent,
-) -> Mapping[tuple[str, LinkMode], str]:
+) -> Mapping[tuple[str, str], str]:
     """Return the text of a summary of every program for every link mode.
 
     A program of which a module fails to compile has none.
@@ -30,8 +31,8 @@ def summaries(
     for number, program in enumerate(programs):
         progress("Summarising programs", number, len(programs))
         if all(name in objects for name in program.modules):
+            own = [objects[name] for name in program.modules]
             for mode in modes:
-                own = [objects[name] for name in program.modules]
-                texts[program.name, mode] = summarise(own, mode).to_text()
+                texts[program.name, mode] = summarise(own, cast(LinkMode, mode)).to_text()
     progress("Summarising programs", len(programs), len(programs))
     return texts

@@ -1,4 +1,4 @@
-"""``nestor train``: make a policy."""
+"""``nestor train``: make a policy for any problem."""
 
 import dataclasses
 import json
@@ -13,19 +13,21 @@ from nestor import __version__
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
+from nestor.corpus.level import parse_level
+from nestor.corpus.model import require_level
 from nestor.errors import NestorError
+from nestor.files import write_atomically
+from nestor.learn.accounting import Cost, Meter, Tally
 from nestor.learn.budget import Budget, Budgeted
-from nestor.learn.experience import Tally
-from nestor.learn.learners import LEARNERS, Entry
+from nestor.learn.learners import LEARNERS, check_setup, find_learner, usual_learner
 from nestor.learn.setup import Ready, Setup
-from nestor.learn.training import Cost, Meter, Result, Run, train
-from nestor.policy import builtin, bundle
+from nestor.learn.training import Result, Run, train
+from nestor.policy import bundle
+from nestor.policy.names import named_policy
 from nestor.policy.spec import Policy
-from nestor.problems.inlining_size import INLINING_SIZE
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.size import model as size_model
-
-_BUDGETED = ", ".join(name for name, entry in LEARNERS.items() if entry.budgeted)
+from nestor.problem.problem import Problem
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 Settings = make_dataclass(
     "Settings",
@@ -39,18 +41,14 @@ Settings = make_dataclass(
 
 
 @dataclass(frozen=True)
-class InliningSize:
-    r"""Train an inlining policy that makes linked programs smaller.
+class Train:
+    r"""Train a policy for a decision problem.
+
+    The problem is inlining-size, regalloc-eviction, or the path of a folder or .py file with a
+    PROBLEM of your own, whose code is run.
 
     Learners:
-        distil     search every program, learn what leaving the default saves, search again
-        bc         behavioural cloning of the default heuristic, the warm start of es
-        es         evolution strategies from --init, scored by linked bytes, never worse than before
-        ars, cma   augmented random search and CMA-ES over a linear policy
-        reinforce  REINFORCE, each decision paid by the functions that it reaches
-        ppo        the same by proximal policy optimisation (--ppo.preset mlgo: as published)
-        dqn        deep Q-learning: the value of each answer
-        best-of    imitation of the best of several policies, module by module (BC-Max)
+    LEARNERS
 
     Only projects in the corpus's split "train" are looked at. The folder --out gets
     policy.safetensors, curves for TensorBoard, run.json, result.json and a checkpoint: a run that
@@ -64,14 +62,18 @@ class InliningSize:
             --init runs/bc/policy.safetensors --es.steps 40
         nestor train inlining-size --corpus corpus/bench --out runs/ppo --learner ppo \
             --budget.cpu-minutes 15
+        nestor train regalloc-eviction --corpus corpus/tiny-O2 --out runs/evict --learner bc
+        nestor train ./hoisting --corpus corpus/tiny --out runs/hoisting --learner cma
     """
 
+    problem: tyro.conf.Positional[str]
+    """What to train for."""
     corpus: Path
     """The corpus to learn from."""
     out: Path
     """The run's folder."""
-    learner: Annotated[str, tyro.conf.arg(metavar="{" + ",".join(LEARNERS) + "}")] = "distil"
-    """The algorithm."""
+    learner: Annotated[str | None, tyro.conf.arg(metavar="{" + ",".join(LEARNERS) + "}")] = None
+    """The algorithm (default: distil where programs can be searched, else ppo)."""
     init: str | None = None
     """The policy to start from: a file or a built-in (needed by es, not for bc)."""
     trials: Path | None = None
@@ -81,8 +83,8 @@ class InliningSize:
     features: tuple[str, ...] = ()
     """Features that the policy reads (default: the learner's choice, or those of --init)."""
     estimate: Path | None = None
-    """A size model ('nestor sizes') that pays sampled compiles in place of code: they cost about
-    half (not for distil, bc and es)."""
+    """A model of the score ('nestor sizes' makes one for inlining-size) by which sampled compiles
+    are judged before code generation: they cost about half (not for distil, bc and es)."""
     budget: Budget = field(default_factory=Budget)
     """What ends the run besides the learner's steps (not for distil and bc)."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(  # type: ignore[valid-type]
@@ -98,29 +100,37 @@ class InliningSize:
 
     def run(self) -> int:
         """Train and print what came of it."""
-        entry = self._entry()
-        settings = getattr(self.settings, self.learner.replace("-", "_"))
-        start = builtin.resolve(self.init) if self.init else None
+        problem = find_problem(self.problem)
+        learner_name = self.learner or usual_learner(problem)
+        entry = find_learner(learner_name)
+        if not entry.budgeted and self.budget.units is not None:
+            able = ", ".join(name for name, other in LEARNERS.items() if other.budgeted)
+            raise NestorError(
+                f"The learner {learner_name} has limits of its own; a budget ends {able}."
+            )
+        settings = getattr(self.settings, learner_name.replace("-", "_"))
         meter, tally = Meter(), Tally()
         corpus = store.load(self.corpus)
+        require_level(corpus, parse_level(problem.level))
         with progress() as report:
-            plugin = ready_plugin(self.llvm, report)
-            with Pool(corpus, plugin, self.pool) as pool:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 setup = Setup(
                     pool=pool,
                     folder=self.out,
                     seed=self.seed,
                     tally=tally,
                     features=self.features,
-                    init=start,
+                    init=self._start(problem),
                     trials=self.trials,
                     budget=self.budget,
                     estimate=self.estimate,
                     progress=report,
                 )
+                check_setup(learner_name, setup)
                 ready: Ready = entry.set_up(settings, setup)
                 prepared = meter.read(tally)
-                identity = self._identity(entry, settings, ready, pool, start)
+                identity = self._identity(learner_name, settings, ready, setup)
                 learner = ready.learner
                 if entry.budgeted:
                     learner = Budgeted(learner, self.budget, tally)
@@ -133,41 +143,31 @@ class InliningSize:
         self._print(path, policy, result, extra, meter.read(tally), prepared, tally)
         return 0
 
-    def _entry(self) -> Entry:
-        entry = LEARNERS.get(self.learner)
-        if entry is None:
-            raise NestorError(
-                f"There is no learner '{self.learner}'; there are: {', '.join(LEARNERS)}."
-            )
-        if self.estimate is not None and self.learner in ("distil", "bc", "es"):
-            raise NestorError(f"The learner {self.learner} needs code: leave out --estimate.")
-        if self.init is not None and self.learner == "bc":
-            raise NestorError("The learner bc clones the default heuristic: leave out --init.")
-        if self.trials is not None and self.learner != "distil":
-            raise NestorError("Only the learner distil searches programs: leave out --trials.")
-        if not entry.budgeted and self.budget.units is not None:
-            raise NestorError(
-                f"The learner {self.learner} has limits of its own; a budget ends {_BUDGETED}."
-            )
-        return entry
+    def _start(self, problem: Problem) -> Policy | None:
+        if self.init is None:
+            return None
+        start = named_policy(self.init, problem.builtins).policy
+        if start is not None:
+            start.check_problem(problem.name, self.init)
+        return start
 
-    def _identity(
-        self, entry: Entry, settings: Any, ready: Ready, pool: Pool, start: Policy | None
-    ) -> dict[str, Any]:
+    def _identity(self, learner: str, settings: Any, ready: Ready, setup: Setup) -> dict[str, Any]:
+        """Return everything that decides the result; it becomes the policy's provenance."""
+        entry, pool = find_learner(learner), setup.pool
         identity = {
             "nestor": __version__,
-            "problem": INLINING_SIZE.name,
-            "learner": self.learner,
+            "problem": pool.problem.name,
+            "learner": learner,
             "settings": json.loads(json.dumps(asdict(settings))),
             "seed": self.seed,
             "features": list(ready.features),
-            "init": bundle.digest(start) if start is not None else None,
+            "init": bundle.digest(setup.init) if setup.init is not None else None,
             "corpus": pool.corpus.digest,
             "compiler": pool.plugin.toolchain.build_id,
             "plugin": pool.plugin.digest,
         }
         if self.estimate is not None:
-            identity["estimate"] = size_model.digest(self.estimate)
+            identity["estimate"] = bundle.digest_of_file(self.estimate)
         if not entry.budgeted:
             return identity
         return identity | {"budget": asdict(self.budget), "budget_unit": self.budget.unit}
@@ -197,7 +197,7 @@ class InliningSize:
             "failures": tally.reasons,
             "metrics": dict(result.last_metrics),
         }
-        (self.out / "result.json").write_text(json.dumps(summary, indent=2))
+        write_atomically(self.out / "result.json", json.dumps(summary, indent=2))
         if self.json:
             print_json(summary)
             return
@@ -209,8 +209,8 @@ class InliningSize:
             else:
                 stdout.print(f"{name:10} {value:,}")
         stdout.print(
-            f"cost       {cost.rollouts:,} rollouts ({tally.reused:,} more were known without"
-            f" compiling), {cost.failures} failed,"
+            f"cost       {cost.rollouts:,} rollouts (the outcome of {tally.reused:,} more followed"
+            f" without compiling), {cost.failures} failed,"
             f" {cost.rollouts_per_cpu_second:.1f} rollouts per CPU-second;"
             f" learning and orchestration {100 * cost.overhead:.1f} % of"
             f" {cost.own_seconds + cost.compiler_seconds:.0f} CPU-seconds;"
@@ -219,6 +219,15 @@ class InliningSize:
         )
         for what, count in tally.reasons.items():
             stdout.print(f"  failed {count}×: {what}", soft_wrap=True, markup=False)
+
+
+def _learners() -> str:
+    """Return a line for each learner, for the help text."""
+    return "\n".join(f"        {name:10} {entry.summary}" for name, entry in LEARNERS.items())
+
+
+if Train.__doc__:  # absent under python -OO
+    Train.__doc__ = Train.__doc__.replace("    LEARNERS", _learners())
 
 
 def _with_provenance(policy: Policy, identity: dict[str, Any]) -> Policy:
