@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from nestor.cli.policies.train import InliningSize
+from nestor.cli.policies.train import Train
 from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
 from nestor.learn.budget import Budget
-from tests.cli.test_cli import nestor
+from tests.command import nestor
 
 
 def test_train_in_a_budget_and_compare(small_corpus: Corpus, tmp_path: Path) -> None:
@@ -42,11 +42,11 @@ def test_train_in_a_budget_and_compare(small_corpus: Corpus, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("learner", "budget", "said"),
     [
-        ("nobody", Budget(), "there are: distil, bc, es"),
+        ("nobody", Budget(), "there are: "),
         ("distil", Budget(compiles=3), "limits of its own"),
     ],
 )
 def test_senseless_words_are_explained(learner: str, budget: Budget, said: str) -> None:
-    command = InliningSize(Path("corpus"), Path("out"), learner=learner, budget=budget)
+    command = Train("inlining-size", Path("corpus"), Path("out"), learner=learner, budget=budget)
     with pytest.raises(NestorError, match=said):
         command.run()
