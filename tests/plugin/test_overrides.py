@@ -4,7 +4,7 @@ import pytest
 
 from nestor.policy.spec import Policy
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size.program_summary import function_id, module_id
+from nestor.problems.inlining_size.summary.program_summary import function_id, module_id
 from tests.plugin.support import ALWAYS, NEVER, SOURCE, Workbench, random_network
 
 HEAD = "nestor-overrides 1\n"

@@ -13,10 +13,10 @@ from nestor.policy.network import LogNormalisation, build, initial_layers
 from nestor.policy.spec import Policy
 from nestor.problem.rollout import Request
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size.object_uses import summarise
+from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.problem import PROBLEM
-from nestor.problems.inlining_size.program_summary import function_id
-from nestor.problems.inlining_size.site_features import SITE_FEATURES
+from nestor.problems.inlining_size.summary.object_uses import summarise
+from nestor.problems.inlining_size.summary.program_summary import function_id
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from tests.plugin.support import ALWAYS, CXX_SOURCE, NEVER, SOURCE, Workbench, random_forest
 

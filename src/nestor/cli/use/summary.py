@@ -13,9 +13,9 @@ from nestor.compiler.objects import ObjectError
 from nestor.corpus.built_objects import find_objects
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
-from nestor.problems.inlining_size import object_uses
-from nestor.problems.inlining_size.object_uses import ObjectUses
-from nestor.problems.inlining_size.program_summary import ProgramSummary, function_id
+from nestor.problems.inlining_size.summary import object_uses
+from nestor.problems.inlining_size.summary.object_uses import ObjectUses
+from nestor.problems.inlining_size.summary.program_summary import ProgramSummary, function_id
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ over the call graph, which say how large the module is, and ``call_hotness``.
 from typing import Final
 
 from nestor.problem.problem import FeatureSets
+from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.log import DEFAULT
-from nestor.problems.inlining_size.site_features import SITE_FEATURES
 
 _FREE = (
     "cost_estimate",

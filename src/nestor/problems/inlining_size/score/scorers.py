@@ -1,6 +1,6 @@
 """What a module's compiles score: bytes of its linked programs, by the weights of the stock link.
 
-See :mod:`nestor.problems.inlining_size.weights`.
+See :mod:`nestor.problems.inlining_size.score.weights`.
 """
 
 import resource
@@ -11,7 +11,7 @@ from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.problem.problem import Scorers
 from nestor.problem.rollout import Pool, Rollout
-from nestor.problems.inlining_size.weights import weigh
+from nestor.problems.inlining_size.score.weights import weigh
 from nestor.progress import Progress, silent
 
 

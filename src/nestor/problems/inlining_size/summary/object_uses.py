@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import lief
 
 from nestor.compiler.objects import ObjectError, measure
-from nestor.problems.inlining_size.program_summary import (
+from nestor.problems.inlining_size.summary.program_summary import (
     FunctionUse,
     LinkMode,
     ProgramSummary,

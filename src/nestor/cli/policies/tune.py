@@ -9,8 +9,8 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
-from nestor.cli.builds import chosen_build
 from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store

@@ -8,8 +8,8 @@ from typing import Any
 import tyro
 
 from nestor.build.build import Job
-from nestor.cli.builds import check_summary, chosen_build, overrides_text
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store

@@ -10,8 +10,8 @@ import tyro
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from nestor.cli.blocks.costmodel import shown
 from nestor.cli.console import print_json, stderr, stdout
-from nestor.cli.costmodel import shown
 
 # Models take a second to import, so they are imported when a command runs.
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import xxhash
 from nestor.problem.problem import Credit
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import DEFAULT
-from nestor.problems.inlining_size.reach import Reach
+from nestor.problems.inlining_size.score.reach import Reach
 
 COLUMNS = ("effect", "caller", "callee")
 """What is read of a trajectory, besides the answers."""

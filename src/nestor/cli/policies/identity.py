@@ -8,8 +8,8 @@ from typing import Literal
 import tyro
 from rich.markup import escape
 
-from nestor.cli.builds import chosen_build
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.compiler.lto import LtoKind
 from nestor.compiler.plugin import ensure_plugin

@@ -10,8 +10,8 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.builds import chosen_build
 from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
 from nestor.corpus import store
 from nestor.evaluate.compare import evaluate, select_programs

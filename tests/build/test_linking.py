@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from nestor.build.linking import link, shares
 from nestor.compiler.objects import measure
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus
-from nestor.rewards.linked_size import link, shares
+from nestor.policy.names import DEFAULT
+from nestor.problem.rollout import Request
 from nestor.rollout.cache import baseline_key, baselines
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request
+from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
+from tests.inlining import PROBLEM, policy_named
 
 COMDAT = """
 struct Noisy { ~Noisy(); };
@@ -43,8 +44,8 @@ def comdat_corpus(tmp_path: Path, plugin: Plugin) -> Corpus:
 
 def test_comdat_copies_weigh_one_together(comdat_corpus: Corpus, plugin: Plugin) -> None:
     (program,) = comdat_corpus.programs
-    with Pool(comdat_corpus, plugin) as pool:
-        objects = baselines(pool, comdat_corpus.modules, policy_file("never").argument)
+    with LocalPool(PROBLEM, comdat_corpus, plugin) as pool:
+        objects = baselines(pool, comdat_corpus.modules, policy_named("never"))
     linked = link(plugin.toolchain, comdat_corpus, program, objects, want_kept=True)
     assert linked.measure is not None
     sizes = {name: measure(path) for name, path in objects.items()}
@@ -65,8 +66,8 @@ def test_shares_add_up_to_the_program(tiny_corpus: Corpus, plugin: Plugin, proje
     (program,) = tiny_corpus.programs_of_project(project)
     modules = tuple(tiny_corpus.module(name) for name in program.modules)
     shared, exact = [], []
-    with Pool(tiny_corpus, plugin) as pool:
-        for policy in (None, policy_file("threshold:15").argument):
+    with LocalPool(PROBLEM, tiny_corpus, plugin) as pool:
+        for policy in (None, policy_named("threshold:15")):
             objects = baselines(pool, modules, policy)
             linked = link(plugin.toolchain, tiny_corpus, program, objects, want_kept=True)
             assert linked.measure is not None
@@ -84,15 +85,15 @@ def test_baselines_are_cached_by_content(
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
     compiled: list[int] = []
 
-    class Counting(Pool):
+    class Counting(LocalPool):
         def run(self, requests, *arguments):  # type: ignore[no-untyped-def]
             compiled.append(len(requests))
             return super().run(requests, *arguments)
 
-    with Counting(small_corpus, plugin) as pool:
+    with Counting(PROBLEM, small_corpus, plugin) as pool:
         first = baselines(pool, small_corpus.modules, None)
         again = baselines(pool, small_corpus.modules, None)
-        other = baselines(pool, small_corpus.modules, "default")
+        other = baselines(pool, small_corpus.modules, DEFAULT)
         keys = {baseline_key(pool, m, None) for m in small_corpus.modules}
     assert first == again
     assert compiled == [2, 2]
@@ -102,15 +103,13 @@ def test_baselines_are_cached_by_content(
         assert path.read_bytes() == other[name].read_bytes(), "the default is stock"
 
 
-def test_objects_are_deterministic(small_corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
+def test_objects_are_deterministic(small_corpus: Corpus, plugin: Plugin) -> None:
     module = small_corpus.modules[0]
-    policy = policy_file("mlgo2020").argument
-    requests = [
-        Request(module, policy, seed=seed, keep=tmp_path / f"{i}.o")
-        for i, seed in enumerate([None, None, 5, 5])
-    ]
-    with Pool(small_corpus, plugin) as pool:
-        assert all(r.ok for r in pool.run(requests))
-    objects = [(tmp_path / f"{i}.o").read_bytes() for i in range(4)]
+    policy = policy_named("mlgo2020")
+    requests = [Request(module, policy, seed=seed, keep=True) for seed in (None, None, 5, 5)]
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        done = pool.run(requests)
+    assert all(rollout.ok for rollout in done)
+    objects = [rollout.object for rollout in done]
     assert objects[0] == objects[1]
     assert objects[2] == objects[3]

@@ -9,8 +9,8 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.builds import check_summary, chosen_build, overrides_text
 from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store

@@ -151,7 +151,7 @@ def _plugin_flags(own: _Own) -> "tuple[Plugin, list[str]]":
 
         overrides.load(fixed)
     if summary is not None:
-        from nestor.problems.inlining_size import program_summary
+        from nestor.problems.inlining_size.summary import program_summary
 
         program_summary.load(summary)
     plugin = passed_plugin(own.llvm, PROBLEM)
