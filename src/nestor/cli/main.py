@@ -16,8 +16,8 @@ class Command(NamedTuple):
     """Where a command lives, and what it does in one line."""
 
     place: str
-    """``module:Class`` for a tyro dataclass with ``run``, ``module:function`` for raw words; modules
-    of this package."""
+    """Within this package: ``module:Class`` for a tyro dataclass with ``run``, ``module:function``
+    for raw words."""
     summary: str
 
 
