@@ -5,7 +5,7 @@ learners run as they do with a compiler.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -106,8 +106,11 @@ class ToyPool:
     """Runs the compiles of a toy problem, one after the other."""
 
     problem: Toy
+    requests: list[Request] = field(default_factory=list)
+    """All that were run."""
 
     def run(self, requests: Sequence[Request], *_args: Any) -> list[Rollout]:
+        self.requests.extend(requests)
         return [self.problem.compile(request) for request in requests]
 
 
