@@ -1,6 +1,5 @@
 """One update of each learner that sees only scores, against a step computed by hand."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
