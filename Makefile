@@ -1,4 +1,4 @@
-# make demo   set-up, then the main job on real input (README.md shows the output)
+# make demo   set-up, then the main job on real input (docs/guide/demo.md shows the output)
 # make test   set-up, then all checks and tests
 # make setup  what both begin with; costs nothing when it is done
 

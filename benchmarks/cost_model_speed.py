@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nestor.cost.hybrid import HybridModel
-from nestor.cost.model import load
-from nestor.cost.table import named
+from nestor.cost.blocks.table import named
+from nestor.cost.model.hybrid import HybridModel
+from nestor.cost.model.model_file import load
 
 ROUNDS = 5
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.cost_models [--models own bound …] [--seeds 0 1 2] [--minutes 12]
     python -m benchmarks.cost_models --report      # only what is there already
-    python -m benchmarks.cost_models --report --seeds 0 1 2 --docs docs/cost-models.md
+    python -m benchmarks.cost_models --report --seeds 0 1 2 --docs docs/studies/cost-models.md
 
 Each model, split and seed is trained once and keeps its model, its predictions and its numbers in a
 folder (.nestor/cost-models), so that the run can be stopped and goes on, and more seeds or models
@@ -29,19 +29,21 @@ from benchmarks.cost_report import markdown, report
 from benchmarks.machine import describe
 from nestor.cli.console import progress
 from nestor.compiler.toolchain import find
-from nestor.cost import table, training
-from nestor.cost.baselines import llvm_mca, rescaled
-from nestor.cost.baselines.llvm_mca import McaModel
+from nestor.cost.baselines import mca, rescaled
+from nestor.cost.baselines.mca import McaModel
 from nestor.cost.baselines.network import NetworkKind
-from nestor.cost.evaluate import assess, cpu_seconds, judged
-from nestor.cost.hybrid import HybridModel
-from nestor.cost.model import CostModel, Prediction
-from nestor.cost.models import BASELINES, BaselineKind, open_model
-from nestor.cost.simulation import widened
-from nestor.cost.splits import SPLITS, SplitName, split
-from nestor.cost.table import Table
-from nestor.cost.trainers import TrainerSettings, save, train, training_rows
-from nestor.cost.training import TrainingSettings
+from nestor.cost.blocks import table
+from nestor.cost.blocks.splits import split
+from nestor.cost.blocks.table import Table
+from nestor.cost.contract import CostModel, Prediction
+from nestor.cost.core.simulator import widened
+from nestor.cost.judge.evaluate import assess, cpu_seconds, judged
+from nestor.cost.model import training
+from nestor.cost.model.hybrid import HybridModel
+from nestor.cost.model.training import TrainingSettings
+from nestor.cost.registry import open_model, save_model
+from nestor.cost.settings import BASELINES, SPLITS, BaselineKind, SplitName, TrainerSettings
+from nestor.cost.trainers import train, training_rows
 from nestor.progress import Progress
 
 F64 = NDArray[np.float64]
@@ -88,7 +90,7 @@ class CoreAlone:
 
     def predict(self, blocks: Sequence[bytes]) -> Prediction:
         """Return the simulated cycles of ``blocks``; NaN where one cannot be decoded."""
-        simulator = self._model.simulator
+        simulator = self._model.session
         simulator.keep(blocks)
         # What was met for the first time has starting values, as the model itself gives it.
         simulator.set_core(widened(self._model.part.core, simulator.templates))
@@ -129,7 +131,7 @@ def trained(run: Run, rows: Table, folder: Path, note: Progress) -> CostModel:
     else:
         kind, settings = _baseline(run.model)
         model = train(kind, rows, use, settings, run.seed, checkpoint, note)
-    save(model, path)
+    save_model(model, path)
     spent = {"cpu_seconds": cpu_seconds() - start, "rows": len(use)}
     if run.model == "llvm-mca":  # the analysis of the table is shared by all splits
         spent["cpu_seconds"] = json.loads((folder / f"llvm-mca-{len(rows)}.json").read_text())
@@ -154,7 +156,7 @@ def mca_estimates(rows: Table, folder: Path, note: Progress) -> F64:
     path = folder / f"llvm-mca-{len(rows)}.npy"
     if not path.exists():
         start = cpu_seconds()
-        estimates = llvm_mca.estimate(rows.blocks, progress=note)
+        estimates = mca.estimate(rows.blocks, progress=note)
         path.with_suffix(".json").write_text(json.dumps(cpu_seconds() - start))
         np.save(path, estimates)
     found: F64 = np.load(path)

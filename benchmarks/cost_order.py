@@ -14,8 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.cost_models import NO_LEVELS, Run
-from nestor.cost import levels, metrics, table
-from nestor.cost.splits import SPLITS, split
+from nestor.cost.blocks import table
+from nestor.cost.blocks.splits import split
+from nestor.cost.judge import metrics
+from nestor.cost.model import levels
+from nestor.cost.settings import SPLITS
 
 PAIRS = 4_000_000
 EDGES = (0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 10)

@@ -6,10 +6,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from nestor.cost import metrics
-from nestor.cost.model import Prediction
-from nestor.cost.splits import sequence_groups
-from nestor.cost.table import Table
+from nestor.cost.blocks.splits import sequence_groups
+from nestor.cost.blocks.table import Table
+from nestor.cost.contract import Prediction
+from nestor.cost.judge import metrics
 
 
 class Run(Protocol):

@@ -2,7 +2,7 @@
 
     nestor evaluate --policy POLICY --mode gc no-gc icf --corpus CORPUS --json > own.json
     nestor evaluate --policy OTHER… --corpus CORPUS --json > others.json
-    python -m benchmarks.model_card POLICY CORPUS own.json others.json > docs/model-card.md
+    python -m benchmarks.model_card POLICY CORPUS own.json others.json > model-card.md
 
 Everything in the card is read from these files. POLICY is the first policy of the first one; all
 others stand beside it.
@@ -16,18 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nestor.rollout.policy_file import policy_file
+
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Split
 from nestor.policy import bundle
 from nestor.policy.linear import as_sum
 from nestor.policy.spec import Policy
-from nestor.rollout.policy_file import policy_file
 
 _WORST = 5
 
 _INTRODUCTION = """
 Decides inlining for size (`-Oz`) in clang {clang}. It leaves the default heuristic's answer where
-it has learned that this saves linked bytes (docs/policies.md says how), and nowhere where a feature
+it has learned that this saves linked bytes (docs/studies/policies.md says how), and nowhere where
+a feature
 is outside the range of its training data. It changes sizes and nothing else: a program means the
 same under every policy.
 """
@@ -157,7 +159,7 @@ def origin(policy: Policy) -> Iterator[str]:
     yield f"- digest `{bundle.digest(policy)}`; {kind}, {policy.parameters:,} numbers"
     yield f"- {len(policy.features)} features: {', '.join(f'`{f}`' for f in policy.features)}"
     if (logit := as_sum(policy)) is not None:
-        yield f"- logit: `{logit}` (`transform` log in docs/formats.md)"
+        yield f"- logit: `{logit}` (`transform` log in docs/reference/formats.md)"
     for name in ("learner", "seed", "corpus", "compiler", "plugin", "nestor"):
         if name in known:
             yield f"- {name}: `{known[name]}`"

@@ -21,5 +21,5 @@ nestor evaluate --policy shipped --mode gc no-gc icf --smoke \
 nestor evaluate --policy distilled threshold:15 threshold:25 never mlgo2020 \
   --corpus "$work/bench" --json > "$run/others.json"
 python -m benchmarks.model_card shipped "$work/bench" "$run/own.json" "$run/others.json" \
-  > docs/model-card.md
-echo "The policy and docs/model-card.md are new; run the tests and commit them together."
+  > docs/studies/model-card-shipped.md
+echo "The policy and docs/studies/model-card-shipped.md are new; run the tests and commit them together."

@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from nestor.cost import table
-from nestor.cost.baselines import bound, conformal, granite, lstm, network, rescaled, training
+from nestor.cost import conformal
+from nestor.cost.baselines import bound, granite, lstm, network, rescaled, training
 from nestor.cost.baselines.bound import BoundModel, Form
-from nestor.cost.baselines.llvm_mca import McaModel
+from nestor.cost.baselines.mca import McaModel
 from nestor.cost.baselines.network import NetworkKind, batches
 from nestor.cost.baselines.training import NetworkSettings
-from nestor.cost.decoding import decode
-from nestor.cost.model import CostModel, ModelError
-from nestor.cost.models import open_model, save_baseline
-from nestor.cost.table import Table
+from nestor.cost.blocks import table
+from nestor.cost.blocks.table import Table
+from nestor.cost.contract import CostModel, ModelError
+from nestor.cost.isa.decoding import decode
+from nestor.cost.registry import open_model, save_baseline
 
 SMALL = NetworkSettings(steps=10, batch=256)
 networks = pytest.mark.parametrize("kind", ["lstm", "granite"])
@@ -57,7 +58,7 @@ def test_a_curve_undoes_a_rising_distortion() -> None:
 
 def test_conformal_factors_hold_ninety_of_a_hundred() -> None:
     rng = np.random.default_rng(3)
-    low, high = conformal.factors(rng.normal(0, 0.1, 4000))
+    low, high = conformal.interval_factors(rng.normal(0, 0.1, 4000))
     fresh = np.exp(rng.normal(0, 0.1, 4000))
     assert 0.88 < ((low <= fresh) & (fresh <= high)).mean() < 0.92
 

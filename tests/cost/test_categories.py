@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestor.cost.categories import CATEGORIES, categories
-from nestor.cost.decoding import DecodeError
-from nestor.cost.table import named
+from nestor.cost.blocks.table import named
+from nestor.cost.isa.block_categories import CATEGORIES, categories
+from nestor.cost.isa.decoding import DecodeError
 
 
 @pytest.mark.parametrize(

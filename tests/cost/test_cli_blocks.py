@@ -9,7 +9,7 @@ import pytest
 
 from nestor.cli.main import main
 from nestor.compiler.toolchain import Toolchain
-from nestor.cost import table
+from nestor.cost.blocks import table
 from tests.conftest import SOURCE
 
 

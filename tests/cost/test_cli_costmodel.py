@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from nestor.cli.main import main
-from nestor.compiler.llvm_mca import assemble
 from nestor.compiler.toolchain import Toolchain
-from nestor.cost import table
+from nestor.cost.blocks import table
+from nestor.cost.llvm_tools.machine_code import assemble
 
 FUNCTIONS = """
     .globl chain, loads
@@ -264,7 +264,7 @@ def test_predicting_assembly(run: Any, bound: Path) -> None:
         (("zz",), "neither a file nor machine code"),
         (("9",), "neither a file nor machine code"),
         (("90", "--assembly", "nop"), "not both"),
-        (("--assembly", "hello world"), "no x86-64 assembly"),
+        (("--assembly", "hello world"), "cannot read this as x86-64 assembly"),
         (("--assembly", "# nothing"), "no code"),
         (("90", "--frequencies", "nowhere.csv"), "no profile"),
     ],

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestor.cost.decoding import DecodeError, Instruction, Memory, decode, sequence
-from nestor.cost.table import named
+from nestor.cost.blocks.table import named
+from nestor.cost.isa.decoding import DecodeError, Instruction, Memory, decode, sequence
 
 ARITHMETIC_FLAGS = ("OF", "SF", "ZF", "AF", "CF", "PF")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from nestor.cost.evaluate import evaluate, judge
-from nestor.cost.model import Prediction
-from nestor.cost.table import Table, TableError
+from nestor.cost.blocks.table import Table, TableError
+from nestor.cost.contract import Prediction
+from nestor.cost.judge.evaluate import evaluate, judge
 
 BLOCKS = tuple(bytes([0x48, 0x01, 0xC0 + i] * (1 + i % 3)) for i in range(8))
 """One to three additions."""

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestor.cost.hybrid import HybridModel
-from nestor.cost.levels import REACH, levels_of, moved
-from nestor.cost.table import named
+from nestor.cost.blocks.table import named
+from nestor.cost.model.hybrid import HybridModel
+from nestor.cost.model.levels import REACH, levels_of, moved
 
 
 def test_noisy_labels_crowd_at_the_throughputs_they_were_made_from() -> None:
@@ -50,7 +50,7 @@ def test_the_native_side_moves_answers_in_the_same_way(shipped: HybridModel) -> 
     blocks = named("zen5").blocks[:2000]
     levels = shipped.part.levels
     as_told = np.log(shipped.predict(blocks).cycles)
-    shipped.simulator.set_levels(np.zeros(0, dtype=np.float32), 0)
+    shipped.session.set_levels(np.zeros(0, dtype=np.float32), 0)
     as_learned = np.log(shipped.predict(blocks).cycles)
     on_a_level = np.abs(as_told[:, None] - levels).min(axis=1) < 1e-5
     assert on_a_level.mean() > 0.6
@@ -59,7 +59,7 @@ def test_the_native_side_moves_answers_in_the_same_way(shipped: HybridModel) -> 
 
 @pytest.fixture
 def shipped() -> HybridModel:
-    from nestor.cost.model import load
+    from nestor.cost.model.model_file import load
 
     model = load("shipped")
     assert isinstance(model, HybridModel)

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nestor.compiler import llvm_mca
-from nestor.compiler.llvm_mca import McaError, assemble, disassemble, resources, throughputs
 from nestor.compiler.toolchain import Toolchain
+from nestor.cost.llvm_tools import machine_code
+from nestor.cost.llvm_tools.machine_code import LlvmToolError, assemble, disassemble
+from nestor.cost.llvm_tools.mca import resources, throughputs
 
 ADD = bytes.fromhex("4801d8")
 CHAIN = bytes.fromhex("480fafc3" * 4)
@@ -36,7 +37,7 @@ def test_results_do_not_depend_on_batches(
     blocks = [ADD * (1 + i) for i in range(7)]
     seen: list[tuple[int, int]] = []
     whole = throughputs(toolchain, blocks)
-    monkeypatch.setattr(llvm_mca, "_BATCH", 3)
+    monkeypatch.setattr(machine_code, "BATCH", 3)
     parts = throughputs(
         toolchain, blocks, progress=lambda _, done, total: seen.append((done, total))
     )
@@ -66,13 +67,15 @@ def test_assembly_of_either_syntax(toolchain: Toolchain, tmp_path: Path) -> None
     assert ADD in out.read_bytes()
     assemble(toolchain, "imul rax, rbx", out, intel=True)
     assert CHAIN[:4] in out.read_bytes()
-    with pytest.raises(McaError, match="invalid instruction mnemonic 'hello'"):
+    with pytest.raises(LlvmToolError, match="invalid instruction mnemonic 'hello'"):
         assemble(toolchain, "hello", out)
 
 
 def test_what_is_missing_is_said(toolchain: Toolchain, tmp_path: Path) -> None:
-    with pytest.raises(McaError, match="knows no processor 'zen99'"):
+    with pytest.raises(LlvmToolError, match="no model of the processor 'zen99'"):
         throughputs(toolchain, [ADD], "zen99")
     elsewhere = dataclasses.replace(toolchain, prefix=tmp_path)
-    with pytest.raises(McaError, match=r"lacks llvm-mca and llvm-mc: install the package llvm-22"):
+    with pytest.raises(
+        LlvmToolError, match=r"lacks llvm-mca and llvm-mc: install the package llvm-22"
+    ):
         throughputs(elsewhere, [ADD])

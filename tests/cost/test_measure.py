@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestor.compiler.harness import Reading
-from nestor.cost import table
+from nestor.cost.blocks import table
+from nestor.cost.blocks.table import Table, TableError
 from nestor.cost.measure import rows
+from nestor.cost.measure.cpu_name import name_of, this_machine
+from nestor.cost.measure.harness import Reading
 from nestor.cost.measure.label import Measurement, label, quiet_strain, quiet_value, summary
-from nestor.cost.measure.machine import name_of, this_machine
-from nestor.cost.measure.repeat import agreement, rounded, self_test
 from nestor.cost.measure.rows import Row
 from nestor.cost.measure.screen import screen
+from nestor.cost.measure.self_test import agreement, rounded, self_test
 from nestor.cost.measure.session import BATCH, measure
-from nestor.cost.table import Table, TableError
 from nestor.progress import Progress, silent
 
 QUIET = 1.6
@@ -280,8 +280,8 @@ def test_a_self_test_draws_stable_blocks_and_compares() -> None:
     assert len(backend.asked) == 240
     assert {blocks.index(block) % 3 for block in backend.asked} == {1, 2}
     assert (found.stable, found.repeated.mean) == (100.0, 0.0)
-    assert found.given.mean == pytest.approx(100 / 11)
-    assert found.given.ratio == pytest.approx(1 / 1.1)
+    assert found.against_table.mean == pytest.approx(100 / 11)
+    assert found.against_table.ratio == pytest.approx(1 / 1.1)
     assert found.statuses["first"] == {"ok": 120}
     assert (found.machine, found.table_machine) == ("M", "AMD Zen 5")
     assert rounded(found)["sample"] == 120

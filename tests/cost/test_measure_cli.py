@@ -6,9 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nestor.cost import table
-from nestor.cost.measure.machine import this_machine
+from nestor.cost.blocks import table
+from nestor.cost.measure.cpu_name import this_machine
 from tests.cli.test_cli import nestor
+from tests.cost.abilities import needs_sandbox
 
 BLOCKS = ["480fafc9", "4801c9", "488b07", "f4", "eb00", "06", "0f0b"]
 FAST = ["--rounds", "3", "--runs", "3", "--attempts", "4"]
@@ -19,6 +20,7 @@ def given(path: Path, **columns: object) -> Path:
     return path
 
 
+@needs_sandbox
 def test_every_block_is_a_row_and_measured_once(tmp_path: Path) -> None:
     blocks, out = given(tmp_path / "blocks.parquet"), tmp_path / "labels.parquet"
     words = ["blocks", "measure", str(blocks), "--out", str(out), *FAST]
@@ -49,6 +51,7 @@ def test_every_block_is_a_row_and_measured_once(tmp_path: Path) -> None:
     assert table.read(out).labelled.tolist() == [True] * 3 + [False] * 4
 
 
+@needs_sandbox
 def test_self_test_says_how_well_it_repeats(tmp_path: Path) -> None:
     blocks = given(
         tmp_path / "blocks.parquet",
@@ -67,6 +70,7 @@ def test_self_test_says_how_well_it_repeats(tmp_path: Path) -> None:
     assert "against the table" in done.stdout
 
 
+@needs_sandbox
 def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
     blocks = given(tmp_path / "blocks.parquet")
     out = str(tmp_path / "out.parquet")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from nestor.cost import metrics
-from nestor.cost.metrics import Quality
+from nestor.cost.judge import metrics
+from nestor.cost.judge.metrics import Quality
 
 
 def test_the_errors_of_four_blocks() -> None:

@@ -10,17 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nestor.cost.blocks.table import Table, named
 from nestor.cost.conformal import calibration_factor
-from nestor.cost.explain import explain
-from nestor.cost.features import FEATURES
-from nestor.cost.forest import edges_of, forest_of
-from nestor.cost.hybrid import HybridModel
-from nestor.cost.model import CostModel, ModelError, load
-from nestor.cost.residual import TreeSettings, binned, draw_folds, grow
-from nestor.cost.simulation import Simulator
-from nestor.cost.store import read, save
-from nestor.cost.table import Table, named
-from nestor.cost.training import TrainingSettings, train
+from nestor.cost.contract import CostModel, ModelError
+from nestor.cost.model.explain import explain
+from nestor.cost.model.features import FEATURES
+from nestor.cost.model.folds import draw_folds
+from nestor.cost.model.forest import edges_of, forest_of
+from nestor.cost.model.hybrid import HybridModel
+from nestor.cost.model.model_file import load, read, save
+from nestor.cost.model.session import LearnedSession
+from nestor.cost.model.training import TrainingSettings, train
+from nestor.cost.model.trees import TreeSettings, binned, grow
 
 SMALL = TrainingSettings(passes=1, trees=40, leaves=15, learning_rate=0.2, threads=1)
 ADD = bytes.fromhex("4801c8")
@@ -114,7 +115,7 @@ def test_a_damaged_file_is_refused_or_answers(
 def test_a_missing_file_and_an_unknown_machine_say_so(stored: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is the path right"):
         load(tmp_path / "none.safetensors")
-    with pytest.raises(ModelError, match="does not know the machine 'Cray'"):
+    with pytest.raises(ModelError, match="has no machine 'Cray'"):
         load(stored, "Cray")
 
 
@@ -150,11 +151,11 @@ def test_native_trees_are_those_of_lightgbm() -> None:
     )  # fmt: skip
     dump = booster.dump_model()
     edges, starts = edges_of([dump], len(FEATURES))
-    simulator = Simulator()
-    simulator.set_bins(edges, starts)
-    simulator.set_forest(0, forest_of(dump, edges, starts))
+    session = LearnedSession()
+    session.set_bins(edges, starts)
+    session.set_forest("residual", forest_of(dump, edges, starts))
     np.testing.assert_allclose(
-        simulator.residuals(features), np.asarray(booster.predict(features)), atol=5e-3
+        session.residuals(features), np.asarray(booster.predict(features)), atol=5e-3
     )
 
 
@@ -191,11 +192,11 @@ def test_an_explanation_names_the_chain_and_the_ports(model: HybridModel) -> Non
 def test_the_shipped_model_predicts_without_a_training_stack() -> None:
     code = (
         "import sys; sys.modules['lightgbm'] = sys.modules['torch'] = None\n"
-        "from nestor.cost.model import load\n"
+        "from nestor.cost.model.model_file import load\n"
         "p = load('shipped').predict([bytes.fromhex('480fafc1'), b'\\x90' * 8])\n"
         "assert 2.5 < p.cycles[0] < 3.5 and 0.8 < p.cycles[1] < 1.3, p\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def test_the_shipped_model_keeps_its_promise() -> None:

@@ -6,18 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess
 
-from nestor.cost.decoding import DecodeError, decode
-from nestor.cost.fitting import FittingSettings, fit
-from nestor.cost.machine import (
-    VARIANTS,
+from nestor.cost.blocks.table import named
+from nestor.cost.core.fitting import FittingSettings, fit
+from nestor.cost.core.parameters import (
+    FIELDS,
     CoreParameters,
     MachineSettings,
     checked_core,
     starting_forms,
 )
-from nestor.cost.operands import native_register
-from nestor.cost.simulation import Simulator
-from nestor.cost.table import named
+from nestor.cost.core.simulator import Simulator
+from nestor.cost.isa.decoding import DecodeError, decode
+from nestor.cost.isa.operands import native_register
+from nestor.cost.isa.template_layout import VARIANTS
 
 _READS = (OpAccess.READ, OpAccess.COND_READ, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
@@ -122,20 +123,20 @@ def test_fitting_finds_a_hidden_latency(sample: tuple[bytes, ...]) -> None:
     number = int(simulator.forms(301)[0])
     first = number // VARIANTS * VARIANTS
     slow = np.array(core.forms)
-    slow[first : first + VARIANTS, 1] = 7
+    slow[first : first + VARIANTS, FIELDS.index("latency")] = 7
     simulator.set_core(CoreParameters(core.settings, slow))
     labels = simulator.rates().astype(np.float64)
     rows = np.arange(len(blocks))
     found = fit(simulator, core, rows, labels, FittingSettings(passes=1))
-    assert found.forms[number, 1] == 7
+    assert found.forms[number, FIELDS.index("latency")] == 7
     simulator.set_core(found)
     assert np.abs(np.log(simulator.rates() / labels)).mean() < 0.01
 
 
 def test_a_core_out_of_bounds_is_refused() -> None:
     forms = starting_forms(np.array([0]))
-    with pytest.raises(ValueError, match="makes no sense"):
+    with pytest.raises(ValueError, match="out of its range"):
         checked_core(CoreParameters(MachineSettings(window=100_000), forms))
     forms[0, 0] = -1
-    with pytest.raises(ValueError, match="makes no sense"):
+    with pytest.raises(ValueError, match="out of its range"):
         checked_core(CoreParameters(MachineSettings(), forms))

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from nestor.compiler.speed_object import DEFAULT_OPTIONS, compile_for_speed, speed_options
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.cost.sources import corpus as corpus_source
 from nestor.cost.sources import objects
 from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.compiling import CompileSettings
-from nestor.cost.sources.extraction import ExtractSettings, SourceError, extract
+from nestor.cost.sources.extraction import SourceError, extract
+from nestor.cost.sources.settings import CompileSettings, ExtractSettings
+from nestor.cost.sources.speed_object import DEFAULT_OPTIONS, compile_for_speed, speed_options
 from tests.conftest import SOURCE
 
 # A loop that -O2 turns into vector code, and -Oz does not.

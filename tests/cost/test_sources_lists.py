@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.cost.sources import bhive, compile_parquet
-from nestor.cost.sources.bhive import Columns, ListError
+from nestor.cost.sources.bhive import ListError
 from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.compile_parquet import BitcodeFileError, Filter
-from nestor.cost.sources.compiling import CompileSettings
+from nestor.cost.sources.compile_parquet import BitcodeFileError
 from nestor.cost.sources.licences import accepts
+from nestor.cost.sources.settings import Columns, CompileSettings, Filter
 
 ONE_JOB = CompileSettings(jobs=1)
 

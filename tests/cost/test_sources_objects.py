@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor.compiler.toolchain import Toolchain
-from nestor.cost.decoding import decode, raw
+from nestor.cost.isa.decoding import decode, raw
 from nestor.cost.sources import block_map, objects
 from nestor.cost.sources.block_map import BlockMapError
 from nestor.cost.sources.collection import Collection

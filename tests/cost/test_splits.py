@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestor.cost.decoding import sequence
-from nestor.cost.splits import SPLITS, SplitName, random_split, sequence_disjoint_split, split
-from nestor.cost.table import Table, TableError, unlabelled
+from nestor.cost.blocks.splits import random_split, sequence_disjoint_split, split
+from nestor.cost.blocks.table import Table, TableError, unlabelled
+from nestor.cost.isa.decoding import sequence
+from nestor.cost.settings import SPLITS, SplitName
 
 # Three opcode sequences, each with many registers: add r, r; add r, r twice; mov r, imm32.
 FEW = [bytes([0x01, 0xC0 + i]) for i in range(20)]

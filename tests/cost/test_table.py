@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestor.cost import table
-from nestor.cost.table import Table, TableError
+from nestor.cost.blocks import table
+from nestor.cost.blocks.table import Table, TableError
 
 NOP = "90"
 

@@ -1,4 +1,4 @@
-"""The example of docs/add-your-own.md runs and learns something."""
+"""The example of docs/internals/add-your-own.md runs and learns something."""
 
 import importlib.util
 import sys

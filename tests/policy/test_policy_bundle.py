@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import save as save_tensors
 
 from nestor.policy import bundle
-from nestor.policy.builtin import resolve
 from nestor.policy.network import MlpPolicy
 from nestor.policy.rule import PICK, THRESHOLD
 from nestor.policy.spec import Policy, PolicyError
 from nestor.policy.trees import TreesPolicy
+from nestor.problems.inlining_size.builtins import BUILTINS
 
 Fields = dict[str, Any]
 X = np.random.default_rng(4).integers(-50, 400, (30, 3))
@@ -108,7 +108,9 @@ def test_saving_replaces_at_once_or_not_at_all(
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["p"]
     with pytest.raises(PolicyError, match="Cannot write"):
-        bundle.save(log_policy, tmp_path / "none" / "p")
+        bundle.save(log_policy, path / "a file is no folder")
+    with pytest.raises(PolicyError, match="Cannot write"):
+        bundle.save(log_policy, f"{path}\0")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_rule_and_candidate_features(quantile_policy: MlpPolicy, log_policy: Mlp
 
 @pytest.mark.parametrize("name", ["shipped", "distilled", "mlgo2020"])
 def test_the_bytes_of_published_policies_stay(name: str) -> None:
-    policy = resolve(name)
+    policy = BUILTINS.resolve(name)
     assert policy is not None
     assert hashlib.sha256(bundle.to_bytes(policy)).hexdigest() == policy.file_digest
 
@@ -376,7 +378,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def sample(kind: str) -> bytes:
-    policy = resolve({"trees": "threshold:9", "mlp": "mlgo2020"}[kind])
+    policy = BUILTINS.resolve({"trees": "threshold:9", "mlp": "mlgo2020"}[kind])
     assert policy is not None
     return bundle.to_bytes(policy)
 

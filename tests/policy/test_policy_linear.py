@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from nestor.learn.start import with_two_outputs
-from nestor.policy import builtin
 from nestor.policy.linear import as_sum
 from nestor.policy.network import MlpPolicy, squash
+from nestor.problems.inlining_size.builtins import BUILTINS
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_a_linear_policy_is_the_sum_that_is_shown(outputs: int) -> None:
-    policy = builtin.resolve("shipped")
+    policy = BUILTINS.resolve("shipped")
     assert isinstance(policy, MlpPolicy)
     if outputs == 2:
         policy = with_two_outputs(policy)
@@ -30,6 +30,6 @@ def test_a_linear_policy_is_the_sum_that_is_shown(outputs: int) -> None:
 
 def test_no_other_policy_is_a_sum() -> None:
     for name in ("distilled", "mlgo2020", "never"):
-        policy = builtin.resolve(name)
+        policy = BUILTINS.resolve(name)
         assert policy is not None
         assert as_sum(policy) is None

@@ -12,10 +12,10 @@ import pytest
 
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, Module
-from nestor.evaluate.compare import evaluate, select_programs
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.rollout.rollout import Request
+from nestor.policy.names import DEFAULT
+from nestor.problem.rollout import Request
+from nestor.problems.inlining_size import PROBLEM
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 from tests.conftest import SOURCE, make_corpus, module_named
 
 ENDLESS = """
@@ -35,9 +35,9 @@ def corrupt(corpus: Corpus, module: Module) -> None:
 def test_corrupt_module_fails_alone(small_corpus: Corpus, plugin: Plugin) -> None:
     bad = module_named(small_corpus, "one")
     corrupt(small_corpus, bad)
-    with Pool(small_corpus, plugin) as pool:
-        done = pool.run([Request(m, "default", log=True) for m in small_corpus.modules])
-    by_name = {r.request.module.name: r for r in done}
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        done = pool.run([Request(m, DEFAULT, log=True) for m in small_corpus.modules])
+    by_name = {r.request.unit.name: r for r in done}
     assert "error" in (by_name[bad.name].failure or "")
     good = by_name[module_named(small_corpus, "two").name]
     assert good.ok
@@ -46,9 +46,9 @@ def test_corrupt_module_fails_alone(small_corpus: Corpus, plugin: Plugin) -> Non
 
 
 def test_time_out(toolchain_corpus: Corpus, plugin: Plugin) -> None:
-    with Pool(toolchain_corpus, plugin, PoolSettings(timeout=1.5)) as pool:
+    with LocalPool(PROBLEM, toolchain_corpus, plugin, PoolSettings(timeout=1.5)) as pool:
         done = pool.run([Request(m) for m in toolchain_corpus.modules])
-    failures = {r.request.module.project: r.failure for r in done}
+    failures = {r.request.unit.project: r.failure for r in done}
     assert failures["endless"] is not None
     assert failures["endless"].startswith("timeout")
     assert failures["quick"] is None
@@ -75,7 +75,7 @@ def toolchain_corpus(tmp_path: Path, plugin: Plugin) -> Corpus:
 
 
 def test_memory_limit(small_corpus: Corpus, plugin: Plugin) -> None:
-    with Pool(small_corpus, plugin, PoolSettings(memory=16)) as pool:
+    with LocalPool(PROBLEM, small_corpus, plugin, PoolSettings(memory=16)) as pool:
         done = pool.run([Request(m) for m in small_corpus.modules])
     assert all(r.failure is not None for r in done)
 
@@ -83,10 +83,10 @@ def test_memory_limit(small_corpus: Corpus, plugin: Plugin) -> None:
 def test_killed_worker_fails_alone(toolchain_corpus: Corpus, plugin: Plugin) -> None:
     killer = threading.Thread(target=_kill_compiler_of, args=("endless",))
     killer.start()
-    with Pool(toolchain_corpus, plugin, PoolSettings(timeout=60)) as pool:
+    with LocalPool(PROBLEM, toolchain_corpus, plugin, PoolSettings(timeout=60)) as pool:
         done = pool.run([Request(m) for m in toolchain_corpus.modules])
     killer.join()
-    failures = {r.request.module.project: r.failure for r in done}
+    failures = {r.request.unit.project: r.failure for r in done}
     assert failures["endless"] is not None
     assert failures["endless"].startswith("crashed")
     assert failures["quick"] is None
@@ -112,15 +112,15 @@ def test_full_disk_is_a_failure_with_its_reason(
     small_corpus: Corpus, plugin: Plugin, full_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(full_disk))
-    with Pool(small_corpus, plugin) as pool:
-        done = pool.run([Request(m, "default", log=True) for m in small_corpus.modules])
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        done = pool.run([Request(m, DEFAULT, log=True) for m in small_corpus.modules])
     failures = [r.failure for r in done]
     assert all(f is not None and "No space left" in f for f in failures), failures
 
 
 def test_cancelling_ends_at_once(toolchain_corpus: Corpus, plugin: Plugin) -> None:
     start = time.monotonic()
-    with Pool(toolchain_corpus, plugin, PoolSettings(timeout=60)) as pool:
+    with LocalPool(PROBLEM, toolchain_corpus, plugin, PoolSettings(timeout=60)) as pool:
         threading.Timer(0.7, pool.cancel).start()
         done = pool.run([Request(module_named(toolchain_corpus, "endless"))] * 4)
     assert time.monotonic() - start < 20
@@ -128,22 +128,9 @@ def test_cancelling_ends_at_once(toolchain_corpus: Corpus, plugin: Plugin) -> No
     assert any("cancelled" in (r.failure or "") for r in done)
 
 
-def test_failures_stand_in_the_table(small_corpus: Corpus, plugin: Plugin) -> None:
-    bad = module_named(small_corpus, "one")
-    corrupt(small_corpus, bad)
-    with Pool(small_corpus, plugin) as pool:
-        programs = select_programs(small_corpus, "all")
-        (result,) = evaluate(pool, programs, [policy_file("default")])
-    assert len(result.programs) == 2
-    assert len(result.compared) == 1
-    assert {f.what for f in result.failures} >= {bad.name}
-    assert result.programs[0].linked_change_pct is None, "what failed stands first"
-    assert result.to_json()["total"]["linked_change_pct"] == 0
-
-
 def test_missing_bitcode(small_corpus: Corpus, plugin: Plugin) -> None:
     shutil.rmtree(small_corpus.bitcode(small_corpus.modules[0]).parent)
-    with Pool(small_corpus, plugin) as pool:
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
         (done,) = pool.run([Request(small_corpus.modules[0])])
     assert done.failure is not None
     assert "no such file" in done.failure.lower()

@@ -1,43 +1,29 @@
 """Train any kind of cost model on the same rows."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nestor.cost import training
-from nestor.cost.baselines import bound, llvm_mca, rescaled
-from nestor.cost.baselines.llvm_mca import McaModel
-from nestor.cost.hybrid import HybridModel
-from nestor.cost.model import CostModel, ModelError
-from nestor.cost.models import BaselineKind, save_baseline
-from nestor.cost.table import Table, TableError
+from nestor.cost.baselines import bound, mca, rescaled
+from nestor.cost.baselines.mca import McaModel
+from nestor.cost.blocks.table import Table, TableError
+from nestor.cost.contract import CostModel, ModelError
+from nestor.cost.model import training
+from nestor.cost.settings import Kind, TrainerSettings
 from nestor.progress import Progress, silent
 
 Index = NDArray[np.int64]
-Kind = Literal["own", BaselineKind]
-
-
-@dataclass(frozen=True)
-class TrainerSettings:
-    """What the kinds of model need to know."""
-
-    minutes: float = 12.0
-    """CPU time for lstm and granite, on one thread."""
-    cpu: str = "znver5"
-    """What llvm-mca models, as LLVM names it."""
 
 
 def training_rows(table: Table, rows: Index) -> Index:
-    """Return the rows that train: those with a stable label, or all labelled if no spread is known.
+    """Return the rows that train: those with a stable label, or all labelled if there is no spread.
 
     :raises TableError: if there is none.
     """
-    known = bool(np.isfinite(table.spread[rows]).any())
-    usable = rows[(table.stable if known else table.labelled)[rows]]
+    has_spread = bool(np.isfinite(table.spread[rows]).any())
+    usable = rows[(table.stable if has_spread else table.labelled)[rows]]
     if len(usable) == 0:
         raise TableError(
             "No row has a stable number of cycles to train on; 'nestor blocks measure' adds it."
@@ -64,7 +50,7 @@ def train(
         return training.train(table, rows, seed=seed, progress=progress)
     part = table.select(rows)
     if kind == "llvm-mca":
-        estimate = llvm_mca.estimate(part.blocks, settings.cpu, progress)
+        estimate = mca.estimate(part.blocks, settings.cpu, progress)
         return McaModel(rescaled.fit(estimate, part.cycles), settings.cpu)
     if kind == "bound":
         return bound.fit(part.blocks, part.cycles, progress)
@@ -74,8 +60,8 @@ def train(
     return networks.train(kind, table, rows, budget, seed, checkpoint, progress)
 
 
-def prepare(path: Path) -> None:
-    """Make the folder of a model's file: before the training, not after it.
+def prepare_folder(path: Path) -> None:
+    """Create the folder of a model's file, so that a wrong path is found before the training.
 
     :raises ModelError: if no file can be written there.
     """
@@ -89,14 +75,3 @@ def prepare(path: Path) -> None:
         raise ModelError(
             f"'{path}' cannot be written ({error.strerror}); choose another place."
         ) from None
-
-
-def save(model: CostModel, path: Path) -> None:
-    """Write the file of a model that :func:`train` made.
-
-    :raises ModelError: if it cannot be written.
-    """
-    if isinstance(model, HybridModel):
-        training.save(model, path)
-    else:
-        save_baseline(model, path)

@@ -22,6 +22,7 @@ from nestor.learn.algorithms import (
 )
 from nestor.learn.setup import Ready, Setup
 from nestor.policy.rule import RULES
+from nestor.problem.problem import Problem, ProblemError
 
 _ANY_RULE: Final = tuple(RULES)
 
@@ -109,6 +110,18 @@ def find_learner(name: str) -> Entry:
     if name not in LEARNERS:
         raise NestorError(f"There is no learner '{name}'; there are: {', '.join(LEARNERS)}.")
     return LEARNERS[name]
+
+
+def usual_learner(problem: Problem) -> str:
+    """Return the name of the learner to take for ``problem`` if a user names none.
+
+    Searches distilled where programs can be searched, and a learner by gradient elsewhere.
+    """
+    try:
+        problem.moves()
+    except ProblemError:
+        return "ppo"
+    return next(name for name, entry in LEARNERS.items() if entry.searches)
 
 
 def check_setup(name: str, setup: Setup) -> None:

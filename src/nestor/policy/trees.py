@@ -42,7 +42,7 @@ _ARRAYS: Final = ("root", "feature", "threshold", "left", "right", "value")
 @dataclass(frozen=True, eq=False)
 class TreesPolicy(Policy):
     """
-    T trees over N nodes, the arrays as in docs/formats.md; raises PolicyError if unfit.
+    T trees over N nodes, the arrays as in docs/reference/formats.md; raises PolicyError if unfit.
 
     `root` i32 [T]; `feature`, `left`, `right` i32 [N]; `threshold`, `value` f64 [N].
     """

@@ -84,7 +84,11 @@ class Report:
     columns: tuple[str, ...]
     """All of them, the score among them."""
     unit: str = "bytes"
+    quantity: str = "bytes"
+    """What is counted, for titles: the unit and what it is of."""
     decimals: int = 0
+    detail: tuple[str, ...] = ()
+    """Columns that stand beside the score where programs are summed up."""
     least: float = 0.0
     """The score of a stock program from which on it counts in a mean over programs."""
     remarks: tuple["Remark", ...] = ()
@@ -232,6 +236,10 @@ class Problem(ABC):
         :raises ProblemError: if this problem's compiler writes none.
         """
         raise ProblemError(f"{self.name} is not logged to a file.")
+
+    def word(self, answer: Any) -> str:
+        """Return an answer as people read it."""
+        return str(answer)
 
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one decision as ``nestor log`` shows it, by column."""

@@ -94,7 +94,7 @@ class State:
 
 
 Observer = Callable[[ProgramBuild, Sequence[Trial]], None]
-"""Receives the trials of a build, with the verified build in which their questions are described."""
+"""Receives the trials of a build, with the verified build that their questions refer to."""
 
 
 def search(
@@ -273,7 +273,7 @@ class _Step:
         return np.asarray(ranks, dtype=np.float64)
 
     def _holding(self, moves: Sequence[Move]) -> dict[Key, Answer]:
-        """Return the overrides with ``moves``, and the answers of all other questions as they are."""
+        """Return the overrides with ``moves``, all other questions held to their answers."""
         if not self._settings.hold:
             return self._with(moves)
         moved = {question.key: move.answer for move in moves for question in move.questions}

@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nestor.compiler import llvm_mca
 from nestor.compiler.toolchain import find
 from nestor.cost.baselines import rescaled
 from nestor.cost.baselines.rescaled import Curve
-from nestor.cost.decoding import DecodeError, Instruction, decode
-from nestor.cost.model import Prediction
+from nestor.cost.contract import Prediction
+from nestor.cost.isa.decoding import DecodeError, Instruction, decode
+from nestor.cost.llvm_tools import mca
 from nestor.progress import Progress, silent
 
 F64 = NDArray[np.float64]
@@ -129,7 +129,7 @@ def ask(decoded: Iterable[Sequence[Instruction]], progress: Progress = silent) -
     for block in decoded:
         for instruction in block:
             examples.setdefault(form_key(instruction), instruction.bytes)
-    answers = llvm_mca.resources(find(), list(examples.values()), progress=progress)
+    answers = mca.resources(find(), list(examples.values()), progress=progress)
     return {
         code: Form(answer.latency, answer.micro_ops, answer.usage)
         for code, answer in zip(examples, answers, strict=True)

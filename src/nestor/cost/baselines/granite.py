@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from nestor.cost.baselines import vocabulary
 from nestor.cost.baselines.vocabulary import Vocabulary
-from nestor.cost.decoding import Instruction
+from nestor.cost.isa.decoding import Instruction
 
 Index = NDArray[np.int64]
 

@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from nestor.cost.baselines import vocabulary
 from nestor.cost.baselines.vocabulary import Vocabulary
-from nestor.cost.decoding import Instruction
+from nestor.cost.isa.decoding import Instruction
 
 Index = NDArray[np.int64]
 

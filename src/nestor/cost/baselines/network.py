@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from nestor.cost.baselines import granite, lstm
 from nestor.cost.baselines.vocabulary import Vocabulary
-from nestor.cost.decoding import DecodeError, Instruction, decode
-from nestor.cost.model import ModelError, Prediction
+from nestor.cost.contract import ModelError, Prediction
+from nestor.cost.isa.decoding import DecodeError, Instruction, decode
 
 F64 = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nestor.cost.baselines import conformal
-from nestor.cost.model import ModelError, Prediction
+from nestor.cost import conformal
+from nestor.cost.contract import ModelError, Prediction
 
 F64 = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def fit(estimate: F64, cycles: F64) -> Curve:
     knots, where = np.unique(centres, return_inverse=True)
     merged = np.array([np.median(medians[where == k]) for k in range(len(knots))])
     curve = Curve(knots, np.maximum.accumulate(merged), 1.0, 1.0)
-    low, high = conformal.factors(y - curve._logarithm(estimate[usable]))
+    low, high = conformal.interval_factors(y - curve._logarithm(estimate[usable]))
     return Curve(curve.estimated, curve.measured, low, high)
 
 

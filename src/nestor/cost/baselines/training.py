@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from torch import nn
 
-from nestor.cost.baselines import conformal
+from nestor.cost import conformal
 from nestor.cost.baselines.network import (
     ARCHITECTURES,
     BATCH_COST,
@@ -35,8 +35,9 @@ from nestor.cost.baselines.network import (
     device,
     logarithms,
 )
-from nestor.cost.model import ModelError
-from nestor.cost.table import Table
+from nestor.cost.blocks.table import Table
+from nestor.cost.contract import ModelError
+from nestor.files import replacing
 from nestor.progress import Progress, silent
 
 F64 = NDArray[np.float64]
@@ -139,7 +140,7 @@ def train(
     finally:
         torch.set_num_threads(threads)
     held = architecture.encode([blocks[i] for i in kept_back], words)
-    low, high = conformal.factors(targets[kept_back] - logarithms(network, held))
+    low, high = conformal.interval_factors(targets[kept_back] - logarithms(network, held))
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return NetworkModel(kind, sizes, words, network.eval(), low, high)
@@ -212,10 +213,8 @@ def _save(
         arrays[name] = parameter.detach().cpu().numpy()
         for key, value in optimiser.state[parameter].items():
             arrays[f"{key}:{name}"] = value.cpu().numpy()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    save_file(arrays, partial, metadata={"run": run})
-    partial.replace(path)
+    with replacing(path) as scratch:
+        save_file(arrays, scratch, metadata={"run": run})
 
 
 def _resume(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from nestor.cost.decoding import Instruction, Memory
+from nestor.cost.isa.decoding import Instruction, Memory
 
 UNKNOWN: Final = 0
 LEAST_COUNT: Final = 5

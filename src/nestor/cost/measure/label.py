@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from nestor.compiler.harness import OK, Reading
-from nestor.cost.table import STABLE_SPREAD
+from nestor.cost.blocks.table import STABLE_SPREAD
+from nestor.cost.measure.harness import OK, Reading
 
 UNSTABLE: Final = "unstable"
 """The passes differ by :data:`STABLE_SPREAD` or more, or only one was quiet."""

@@ -9,8 +9,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nestor.cost.blocks.table import TableError, write_columns
 from nestor.cost.measure.label import Measurement
-from nestor.cost.table import TableError, write_columns
 
 _SCHEMA: Final = pa.schema(
     [

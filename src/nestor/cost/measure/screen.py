@@ -4,7 +4,7 @@ from typing import Final
 
 from iced_x86 import FlowControl
 
-from nestor.cost.decoding import DecodeError, raw
+from nestor.cost.isa.decoding import DecodeError, raw
 
 _STRAIGHT: Final = (FlowControl.NEXT, FlowControl.EXCEPTION)
 """Goes on, or ends in the harness as what it is."""

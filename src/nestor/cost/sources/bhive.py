@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nestor.cost.sources.collection import Collection
+from nestor.cost.sources.settings import Columns
 from nestor.errors import NestorError
 
 _HEX_NAMES = ("block_hex", "hex")
@@ -20,18 +21,6 @@ _HEX_NAMES = ("block_hex", "hex")
 
 class ListError(NestorError):
     """A list that cannot be read."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What the columns of a list without headings are."""
-
-    cycles_column: int | None = None
-    """Column of the labels in a list without headings, counted from 0; the code is in column 0."""
-    frequency_column: int | None = None
-    """Column of how often the block occurs; without one every row counts once."""
-    iterations: float = 100.0
-    """Iterations that a label in a list without headings covers: BHive's are cycles per 100."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ def read(path: Path, columns: Columns, into: Collection) -> None:
 
     :raises ListError: if the file cannot be read, or a number in it is none.
     """
-    given = _Layout(0, columns.cycles_column, None, columns.frequency_column, columns.iterations)
+    unnamed = _Layout(0, columns.cycles_column, None, columns.frequency_column, columns.iterations)
     layout: _Layout | None = None
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -59,8 +48,8 @@ def read(path: Path, columns: Columns, into: Collection) -> None:
                 if not row:
                     continue
                 if layout is None:
-                    layout = _headings(row) or given
-                    if layout is not given:
+                    layout = _headings(row) or unnamed
+                    if layout is not unnamed:
                         continue
                 _add(row, layout, f"'{path}', line {number:,}", path, into)
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nestor.cost.decoding import DecodeError, raw
+from nestor.cost.blocks.table import LONGEST_BLOCK, Table
+from nestor.cost.isa.decoding import DecodeError, raw
 from nestor.cost.sources.splitting import Pieces
-from nestor.cost.table import LONGEST_BLOCK, Table
 
 
 @dataclass

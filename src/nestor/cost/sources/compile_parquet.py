@@ -8,18 +8,17 @@ filters leave nothing of, the bitcode is never read.
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nestor.compiler.speed_object import DEFAULT_OPTIONS
 from nestor.compiler.toolchain import Toolchain
 from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.compiling import CompileSettings, Unit, compile_and_read
-from nestor.cost.sources.licences import accepts
+from nestor.cost.sources.compiling import Unit, compile_and_read
+from nestor.cost.sources.settings import CompileSettings, Filter
+from nestor.cost.sources.speed_object import DEFAULT_OPTIONS
 from nestor.errors import NestorError
 from nestor.progress import Progress, silent
 
@@ -38,23 +37,6 @@ _LARGEST = 64 << 20
 
 class BitcodeFileError(NestorError):
     """A file that does not hold bitcode in ComPile's form."""
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which rows are used."""
-
-    licences: tuple[str, ...] = ()
-    """SPDX licences of ComPile's rows to use; expressions must be met with these. None: all."""
-    languages: tuple[str, ...] = ()
-    """Languages of ComPile's rows to use (c, c++, rust, swift, julia). None: all."""
-
-    def takes(self, licence: str | None, language: str | None) -> bool:
-        """Tell whether a row of this licence and language is used."""
-        wanted = {name.lower() for name in self.languages}
-        return (not wanted or (language or "").lower() in wanted) and (
-            not self.licences or accepts(licence, self.licences)
-        )
 
 
 def read(

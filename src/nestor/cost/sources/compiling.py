@@ -1,39 +1,26 @@
 """Bitcode becomes objects at -O2, several at once, and the objects become blocks."""
 
 import hashlib
-import os
 import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.compiler.process import Limits
-from nestor.compiler.speed_object import compile_for_speed, speed_options
 from nestor.compiler.toolchain import Toolchain
 from nestor.cost.sources.collection import Collection
 from nestor.cost.sources.objects import ObjectFileError, read_object
+from nestor.cost.sources.settings import CompileSettings
+from nestor.cost.sources.speed_object import compile_for_speed, speed_options
 from nestor.errors import NestorError
+from nestor.files import replacing
 
 _AHEAD = 4
 """Compiles waiting per worker, so that bitcode that streams by is not all held at once."""
-
-
-@dataclass(frozen=True)
-class CompileSettings:
-    """How modules are compiled."""
-
-    jobs: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-    """Compilers at once."""
-    timeout: float = 120.0
-    """Seconds until a compile is killed."""
-    memory: int = 4096
-    """MiB of address space that a compile may use."""
-    objects: Path | None = None
-    """Folder that keeps the objects, so that a run that was stopped goes on; none keeps nothing."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +66,12 @@ def compile_and_read(
             kept = folder / f"{_key(unit, toolchain) if keep else number}.o"
             try:
                 if not kept.exists():
-                    reason = _compile(unit, kept, toolchain, limits, cancelled)
-                    if reason:
-                        return reason
+                    _compile(unit, kept, toolchain, limits, cancelled)
                 content = kept.read_bytes()
                 if not keep:
                     kept.unlink()
+            except _CompileError as error:
+                return str(error)
             except OSError as error:
                 return f"the object cannot be kept ({error.strerror})"
             return content
@@ -94,12 +81,12 @@ def compile_and_read(
 
         def take() -> None:
             unit, future = waiting.popleft()
-            made = future.result()
-            if isinstance(made, str):
-                into.failures[made] += 1
+            content = future.result()
+            if isinstance(content, str):
+                into.failures[content] += 1
             else:
                 try:
-                    read_object(made, unit.name, into)
+                    read_object(content, unit.name, into)
                 except ObjectFileError as error:
                     into.failures[str(error)] += 1
             finished(unit)
@@ -124,23 +111,24 @@ def _key(unit: Unit, toolchain: Toolchain) -> str:
 
 def _compile(
     unit: Unit, out: Path, toolchain: Toolchain, limits: Limits, cancelled: threading.Event
-) -> str:
-    """Compile ``unit`` to ``out`` atomically; return what went wrong, or nothing.
+) -> None:
+    """Compile ``unit`` to ``out``, which is written whole or not at all.
 
+    :raises _CompileError: if it does not compile.
     :raises OSError: if nothing can be written.
     """
-    private = f".{out.stem}.{os.getpid()}.{threading.get_ident()}"
-    partial = out.with_name(f"{private}.o")
-    given = out.with_name(f"{private}.bc")
-    try:
+    with tempfile.TemporaryDirectory(prefix="nestor-bitcode-") as folder, replacing(out) as scratch:
         if isinstance(unit.bitcode, bytes):
-            given.write_bytes(unit.bitcode)
-        bitcode = given if isinstance(unit.bitcode, bytes) else unit.bitcode
-        outcome = compile_for_speed(toolchain, unit.options, bitcode, partial, limits, cancelled)
+            bitcode = Path(folder) / "module.bc"
+            bitcode.write_bytes(unit.bitcode)
+        else:
+            bitcode = unit.bitcode
+        outcome = compile_for_speed(toolchain, unit.options, bitcode, scratch, limits, cancelled)
         if not outcome.ok:
-            return outcome.reason.replace(str(bitcode), "bitcode").replace(str(partial), "object")
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
-        given.unlink(missing_ok=True)
-    return ""
+            raise _CompileError(
+                outcome.reason.replace(str(bitcode), "bitcode").replace(str(scratch), "object")
+            )
+
+
+class _CompileError(Exception):
+    """A module that does not compile; the text is the compiler's reason."""

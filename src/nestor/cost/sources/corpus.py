@@ -5,7 +5,8 @@ from collections.abc import Collection as Names
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.compiling import CompileSettings, Unit, compile_and_read
+from nestor.cost.sources.compiling import Unit, compile_and_read
+from nestor.cost.sources.settings import CompileSettings
 from nestor.progress import Progress, silent
 
 
@@ -23,8 +24,8 @@ def read(
 
     :raises CorpusError: if the corpus has no such project.
     """
-    known = {module.project for module in corpus.modules}
-    if unknown := sorted(set(projects) - known):
+    present = {module.project for module in corpus.modules}
+    if unknown := sorted(set(projects) - present):
         raise CorpusError(
             f"The corpus {corpus.root} has no project {', '.join(unknown)}; 'nestor corpus info'"
             " lists them."

@@ -1,36 +1,22 @@
 """One way into all sources: look at what each is, and read it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
-from nestor.corpus.files import DESCRIPTION
+from nestor.corpus.layout import DESCRIPTION, MANIFEST
 from nestor.cost.sources import bhive, compile_parquet, corpus, objects
-from nestor.cost.sources.bhive import Columns
 from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.compile_parquet import Filter
-from nestor.cost.sources.compiling import CompileSettings
 from nestor.cost.sources.objects import ObjectFileError
+from nestor.cost.sources.settings import ExtractSettings
 from nestor.errors import NestorError
 from nestor.progress import Progress, silent
 
 
 class SourceError(NestorError):
     """Something that blocks cannot be taken from."""
-
-
-@dataclass(frozen=True)
-class ExtractSettings:
-    """What each kind of source needs to know."""
-
-    projects: tuple[str, ...] = ()
-    """Projects of a corpus to use; none named: all."""
-    compiling: CompileSettings = field(default_factory=CompileSettings)
-    columns: Columns = field(default_factory=Columns)
-    wanted: Filter = field(default_factory=Filter)
 
 
 def extract(
@@ -45,7 +31,7 @@ def extract(
     a list (``.csv``); or ComPile's bitcode (``.parquet``). What cannot be read among the files of a
     folder is counted as a failure.
 
-    :param toolchain: gives the compiler; asked only where something must be compiled.
+    :param toolchain: finds the compiler; called only where something must be compiled.
     :raises NestorError: if a source that is named cannot be read.
     """
     compiler = cache(toolchain)
@@ -76,7 +62,7 @@ def extract(
 
 
 def _is_corpus(folder: Path) -> bool:
-    return (folder / store.MANIFEST).exists() or (folder / DESCRIPTION).exists()
+    return (folder / MANIFEST).exists() or (folder / DESCRIPTION).exists()
 
 
 def _read_folder(folder: Path, into: Collection, progress: Progress) -> None:

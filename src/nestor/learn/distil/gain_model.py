@@ -7,7 +7,7 @@ not seen, learned from predictions across projects. The policy leaves the defaul
     g(x) - caution * s(x) - least > 0
 
 so it keeps to the default where projects disagree. A question with a feature outside the range of
-the trials is the default's in any case (the range guard of ``docs/formats.md``).
+the trials is the default's in any case (the range guard of ``docs/reference/formats.md``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from nestor.problem.problem import Problem
 F64 = npt.NDArray[np.float64]
 
 MISSING = -1.0
-"""The value of a feature for which there is no summary (docs/formats.md)."""
+"""The value of a feature for which there is no summary (docs/reference/formats.md)."""
 
 
 class Model(Protocol):

@@ -157,16 +157,16 @@ bool parse(const uint8_t *start, const uint8_t *end, Layout &out) {
 }
 
 int registerOf(int where, int cls, const Layout &in, int is4, uint8_t &high) {
-  int number = where == 1 ? in.reg : where == 2 ? in.rm : where == 3 ? in.vvvv
-               : where == 4 ? in.opcodeRegister : is4;
+  int number = where == Reg ? in.reg : where == Rm ? in.rm : where == Vvvv ? in.vvvv
+               : where == OpcodeField ? in.opcodeRegister : is4;
   switch (cls) {
-  case 0:
+  case General8:
     if (!in.rex && number >= 4 && number < 8) high = 1, number -= 4;
     return number & 15;
-  case 1: case 2: case 3: return number & 15;
-  case 4: return Vector + (number & 31);
-  case 5: case 6: return Stack + (number & 7);
-  case 7: return Mask + (number & 7);
+  case General16: case General32: case General64: return number & 15;
+  case VectorClass: return Vector + (number & 31);
+  case MmxClass: case X87Class: return Stack + (number & 7);
+  case MaskClass: return Mask + (number & 7);
   }
   return None;
 }
@@ -174,7 +174,7 @@ int registerOf(int where, int cls, const Layout &in, int is4, uint8_t &high) {
 void push(uint8_t *list, uint8_t &count, int reg) {
   for (int i = 0; i < count; ++i)
     if (list[i] == reg) return;
-  if (reg != None && count < 10) list[count++] = uint8_t(reg);
+  if (reg != None && count < MostRegisters) list[count++] = uint8_t(reg);
 }
 
 // Which of the parameter sets of its form an operation uses: addressing modes and idioms.
@@ -214,37 +214,39 @@ void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, i
   int is4 = row.immediateBytes ? (bytes[in.length] >> 4) & 15 : 0;
   int before = top, after = (top + row.stackStep) & 7;
   int registers[5], seen = 0;
-  for (int i = 0; i < 5 && row.operands[i][0]; ++i) {
-    int where = row.operands[i][0], cls = row.operands[i][1], access = row.operands[i][2];
+  for (int i = 0; i < 5 && row.operands[i].place; ++i) {
+    int where = row.operands[i].place, cls = row.operands[i].registerClass;
+    int access = row.operands[i].access;
     int reg = None;
-    if (where == 6) reg = cls;
-    else if (where <= 5) reg = registerOf(where, cls, in, is4, op.highByte);
-    if (reg >= Stack && reg < Mask && cls != 5)
+    if (where == Fixed) reg = cls;
+    else if (where <= Is4) reg = registerOf(where, cls, in, is4, op.highByte);
+    if (reg >= Stack && reg < Mask && cls != MmxClass)
       reg = Stack + ((reg - Stack + (access == Writes && row.stackStep < 0 ? after : before)) & 7);
-    if (i == 0) op.destination = uint8_t(reg), op.destinationIsMemory = where == 7;
+    if (i == 0) op.destination = uint8_t(reg), op.destinationIsMemory = where == InMemory;
     if (i == 1) {
-      op.source = uint8_t(reg), op.sourceIsMemory = where == 7, op.sourceIsImmediate = where >= 8;
-      op.sourceWidth = where == 7 ? uint8_t(row.memorySize) : cls < 4 ? uint8_t(1 << cls) : 8;
+      op.source = uint8_t(reg), op.sourceIsMemory = where == InMemory;
+      op.sourceIsImmediate = where >= InImmediate;
+      op.sourceWidth = where == InMemory ? uint8_t(row.memorySize) : cls <= General64 ? uint8_t(1 << cls) : 8;
     }
     if (reg != None) registers[seen++] = reg;
     // A write of 8 or 16 bits keeps the rest of the register.
-    bool merges = where <= 5 && (cls == 0 || cls == 1) && (access & Writes);
+    bool merges = where <= Is4 && (cls == General8 || cls == General16) && (access & Writes);
     if ((access & Reads) || merges) push(op.reads, op.readCount, reg);
     if (access & Writes) push(op.writes, op.writeCount, reg);
   }
   bool same = seen >= 2 && registers[seen - 1] == registers[seen - 2];
-  if (row.implicitMemory == 0 && in.memory) {
+  if (row.implicitMemory == NoImplicit && in.memory) {
     op.base = uint8_t(in.base), op.scale = uint8_t(in.scale), op.ripRelative = in.rip;
     op.index = row.traits & VectorIndex ? uint8_t(in.index == None ? None : Vector + in.index)
                                         : uint8_t(in.index);
     op.displacement = in.displacement * (in.byteDisplacement && row.tupleSize ? row.tupleSize : 1);
   }
   switch (row.implicitMemory) {
-  case 1: op.base = RSP, op.displacement = -row.memorySize; break;  // push
-  case 2: op.base = RSP; break;                                     // pop
-  case 3: op.base = 7; break;                                       // [rdi]
-  case 4: op.base = 6; break;                                       // [rsi]
-  case 5: op.displacement = op.immediate; break;                    // moffs
+  case PushesStack: op.base = RSP, op.displacement = -row.memorySize; break;
+  case PopsStack: op.base = RSP; break;
+  case AtRdi: op.base = 7; break;
+  case AtRsi: op.base = 6; break;
+  case AtOffset: op.displacement = op.immediate; break;
   }
   op.addressOnly = row.traits & AddressOnly ? 1 : 0;
   op.load = row.memoryAccess & Reads && !op.addressOnly;
@@ -280,9 +282,8 @@ void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, i
 // Zen 5 makes one operation of a copy between general registers and simple arithmetic on the copy:
 // such pairs measure at half the cycles that their instructions need apart.
 bool fuses(const Op &copy, const Op &op) {
-  constexpr int Mov = 0, Alu = 4, Shift = 6;  // categories
-  if (copy.category != Mov || !copy.elided || copy.sourceIsImmediate || copy.fused) return false;
-  if ((op.category != Alu && op.category != Shift) || op.load || op.store || op.highByte) return false;
+  if (copy.category != CategoryMov || !copy.elided || copy.sourceIsImmediate || copy.fused) return false;
+  if ((op.category != CategoryAlu && op.category != CategoryShift) || op.load || op.store || op.highByte) return false;
   if (op.destination != copy.destination || op.width != copy.width || op.width < 4) return false;
   bool reads = false;
   for (int i = 0; i < op.readCount; ++i) {
@@ -308,12 +309,12 @@ DecodeStatus Decoder::decode(const uint8_t *bytes, int size, std::vector<Op> &ou
     Layout layout;
     *offset = at;
     // Most parsers look at up to 15 bytes; an instruction must also end inside the block.
-    if (!parse(bytes + at, bytes + size, layout)) return DecodeStatus::Invalid;
+    if (!parse(bytes + at, bytes + size, layout)) return Undecodable;
     *key = layout.key;
     auto found = index.find(layout.key);
-    if (found == index.end()) return DecodeStatus::UnknownKey;
+    if (found == index.end()) return UnknownKey;
     const Template &row = rows[found->second];
-    if (row.form < 0 || at + layout.length + row.immediateBytes > size) return DecodeStatus::Invalid;
+    if (row.form < 0 || at + layout.length + row.immediateBytes > size) return Undecodable;
     out.emplace_back();
     Op &op = out.back();
     fill(op, row, layout, bytes + at, top);
@@ -322,7 +323,7 @@ DecodeStatus Decoder::decode(const uint8_t *bytes, int size, std::vector<Op> &ou
     if (out.size() > 1) op.fused = fuses(out[out.size() - 2], op);
     at += op.length;
   }
-  return size > 0 ? DecodeStatus::Ok : DecodeStatus::Invalid;
+  return size > 0 ? Decoded : Undecodable;
 }
 
 }  // namespace nestor

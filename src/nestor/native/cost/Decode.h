@@ -2,48 +2,53 @@
 //
 // The parser knows only how x86-64 lays out an instruction (prefixes, opcode, ModRM, SIB,
 // displacement); what an opcode means comes from templates that Python makes with iced-x86
-// (nestor/cost/encoding.py), one for each key. A template names its operands by where they are
+// (nestor/cost/isa/templates.py), one for each key. A template names its operands by where they are
 // encoded, so that one serves all registers.
 #pragma once
-#include <cstdint>
+#include "Codes.h"
+
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
 namespace nestor {
 
-// Registers: 0-15 general, 16-47 vector, 48-55 x87 and MMX, 56-63 mask, then flags in the three
-// groups that AMD renames apart.
-enum Register : uint8_t { RSP = 4, Vector = 16, Stack = 48, Mask = 56, Carry = 64, Overflow = 65, Zero = 66, Registers = 67, None = 255 };
+// An operand of an instruction, as one row of the table says it.
+struct TemplateOperand {
+  int32_t place;          // a Place
+  int32_t registerClass;  // a RegisterClass, or the register's number if the place is Fixed
+  int32_t access;         // a set of Access
+};
 
-// One row of the table, as Python writes it: see encoding.py for the meaning of each field.
+// One row of the table, as Python writes it (nestor/cost/isa/template_layout.py). 32-bit numbers
+// only, so that there is no padding.
 struct Template {
-  int32_t form, immediateBytes, traits, emulation, width, memorySize, memoryAccess, flagsRead,
-      flagsWritten, category, stackStep, implicitMemory;
-  int32_t operands[5][3];  // where it is encoded, register class, access
-  int32_t implicitReads[8], implicitWrites[8];
-  int32_t tupleSize, immediateSigned, mnemonic, spare[2];
+  int32_t form;            // number of its instruction form, -1 for undecodable code
+  int32_t immediateBytes;  // at the end of the instruction
+  int32_t traits;          // a set of Trait
+  int32_t emulation;       // an Emulation
+  int32_t width;           // bytes of the first operand, at most 8
+  int32_t memorySize;      // bytes
+  int32_t memoryAccess;    // a set of Access
+  int32_t flagsRead, flagsWritten;  // bits: carry, overflow, the others
+  int32_t category;        // index into the categories of instructions
+  int32_t stackStep;       // by which the x87 stack moves
+  int32_t implicitMemory;  // an ImplicitMemory
+  TemplateOperand operands[5];
+  int32_t implicitReads[8], implicitWrites[8];  // register numbers, then -1
+  int32_t tupleSize;       // what an EVEX displacement of one byte is multiplied by, or 0
+  int32_t immediateSigned, mnemonic, spare[2];  // not read here
 };
-constexpr int TemplateWords = sizeof(Template) / 4;
-static_assert(TemplateWords == 48);
+static_assert(sizeof(Template) == 48 * 4 && std::is_trivially_copyable_v<Template>);
 
-enum Trait : int32_t {
-  ZeroIdiom = 1,       // the same register twice: the result is 0 and nothing is executed
-  BreaksDependency = 2,  // the same register twice: executed, but waits for nothing
-  ElidedMove = 4,      // a copy between registers that renaming can do
-  AddressOnly = 8,     // lea, nop: the memory operand is not accessed
-  VectorIndex = 16,    // gather and scatter
-  VectorOp = 32,       // the load goes to the floating-point side
-  StackOp = 64,        // push or pop
-  Extends = 128,       // movzx, movsx
-};
-
-enum Access : int32_t { Reads = 1, Writes = 2 };
+constexpr int MostRegisters = 10;  // that an operation reads or writes; more are left out
 
 struct Op {
   int32_t form;  // index of the parameters: template form * Variants + variant
   int32_t templateIndex;
-  uint8_t reads[10], writes[10];
+  uint8_t reads[MostRegisters], writes[MostRegisters];
   uint8_t readCount, writeCount;
   uint8_t base, index, scale;
   uint8_t load, store, addressOnly, ripRelative, zeroIdiom, elided, vectorLoad;
@@ -55,10 +60,6 @@ struct Op {
   int16_t offset;  // from the start of the block, bytes
   int64_t displacement, immediate;
 };
-
-constexpr int Variants = 8;
-
-enum class DecodeStatus { Ok, UnknownKey, Invalid };
 
 class Decoder {
 public:

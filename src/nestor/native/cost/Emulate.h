@@ -6,24 +6,18 @@
 
 namespace nestor {
 
-// The order is that of EMULATIONS in nestor/cost/encoding.py.
-enum Emulation : uint8_t {
-  Unknown, Nothing, Move, Add, Sub, And, Or, Xor, Lea, Inc, Dec, Neg, Not, Shl, Shr, Sar, MoveZero,
-  MoveSign, Push, Pop, Exchange, Multiply, Multiply3, SignToRdx, ByteSwap, SignExtend, Step, SetBit
-};
-
 inline uint64_t scramble(uint64_t value) {
   value ^= value >> 31;
   value *= 0x9E3779B97F4A7C15ull;
   return value ^ value >> 29;
 }
 
-// The register files of the harness at the start of a measurement.
+// The general registers of the harness at the start of a measurement.
 struct Registers64 {
   uint64_t r[16];
   void reset() {
-    for (int i = 0; i < 16; ++i) r[i] = 0x12345600ull + uint64_t(i) * 0x1010140ull;
-    r[RSP] = 0x22345800ull;
+    for (int i = 0; i < 16; ++i) r[i] = FirstRegister + uint64_t(i) * RegisterStep;
+    r[RSP] = StackPointer;
   }
   void write(int reg, int width, uint64_t value) {
     if (reg > 15) return;

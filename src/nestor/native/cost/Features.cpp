@@ -15,7 +15,32 @@ uint32_t mix(uint32_t seed, uint64_t value) {
 
 float logOf(float value) { return std::log(std::max(value, 0.05f)); }
 
+// Each feature's name, as in nestor/cost/model/features.py, beside its value in plainFeatures.
+#define NESTOR_PLAIN_FEATURES(X)                                                                 \
+  X("simulated", cycles) X("chain", chain) X("front end", front) X("ports", ports)                \
+  X("over chain", cycles - chain) X("over front end", cycles - front)                             \
+  X("over ports", cycles - ports) X("instructions", n) X("bytes", blockBytes)                     \
+  X("bytes each", float(blockBytes) / n) X("longest", longest) X("long ones", lengthy)            \
+  X("forwarded", seen.forwarded) X("renamed", seen.renamed) X("partly forwarded", seen.partial)   \
+  X("split lines", seen.splits) X("split pages", seen.pageSplits) X("lines", seen.lines)          \
+  X("pages", seen.pages) X("loads", seen.loads) X("stores", seen.stores) X("slots", seen.slots)   \
+  X("ALU", aluSum) X("busiest ALU", aluMax) X("load ports", loadSum) X("store ports", store)      \
+  X("FP", fpSum) X("busiest FP", fpMax) X("FP store", fpStore) X("divider", divide)               \
+  X("high bytes", high) X("rip-relative", rip) X("indexed", indexed) X("wide accesses", wide)     \
+  X("narrow", narrow) X("segments", prefixed) X("idioms", idioms)                                 \
+  X("memory operands", memoryAlu) X("large immediates", immediates) X("close links", links)       \
+  X("carried", __builtin_popcountll(carried[0]))                                                  \
+  X("carried others", __builtin_popcountll(carried[1])) X("measured instructions", measured)      \
+  X("last category", n > 0 ? ops.back().category : 0)
+
 }  // namespace
+
+const std::vector<const char *> &plainFeatureNames() {
+#define NESTOR_NAME(Name, Value) Name,
+  static const std::vector<const char *> names{NESTOR_PLAIN_FEATURES(NESTOR_NAME)};
+#undef NESTOR_NAME
+  return names;
+}
 
 void plainFeatures(const std::vector<Op> &ops, int blockBytes, const Simulation &seen, float *out) {
   int n = int(ops.size());
@@ -52,16 +77,10 @@ void plainFeatures(const std::vector<Op> &ops, int blockBytes, const Simulation 
     ++position;
   }
   for (int k = 0; k < 2; ++k) carried[k] = written[k] & readFirst[k];
-  int copies = std::clamp(4000 / std::max(blockBytes, 1), 8, 200);
-  float values[] = {
-      cycles, chain, front, ports, cycles - chain, cycles - front, cycles - ports,
-      float(n), float(blockBytes), float(blockBytes) / n, float(longest), float(lengthy),
-      seen.forwarded, seen.renamed, seen.partial, seen.splits, seen.pageSplits, seen.lines,
-      seen.pages, seen.loads, seen.stores, seen.slots, aluSum, aluMax, loadSum, store, fpSum, fpMax,
-      fpStore, divide, float(high), float(rip), float(indexed), float(wide), float(narrow),
-      float(prefixed), float(idioms), float(memoryAlu), float(immediates), float(links),
-      float(__builtin_popcountll(carried[0])), float(__builtin_popcountll(carried[1])),
-      float(copies / 2 * n), float(n > 0 ? ops.back().category : 0)};
+  int measured = std::clamp(4000 / std::max(blockBytes, 1), 8, 200) / 2 * n;
+#define NESTOR_VALUE(Name, Value) float(Value),
+  float values[] = {NESTOR_PLAIN_FEATURES(NESTOR_VALUE)};
+#undef NESTOR_VALUE
   static_assert(sizeof values / sizeof values[0] + Categories == PlainFeatures);
   std::copy(std::begin(values), std::end(values), out);
   std::copy(counts, counts + Categories, out + (PlainFeatures - Categories));

@@ -5,9 +5,10 @@
 
 namespace nestor {
 
-constexpr int Categories = 30;
-// The order is that of FEATURES in nestor/cost/features.py.
 constexpr int PlainFeatures = 44 + Categories;
+
+// The names of the plain features before the counts of the categories.
+const std::vector<const char *> &plainFeatureNames();
 
 void plainFeatures(const std::vector<Op> &ops, int blockBytes, const Simulation &seen, float *out);
 

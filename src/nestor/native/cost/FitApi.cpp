@@ -1,9 +1,8 @@
-// Decoding, keeping and simulating blocks: half of the C interface of nestor/cost/simulation.py.
+// Decoding, keeping and simulating blocks: the C interface of nestor/cost/core/simulator.py.
 #include "Session.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 using namespace nestor;
 
@@ -13,16 +12,14 @@ extern "C" {
 Session *nestor_cost_new() { return new Session; }
 void nestor_cost_free(Session *s) { delete s; }
 
-void nestor_cost_template(Session *s, uint64_t key, const int32_t *row) {
-  Template t;
-  std::memcpy(&t, row, sizeof t);
-  s->decoder.add(key, t);
+void nestor_cost_template(Session *s, uint64_t key, const Template *row) {
+  s->decoder.add(key, *row);
 }
 
-void nestor_cost_machine(Session *s, const int32_t *values, const int32_t *forms, int64_t count) {
-  std::memcpy(&s->core.machine, values, sizeof(MachineParameters));
-  s->core.forms.resize(size_t(count));
-  std::memcpy(s->core.forms.data(), forms, size_t(count) * sizeof(FormParameters));
+void nestor_cost_machine(Session *s, const MachineParameters *machine, const FormParameters *forms,
+                         int64_t count) {
+  s->core.machine = *machine;
+  s->core.forms.assign(forms, forms + count);
 }
 
 // Decodes and keeps n blocks, in place of those kept before. status: 0 decoded, 1 an instruction
@@ -36,7 +33,7 @@ int64_t nestor_cost_keep(Session *s, const uint8_t *bytes, const int64_t *offset
     int size = int(offsets[i + 1] - offsets[i]), at = 0;
     auto result = s->decoder.decode(bytes + offsets[i], size, s->blocks[i], &at, &keys[i]);
     s->sizes[i] = size, where[i] = at, status[i] = int8_t(result);
-    if (result != DecodeStatus::Ok) s->blocks[i].clear(), ++bad;
+    if (result != Decoded) s->blocks[i].clear(), ++bad;
   }
   return bad;
 }
@@ -48,14 +45,12 @@ int32_t nestor_cost_forms(Session *s, int64_t i, int32_t *out, int32_t room) {
   return int32_t(ops.size());
 }
 
-// The decoded operation k of kept block i, for tests: 32 numbers.
-void nestor_cost_op(Session *s, int64_t i, int32_t k, int64_t *out) {
+// The decoded operation k of kept block i, for tests and explanations.
+void nestor_cost_op(Session *s, int64_t i, int32_t k, OperationRecord *out) {
   const Op &op = s->blocks[size_t(i)][size_t(k)];
-  int64_t values[] = {op.form, op.templateIndex, op.readCount, op.writeCount, op.base, op.index,
-                      op.scale, op.load, op.store, op.addressOnly, op.ripRelative, op.zeroIdiom,
-                      op.memorySize, op.offset, op.length, op.displacement, op.immediate};
-  std::memcpy(out, values, sizeof values);
-  for (int r = 0; r < 10; ++r) out[20 + r] = op.reads[r], out[30 + r] = op.writes[r];
+  *out = {op.form, op.length, op.base, op.index, op.zeroIdiom, op.readCount, op.writeCount, {}, {}};
+  std::copy(op.reads, op.reads + MostRegisters, out->reads);
+  std::copy(op.writes, op.writes + MostRegisters, out->writes);
 }
 
 void nestor_cost_rates(Session *s, const int64_t *which, int64_t n, float *out) {
@@ -84,8 +79,8 @@ double nestor_cost_loss(Session *s, const int64_t *which, const double *logCycle
   return total;
 }
 
-void nestor_cost_set_form(Session *s, int64_t form, const int32_t *row) {
-  std::memcpy(&s->core.forms[size_t(form)], row, sizeof(FormParameters));
+void nestor_cost_set_form(Session *s, int64_t form, const FormParameters *row) {
+  s->core.forms[size_t(form)] = *row;
 }
 
 }  // extern "C"

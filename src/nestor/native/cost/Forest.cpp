@@ -51,9 +51,9 @@ void Forest::evaluate(const uint8_t *bins, int count, float *out) const {
 #pragma clang loop vectorize(disable) unroll(full)
         for (int lane = 0; lane < Group; ++lane) {
           uint32_t here = node[at[lane]];
-          uint32_t bin = mine[(here & 255) * Lanes + uint32_t(lane)];
+          uint32_t bin = mine[(here >> FeatureShift & 255) * Lanes + uint32_t(lane)];
           // The child's number is shifted into place without a branch that would mispredict.
-          at[lane] = here >> (bin <= (here >> 8 & 255) ? 16 : 24) & 255;
+          at[lane] = here >> (bin <= (here >> BinShift & 255) ? LeftShift : RightShift) & 255;
         }
       }
       for (int lane = 0; lane < Group; ++lane) sums[start + lane] += value[at[lane]];

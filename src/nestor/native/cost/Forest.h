@@ -1,5 +1,7 @@
 // Regression trees over binned features, many blocks at a time.
 #pragma once
+#include "Codes.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,7 +27,7 @@ private:
 
 class Forest {
 public:
-  // A node is feature | bin << 8 | left << 16 | right << 24 with child numbers inside its tree,
+  // A node holds feature, bin and children at the bits of NodeShift, with child numbers inside its tree,
   // inner nodes before leaves; a leaf leads to itself. `first` and `depth` are per tree.
   void set(const uint32_t *nodes, const float *values, const int32_t *first, const int32_t *depth,
            int trees, float base);

@@ -100,8 +100,8 @@ void nestor_cost_levels(Session *s, const float *levels, int64_t count, float re
 // Predicts n blocks. status: 0 done, 1 needs a template (as nestor_cost_keep), 2 undecodable.
 // Returns the number of blocks that are not done.
 int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *offsets, int64_t n,
-                            int8_t *status, int32_t *where, uint64_t *keys, float *answers) {
-  Batch batch{*s, reinterpret_cast<Answer *>(answers), {}, {}, {}};
+                            int8_t *status, int32_t *where, uint64_t *keys, Answer *answers) {
+  Batch batch{*s, answers, {}, {}, {}};
   std::vector<Op> ops;
   int64_t bad = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -116,7 +116,7 @@ int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *off
     }
     auto result = s->decoder.decode(block, size, ops, &where[i], &keys[i]);
     status[i] = int8_t(result);
-    if (result != DecodeStatus::Ok) {
+    if (result != Decoded) {
       batch.answers[i] = {NAN, NAN, NAN};
       ++bad;
       continue;
@@ -154,7 +154,8 @@ void nestor_cost_features(Session *s, const int64_t *which, int64_t n, float *ou
 void nestor_cost_recall(Session *s, const int64_t *which, int64_t n, float *out) {
   for (int64_t i = 0; i < n; ++i) {
     keysOf(s->blocks[size_t(which[i])], s->keys);
-    s->memory.recall(s->keys, out + i * MemoryFeatures);
+    BlockMemory remembered = s->memory.recall(s->keys);
+    std::memcpy(out + i * MemoryFeatures, &remembered, sizeof remembered);
   }
 }
 

@@ -1,17 +1,26 @@
 // What one Python object holds on the native side.
 #pragma once
 #include "Forest.h"
-#include "Memory.h"
+#include "ResidualMemory.h"
 
+#include <cstring>
 #include <unordered_map>
 
 namespace nestor {
 
 constexpr int AllFeatures = PlainFeatures + MemoryFeatures + 1;  // the last is the machine
 
+// One decoded operation as Python reads it.
+struct OperationRecord {
+  int32_t form, length, base, index, idiom, readCount, writeCount;
+  int32_t reads[MostRegisters], writes[MostRegisters];
+};
+static_assert(sizeof(OperationRecord) == (7 + 2 * MostRegisters) * 4);
+
 struct Answer {
   float cycles, low, high;
 };
+static_assert(sizeof(Answer) == 3 * sizeof(float));
 
 struct Fingerprint {
   uint64_t first, second;
@@ -29,12 +38,12 @@ struct Session {
   Core core;
   std::vector<std::vector<Op>> blocks;
   std::vector<int> sizes;
-  Memory memory;
+  ResidualMemory memory;
   Bins bins;
   Forest residual, spread;
   float machine = 0;  // its number among those of the model
   float trust = 1;    // 1: the residual is added to the simulation, 0: it stands alone
-  std::vector<float> levels;  // of log cycles: see nestor/cost/levels.py
+  std::vector<float> levels;  // of log cycles: see nestor/cost/model/levels.py
   float reach = 0;            // answers nearer than this move to a level
   float factor = 1;  // conformal: half-width of the interval over the predicted spread, in logs
   std::unordered_map<Fingerprint, Answer, FingerprintHash> cache;
@@ -47,7 +56,8 @@ inline void featuresOf(Session &s, const std::vector<Op> &ops, int size, float *
   s.core.simulate(ops, size, s.seen);
   plainFeatures(ops, size, s.seen, row);
   keysOf(ops, s.keys);
-  s.memory.recall(s.keys, row + PlainFeatures);
+  BlockMemory remembered = s.memory.recall(s.keys);
+  std::memcpy(row + PlainFeatures, &remembered, sizeof remembered);
   row[AllFeatures - 1] = s.machine;
 }
 

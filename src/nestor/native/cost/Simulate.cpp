@@ -9,11 +9,10 @@ namespace nestor {
 namespace {
 
 constexpr uint64_t CodeStart = 0x5E5E00000000ull + 227;  // where the harness puts the first copy
-constexpr uint64_t Fill = 0x41234500ull;                  // every eight bytes of a fresh page
 
 uint64_t freshMemory(uint64_t address) {
   int shift = int(address & 7) * 8;
-  return shift ? Fill >> shift | Fill << (64 - shift) : Fill;
+  return shift ? PageFilling >> shift | uint64_t(PageFilling) << (64 - shift) : PageFilling;
 }
 
 // How many operations start in the cache line of `address`, where operation `first` is.
@@ -60,9 +59,8 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   file.reset();
   ++epoch;
   std::memset(taken, 0, sizeof taken);
-  constexpr int WindowMax = 512;
-  int retired[WindowMax] = {};
-  int window = std::min(m.window, WindowMax);
+  int retired[LargestWindow] = {};
+  int window = std::min<int>(m.window, LargestWindow);
   long sequence = 0;
   int dispatch = 0, slotsLeft = m.dispatchWidth, clean = 0;
   int retireCycle = 0, retireLeft = m.retireWidth;
@@ -230,11 +228,11 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
       dataChained += form.latency;
       chain = std::max(chain, dataChained);
       int at = operands;
-      if (form.countA > 0) {
-        at = issue(operands, uint32_t(form.portsA), form.busy);
-        for (int k = 1; k < form.countA; ++k) issue(operands, uint32_t(form.portsA), form.busy);
+      if (form.executions > 0) {
+        at = issue(operands, uint32_t(form.ports), form.busy);
+        for (int k = 1; k < form.executions; ++k) issue(operands, uint32_t(form.ports), form.busy);
       }
-      for (int k = 0; k < form.countB; ++k) issue(operands, uint32_t(form.portsB), 1);
+      for (int k = 0; k < form.secondExecutions; ++k) issue(operands, uint32_t(form.secondPorts), 1);
       int done = at + form.latency;
       uint64_t value = emulate(op, file, loaded, address);
       for (int i = 0; i < op.writeCount; ++i) {

@@ -12,25 +12,24 @@
 
 namespace nestor {
 
-// Parameters of one instruction form; Python fits them (nestor/cost/fitting.py).
+// Parameters of one instruction form; Python fits them (nestor/cost/core/fitting.py).
 struct FormParameters {
   int32_t slots;         // of the dispatch width
   int32_t latency;       // cycles from the last operand to the result
-  int32_t portsA, countA;  // bit mask of ports; executions that need one of them
-  int32_t portsB, countB;
+  int32_t ports, executions;  // bit mask of ports; how often one of them executes it
+  int32_t secondPorts, secondExecutions;
   int32_t busy;          // cycles that the first port stays taken
   int32_t loadExtra;     // cycles on top of the machine's load latency
 };
-constexpr int FormWords = sizeof(FormParameters) / 4;
-static_assert(FormWords == 8);
+static_assert(sizeof(FormParameters) == 8 * 4);
 
-// Parameters of the machine, in the order of nestor/cost/machine.py.
+// Parameters of the machine: MachineSettings in nestor/cost/core/parameters.py says what each is.
 struct MachineParameters {
   int32_t dispatchWidth, retireWidth, window, loadLatency, vectorLoadLatency, forwardLatency,
       vectorForwardLatency, renamedLatency, partialPenalty, splitLatency, pagePenalty, loadPorts,
       storePorts, commitWidth, entryOps, instructionBudget, renamed, storeQueue, lineCommit;
 };
-constexpr int MachineWords = sizeof(MachineParameters) / 4;
+static_assert(sizeof(MachineParameters) == 19 * 4);
 
 constexpr int Ports = 32;
 

@@ -1,11 +1,16 @@
 """The options with which the plugin is asked to decide about inlining."""
 
-from pathlib import Path
+from __future__ import annotations  # 'nestor flags' starts without numpy, which policies take
 
-from nestor.build.build import Job
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from nestor.compiler.plugin import Plugin
-from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Request, Store, Workplace
+
+if TYPE_CHECKING:
+    from nestor.build.build import Job
+    from nestor.policy.names import NamedPolicy
+    from nestor.problem.rollout import Request, Store, Workplace
 
 
 def plugin_flags(

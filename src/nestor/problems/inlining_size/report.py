@@ -19,14 +19,10 @@ def describe(trajectory: Trajectory, row: int) -> dict[str, Any]:
         "site": f"{int(record['site']) % 2**64:016x}",
         "caller": name("caller"),
         "callee": name("callee"),
-        "default": _verb(trajectory.default[row]),
-        "answer": _verb(record["answer"]) + (" (override)" if record["overridden"] else ""),
+        "default": bool(trajectory.default[row]),
+        "answer": bool(record["answer"]),
         "logit": float(record["logit"]),
         "log_probability": float(record["log_probability"]),
         "overridden": bool(record["overridden"]),
         "effect": _EFFECTS[int(record["effect"])],
     }
-
-
-def _verb(answer: Any) -> str:
-    return "inline" if answer > 0 else "keep"

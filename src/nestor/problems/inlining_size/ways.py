@@ -20,14 +20,15 @@ from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, Command, Way
 from nestor.problems.inlining_size.channel import Answer, channel_options, echo, evaluate
+from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
-from nestor.problems.inlining_size.site_features import SITE_FEATURES
 
 
 def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
     """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
     log = folder / "log"
+    plugged: tuple[Way, ...]
     has_channel = capabilities(plugin.toolchain).inliner_channel
     if policy.policy is None:
         plugged = (
@@ -37,16 +38,16 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
             _by_flags("logged", plugin_flags(plugin, "default", log=log), log),
         )
         return (*plugged, _by_channel("channel", lambda: echo)) if has_channel else plugged
-    given = policy.policy
+    evaluated = policy.policy
     file = folder / "policy.safetensors"
     file.write_bytes(policy.data)
     plugged = (
         _by_flags("release", plugin_flags(plugin, file)),
         _by_flags("logged", plugin_flags(plugin, file, log=log), log),
     )
-    if not has_channel or set(SITE_FEATURES) & set(given.features):
+    if not has_channel or set(SITE_FEATURES) & set(evaluated.features):
         return plugged  # LLVM's channel sends its own features only.
-    return (*plugged, _by_channel("channel, Python", lambda: evaluate(given)))
+    return (*plugged, _by_channel("channel, Python", lambda: evaluate(evaluated)))
 
 
 def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:

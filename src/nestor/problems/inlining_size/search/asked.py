@@ -50,7 +50,7 @@ class SiteOverrides:
     def to_text(
         self, overrides: Overrides, comments: Mapping[Key, str] | None = None, title: str = ""
     ) -> str:
-        """Return the file's text; see :func:`nestor.problems.inlining_size.search.overrides.to_text`."""
+        """Return the file's text: ``title`` as a comment, then a line per override, sorted."""
         return texts.to_text(overrides, comments, title)
 
     def parse(self, text: str) -> dict[Key, bool]:

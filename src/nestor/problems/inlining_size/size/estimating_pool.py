@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 PART_WITHOUT_CODE = 0.65
 """Of a compile's price, what one without code generation costs, as measured by
-``benchmarks.size_estimator`` (docs/size-estimator.md)."""
+``benchmarks.size_estimator`` (docs/studies/size-estimator.md)."""
 
 _WEAK = ("is_linkonce", "is_linkonce_odr")
 
@@ -60,12 +60,12 @@ class Anchor:
                 weak[name] |= bool(value)
         functions = []
         for name, guess in predicted.items():
-            known = self.real.get(name)
-            if known is None:
+            real = self.real.get(name)
+            if real is None:
                 functions.append(Function(name, max(1, round(guess)), weak[name]))
             else:
                 change = guess - self.predicted.get(name, guess)
-                functions.append(Function(name, max(1, round(known.size + change)), known.weak))
+                functions.append(Function(name, max(1, round(real.size + change)), real.weak))
         sections = dict.fromkeys(CLASSES, 0) | {
             ".text": sum(function.size for function in functions),
             ".rodata": self.sizes.sections[".rodata"],

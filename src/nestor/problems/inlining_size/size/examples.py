@@ -186,10 +186,10 @@ def _kept(request: Request, pool: Pool, folder: Path) -> Compiled | None:
     try:
         return _read(path, module)
     except (OSError, ValueError, KeyError, TypeError):  # not there, or of a process that died
-        made = compile_logged(request, pool)
-    if made is not None:
-        _write(made, path)
-    return made
+        compiled = compile_logged(request, pool)
+    if compiled is not None:
+        _write(compiled, path)
+    return compiled
 
 
 def _write(one: Compiled, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 JSON lines: ``{"nestor_functions": 1, "module": …, "counts": [names]}``, a line ``[name, counts…]``
 for each function that code is generated for, and ``{"functions": N}``; a log without that last
-line was cut short. docs/size-estimator.md says what is counted.
+line was cut short. docs/studies/size-estimator.md says what is counted.
 """
 
 import json
@@ -70,7 +70,7 @@ def parse(data: bytes, name: str = "log") -> FunctionLog:
 def _parse(text: str) -> FunctionLog:
     head, *rows, last = (json.loads(line) for line in text.splitlines())
     if head["nestor_functions"] != _VERSION:
-        raise ValueError("its version is not known")
+        raise ValueError("its version is of a newer Nestor")
     if last != {"functions": len(rows)}:
         raise ValueError("functions are missing")
     counts = _words(head["counts"])

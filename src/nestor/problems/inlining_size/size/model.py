@@ -10,8 +10,8 @@ leaves, so the product has neither fault. Trees read the counts, the base, and e
 instruction.
 
 A file is safetensors: ``linear.weight`` f64 ``[counts]``, ``linear.offset`` and ``linear.least``
-f64 ``[1]``, the tensors ``tree.*`` of a policy (docs/formats.md), and, in the metadata under
-``nestor-size``, one JSON object with ``version``, ``counts`` and ``provenance``.
+f64 ``[1]``, the tensors ``tree.*`` of a policy (docs/reference/formats.md), and, in the metadata
+under ``nestor-size``, one JSON object with ``version``, ``counts`` and ``provenance``.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ class SizeModel:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, counts: Sequence[str], values: F64) -> F64:
-        """Return the bytes of functions of which ``values`` ``[rows, counts]`` are known.
+        """Return the bytes of functions with the counts ``values`` ``[rows, counts]``.
 
         :raises SizeModelError: if a count that the model reads is not among ``counts``.
         """
@@ -168,7 +168,7 @@ def _parse(data: bytes) -> SizeModel:
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     content = json.loads(header["__metadata__"][_KEY])
     if content["version"] != _VERSION:
-        raise ValueError("its version is not known")
+        raise ValueError("its version is of a newer Nestor")
     counts = content["counts"]
     if not isinstance(counts, list) or not all(isinstance(name, str) for name in counts):
         raise ValueError("its counts have no names")

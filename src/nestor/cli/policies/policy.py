@@ -1,0 +1,52 @@
+"""``nestor policy``: what a policy file is."""
+
+from dataclasses import dataclass
+
+import tyro
+
+from nestor.cli.console import print_json, stdout
+from nestor.cli.setup import DEFAULT_PROBLEM
+from nestor.errors import NestorError
+from nestor.policy import bundle
+from nestor.policy.linear import as_sum
+from nestor.policy.names import named_policy
+from nestor.problem.registry import find_problem
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Describe a policy: its kind, its features and where it came from.
+
+    Of a network without hidden layers the logit is shown: a sum in which l is a logarithm to the
+    base of 2 (docs/reference/formats.md). Above 0 the policy leaves the default, or inlines if its
+    answers are decisions.
+
+    Examples:
+        nestor policy shipped
+        nestor policy runs/es/policy.safetensors
+        nestor policy mlgo2020 --json
+    """
+
+    policy: tyro.conf.Positional[str]
+    """A policy file or a built-in."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem whose built-ins may be named."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Check the file and print what it says of itself."""
+        found = named_policy(self.policy, find_problem(self.problem).builtins)
+        if found.policy is None:
+            raise NestorError("'default' is the compiler's own heuristic and has no file.")
+        facts = bundle.describe(found.policy) | {"name": found.name}
+        if self.json:
+            print_json(facts)
+            return 0
+        facts["logit"] = as_sum(found.policy)
+        for name, value in facts.items():
+            if value is None:
+                continue
+            shown = ", ".join(value) if isinstance(value, list | tuple) else value
+            stdout.print(f"{name:12} {shown}", soft_wrap=True, markup=False)
+        return 0

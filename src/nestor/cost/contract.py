@@ -1,0 +1,43 @@
+"""What a cost model is: blocks in, cycles with an interval out.
+
+A *block* is the machine code of one basic block without the jump that ends it; its *cycles* are
+those of one pass through it when it runs over and over. Every model answers through
+:class:`CostModel`, so that one evaluation serves them all. ``nestor.cost.registry.open_model``
+opens any of them by name or file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from nestor.errors import NestorError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COVERAGE: Final = 0.9
+"""The share of measurements that a predicted interval is meant to hold."""
+
+
+class ModelError(NestorError):
+    """A cost model cannot be read, trained or used; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted cycles of one pass through each block, ``[n]`` each; NaN for undecodable bytes."""
+
+    cycles: "NDArray[np.float64]"
+    low: "NDArray[np.float64]"
+    """Lower end of the interval that holds 90 % of measurements; NaN without an interval."""
+    high: "NDArray[np.float64]"
+
+
+@runtime_checkable
+class CostModel(Protocol):
+    """Anything that predicts the cycles of blocks."""
+
+    def predict(self, blocks: Sequence[bytes]) -> Prediction:
+        """Return the cycles of ``blocks``, in their order; never raises on their content."""
+        ...

@@ -1,0 +1,229 @@
+"""The file of our own cost model: safetensors, checked before anything in it is believed."""
+
+import json
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from nestor.cost.contract import ModelError
+from nestor.cost.core.parameters import (
+    FIELDS,
+    CoreParameters,
+    MachineSettings,
+    checked_core,
+)
+from nestor.cost.isa.template_layout import (
+    TEMPLATE,
+    VARIANTS,
+    WORDS,
+    NativeRegister,
+    Place,
+)
+from nestor.cost.isa.templates import Templates
+from nestor.cost.model.features import FEATURES
+from nestor.cost.model.forest import Forest, checked
+from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
+from nestor.files import write_atomically
+
+SHIPPED: Final = Path(__file__).parents[1] / "data" / "shipped.safetensors"
+"""The model that comes with the package."""
+
+_KIND: Final = "nestor cost model"
+_FORMAT: Final = 2
+_MOST_BYTES: Final = 64 << 20
+
+
+def load(name_or_path: str | Path, machine: str | None = None) -> HybridModel:
+    """Return ``shipped``, or the model in a file.
+
+    :param machine: the machine to predict for, by its name in the training table; the file's
+        first if None.
+    :raises ModelError: if there is no such file, it is damaged, or it has no such machine.
+    """
+    return read(SHIPPED if str(name_or_path) == "shipped" else Path(name_or_path), machine)
+
+
+def save(model: HybridModel, path: Path) -> None:
+    """Write ``model`` at once or not at all; the bytes depend on the model alone.
+
+    :raises ModelError: if the file cannot be written.
+    """
+    parts = model.parts
+    tensors: dict[str, NDArray[Any]] = {
+        "template.keys": np.array(parts.templates.keys, dtype=np.uint64),
+        "template.rows": _words(parts.templates).astype(np.int16),
+        "bins.edges": parts.edges,
+        "bins.starts": parts.starts,
+    }
+    for name, forest in (("residual", parts.residual), ("spread", parts.spread)):
+        tensors[f"{name}.nodes"] = forest.nodes
+        tensors[f"{name}.values"] = forest.values.astype(np.float16)
+        tensors[f"{name}.first"] = forest.first
+        tensors[f"{name}.depth"] = forest.depth
+    for number, part in enumerate(parts.machines):
+        keys, sums, counts = part.memory
+        tensors[f"machine{number}.levels"] = part.levels
+        tensors[f"machine{number}.settings"] = np.array(astuple(part.core.settings), dtype=np.int32)
+        tensors[f"machine{number}.forms"] = part.core.forms
+        tensors[f"machine{number}.memory.keys"] = keys
+        tensors[f"machine{number}.memory.means"] = (sums / counts).astype(np.float16)
+        tensors[f"machine{number}.memory.counts"] = np.minimum(counts, 65535).astype(np.uint16)
+    header = {
+        "kind": _KIND,
+        "format": _FORMAT,
+        "features": list(FEATURES),
+        "forms": parts.templates.forms,
+        "machines": [{"name": part.name, "factor": part.factor} for part in parts.machines],
+        "base": [parts.residual.base, parts.spread.base],
+        "on core": parts.on_core,
+        "provenance": dict(parts.provenance),
+    }
+    data = save_tensors(tensors, metadata={"nestor": json.dumps(header, sort_keys=True)})
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise ModelError(f"Cannot write '{path}': {error.strerror}.") from error
+
+
+def _words(templates: Templates) -> NDArray[np.int32]:
+    """Return templates as the file holds them, ``[templates, WORDS]``."""
+    rows = np.array(templates.rows, dtype=TEMPLATE)
+    return rows.view(np.int32).reshape(-1, WORDS)
+
+
+def read(path: Path, machine: str | None = None) -> HybridModel:
+    """Open a model file.
+
+    :raises ModelError: if it is missing, damaged or has no such machine.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ModelError(f"'{path}' is larger than any cost model; name another file.")
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ModelError(f"Cannot read the cost model '{path}'; is the path right?") from error
+    try:
+        return HybridModel(_parts(data), machine)
+    except (SafetensorError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+        raise ModelError(
+            f"'{path}' is no cost model of this version, or damaged; train it again."
+        ) from error
+
+
+def _parts(data: bytes) -> Parts:
+    tensors = load_tensors(data)
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["nestor"])
+    if (header["kind"], header["format"]) != (_KIND, _FORMAT):
+        raise ValueError("another kind of file")
+    if header["features"] != list(FEATURES):
+        raise ValueError("features of another version")
+    forms = [str(form) for form in header["forms"]]
+    starts = _typed(tensors, "bins.starts", np.int32, 1)
+    edges = _typed(tensors, "bins.edges", np.float32, 1)
+    if len(starts) != len(FEATURES) + 1 or starts[0] != 0 or starts[-1] != len(edges):
+        raise ValueError("bins that do not fit")
+    if (np.diff(starts) < 0).any() or (np.diff(starts) > 255).any():
+        raise ValueError("bins that do not fit")
+    return Parts(
+        templates=_templates(tensors, forms),
+        machines=tuple(
+            _machine(tensors, number, entry, len(forms))
+            for number, entry in enumerate(header["machines"])
+        ),
+        edges=edges,
+        starts=starts,
+        residual=_forest(tensors, "residual", float(header["base"][0])),
+        spread=_forest(tensors, "spread", float(header["base"][1])),
+        on_core=bool(header["on core"]),
+        provenance={str(key): str(value) for key, value in header["provenance"].items()},
+    )
+
+
+def _typed(
+    tensors: dict[str, NDArray[Any]], name: str, kind: type[Any], dimensions: int
+) -> NDArray[Any]:
+    array = tensors[name]
+    if array.dtype != kind or array.ndim != dimensions:
+        raise ValueError(f"{name} is of another kind")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name} is not finite")
+    return np.ascontiguousarray(array)
+
+
+def _templates(tensors: dict[str, NDArray[Any]], forms: list[str]) -> Templates:
+    keys = _typed(tensors, "template.keys", np.uint64, 1)
+    words = _typed(tensors, "template.rows", np.int16, 2).astype(np.int32)
+    if words.shape != (len(keys), WORDS):
+        raise ValueError("templates that do not fit")
+    rows = words.view(TEMPLATE)[:, 0]
+    if (rows["form"] >= len(forms)).any():
+        raise ValueError("templates of forms that are not there")
+    _check_templates(rows)
+    return Templates([int(key) for key in keys], [rows[i, ...] for i in range(len(rows))], forms)
+
+
+def _check_templates(rows: NDArray[np.void]) -> None:
+    """Refuse templates ``[n]`` that would lead the native decoder out of its arrays."""
+    fixed = rows["operands"]["place"] == Place.FIXED
+    for registers in (
+        rows["implicit_reads"],
+        rows["implicit_writes"],
+        rows["operands"]["register_class"][fixed],
+    ):
+        if (registers < -1).any() or (registers >= NativeRegister.REGISTERS).any():
+            raise ValueError("a template names a register that is not there")
+    for name, most in _LARGEST.items():
+        if (rows[name] < 0).any() or (rows[name] > most).any():
+            raise ValueError(f"a template has a {name} that is not there")
+
+
+_LARGEST: Final = {
+    "immediate_bytes": 12,
+    "width": 8,
+    "memory_size": 1024,
+    "category": 255,
+    "emulation": 255,
+}
+
+
+def _forest(tensors: dict[str, NDArray[Any]], name: str, base: float) -> Forest:
+    return checked(
+        Forest(
+            nodes=_typed(tensors, f"{name}.nodes", np.uint32, 1),
+            values=_typed(tensors, f"{name}.values", np.float16, 1).astype(np.float32),
+            first=_typed(tensors, f"{name}.first", np.int32, 1),
+            depth=_typed(tensors, f"{name}.depth", np.int32, 1),
+            base=base,
+        ),
+        len(FEATURES),
+    )
+
+
+def _machine(
+    tensors: dict[str, NDArray[Any]], number: int, entry: dict[str, Any], forms: int
+) -> MachinePart:
+    settings = _typed(tensors, f"machine{number}.settings", np.int32, 1)
+    rows = _typed(tensors, f"machine{number}.forms", np.int32, 2)
+    if rows.shape != (forms * VARIANTS, len(FIELDS)):
+        raise ValueError("parameters that do not fit")
+    keys = _typed(tensors, f"machine{number}.memory.keys", np.uint32, 1)
+    means = _typed(tensors, f"machine{number}.memory.means", np.float16, 1)
+    counts = _typed(tensors, f"machine{number}.memory.counts", np.uint16, 1).astype(np.uint32)
+    if not len(keys) == len(means) == len(counts):
+        raise ValueError("a memory that does not fit")
+    core = checked_core(CoreParameters(MachineSettings(*(int(x) for x in settings)), rows))
+    levels = _typed(tensors, f"machine{number}.levels", np.float32, 1)
+    if (np.diff(levels) <= 0).any():
+        raise ValueError("levels that do not rise")
+    factor = float(entry["factor"])
+    if not 0 < factor < 1e6:
+        raise ValueError("an interval factor out of its range")
+    memory = (keys, (means * counts).astype(np.float32), counts)
+    return MachinePart(str(entry["name"]), core, memory, levels, factor)

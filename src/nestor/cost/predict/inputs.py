@@ -1,0 +1,115 @@
+"""What people hand to a cost model: hexadecimal machine code, assembly text, or files of code."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nestor.compiler.toolchain import find
+from nestor.cost.blocks.table import LONGEST_BLOCK
+from nestor.cost.llvm_tools.machine_code import assemble
+from nestor.cost.predict import functions
+from nestor.cost.predict.functions import Function
+from nestor.cost.sources.objects import is_code
+from nestor.errors import NestorError
+
+ASSEMBLY_SUFFIXES: Final = (".s", ".S", ".asm")
+_LARGEST_TEXT: Final = 1 << 28
+
+
+class InputError(NestorError):
+    """Something that holds no code; the text says what would."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """What was given: blocks one by one, or functions."""
+
+    blocks: tuple[bytes, ...] = ()
+    functions: tuple[Function, ...] = ()
+
+
+def read(words: Sequence[str], *, intel: bool = False) -> Code:
+    """Return the code that ``words`` name: files, or blocks in hexadecimal.
+
+    Objects, programs, static libraries and assembly (``.s``) give functions; other files are texts
+    with a block of hexadecimal in each line.
+
+    :param intel: assembly is in Intel's syntax.
+    :raises NestorError: if one of them is no code.
+    """
+    blocks: list[bytes] = []
+    found: list[Function] = []
+    for word in words:
+        path = Path(word)
+        if not _is_file(path):
+            blocks.append(block_of(word))
+        elif is_code(path):
+            found += functions.read(path)
+        elif path.suffix in ASSEMBLY_SUFFIXES:
+            found += from_assembly(_text(path), str(path), intel=intel)
+        else:
+            blocks += from_lines(_text(path))
+    if not (blocks or found):
+        raise InputError("There is no code in what was given; name hexadecimal bytes or files.")
+    return Code(tuple(blocks), tuple(found))
+
+
+def from_lines(text: str) -> tuple[bytes, ...]:
+    """Return the blocks of a text: hexadecimal in each line that is not empty or a comment (#).
+
+    :raises InputError: if a line is something else.
+    """
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return tuple(block_of(line) for line in lines if line)
+
+
+def from_assembly(text: str, name: str, *, intel: bool = False) -> tuple[Function, ...]:
+    """Return the functions of x86-64 assembly, or its whole text as one if it names none.
+
+    :raises NestorError: if llvm-mc is missing or refuses it.
+    """
+    with tempfile.TemporaryDirectory(prefix="nestor-assembly-") as folder:
+        out = Path(folder) / "code.o"
+        assemble(find(), text, out, intel=intel)
+        found = tuple(Function(f.name, name, f.blocks) for f in functions.read(out))
+    if not found:
+        raise InputError(f"There is no code in {name}; name x86-64 instructions.")
+    return found
+
+
+def block_of(text: str) -> bytes:
+    """Return the block in hexadecimal ``text``; blanks and a leading 0x are allowed.
+
+    :raises InputError: if it is something else.
+    """
+    plain = text.strip().removeprefix("0x")
+    try:
+        block = bytes.fromhex(plain)
+    except ValueError:
+        block = b""
+    if not 0 < len(block) <= LONGEST_BLOCK:
+        raise InputError(
+            f"{text[:40]!r} is neither a file nor machine code in hexadecimal of at most"
+            f" {LONGEST_BLOCK:,} bytes."
+        )
+    return block
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long for a name, or with a zero byte
+        return False
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST_TEXT:
+            raise InputError(f"'{path}' is too large for a text of blocks; make a table of it.")
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"'{path}' is neither text nor an object that can be read ({error})."
+        ) from None

@@ -1,0 +1,55 @@
+"""The features that the plugin offers behind LLVM's own.
+
+docs/reference/formats.md says what they mean. LLVM's interactive channel knows nothing of them.
+"""
+
+from typing import Final
+
+SITE_FEATURES: Final = (
+    "callee_is_local",
+    "callee_is_discardable",
+    "callee_has_comdat",
+    "callee_uses",
+    "callee_call_uses",
+    "callee_address_taken",
+    "callee_disappears",
+    "callee_instructions",
+    "callee_code_size",
+    "callee_calls",
+    "callee_invokes",
+    "callee_landing_pads",
+    "callee_allocas",
+    "callee_loads",
+    "callee_stores",
+    "callee_returns",
+    "callee_arguments",
+    "callee_may_throw",
+    "callee_is_cold",
+    "callee_is_leaf",
+    "caller_is_local",
+    "caller_is_discardable",
+    "caller_call_uses",
+    "caller_instructions",
+    "caller_code_size",
+    "caller_calls",
+    "caller_landing_pads",
+    "caller_may_throw",
+    "caller_is_cold",
+    "call_arguments",
+    "call_result_used",
+    "call_is_invoke",
+    "call_in_cold_block",
+    "calls_to_callee_in_caller",
+    "constant_argument_branches",
+    "pointer_to_alloca_arguments",
+    "call_hotness",
+    "program_callee_copies",
+    "program_callee_bytes",
+    "program_callee_calls",
+    "program_callee_users",
+    "program_callee_address_taken",
+    "program_caller_copies",
+    "program_caller_calls",
+    "program_link_gc",
+)
+"""In the order of the log."""

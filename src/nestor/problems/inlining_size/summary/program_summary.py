@@ -1,0 +1,150 @@
+"""The summary of a program, for the compiles of its modules: what one module cannot see.
+
+Whether a call is the only one, whether other objects hold copies of the callee, how large it
+became: a compiler that sees one module does not know, and the objects of the stock build do
+(``compiler/object_uses``). The summary is a text file (docs/reference/formats.md) that the plugin
+reads with ``-nestor-program``; policies see it as the features ``program_…``.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import xxhash
+
+from nestor.errors import NestorError
+from nestor.files import write_atomically
+
+LinkMode = Literal["gc", "no-gc", "icf"]
+
+_HEADER: Final = "nestor-program 1"
+_LARGEST_COUNT: Final = 1 << 53
+"""Exact as a policy's f64 input."""
+
+
+_FUNCTION: Final = re.compile(
+    r"function ([0-9a-f]{16}) (\d{1,16}) (\d{1,16}) (\d{1,16}) (\d{1,16}) ([01])",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+class SummaryError(NestorError):
+    """A file that holds no summary; the text says where it is wrong and what to do."""
+
+
+@dataclass(frozen=True)
+class FunctionUse:
+    """What the objects of a program say of one function."""
+
+    copies: int
+    """Objects that define it; the linker keeps one."""
+    bytes: int
+    """Code, unwind entry and exception table of its largest copy."""
+    calls: int
+    """Direct calls in all objects."""
+    users: int
+    """Objects that refer to it and do not define it."""
+    address_taken: bool
+    """Something other than a call refers to it."""
+
+
+@dataclass(frozen=True)
+class ProgramSummary:
+    """All functions that a program's objects define, by :func:`function_id`."""
+
+    link: LinkMode
+    functions: Mapping[int, FunctionUse]
+
+    def to_text(self) -> str:
+        """Return the file's text; the same summary gives the same bytes."""
+        lines = [_HEADER, f"link {self.link}"]
+        for key, use in sorted(self.functions.items()):
+            counts = f"{use.copies} {use.bytes} {use.calls} {use.users} {use.address_taken:d}"
+            lines.append(f"function {key:016x} {counts}")
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: Path) -> None:
+        """Write the file at once or not at all."""
+        write_atomically(path, self.to_text())
+
+
+def load(path: Path) -> ProgramSummary:
+    """Read the file ``path``, as strictly as the plugin does.
+
+    :raises SummaryError: if it cannot be read or holds something else.
+    """
+    if path.exists() and not path.is_file():
+        raise SummaryError(f"{path} is no file; 'nestor summary' makes one.")
+    try:
+        return parse(path.read_text(errors="replace"))
+    except OSError as error:
+        raise SummaryError(
+            f"{path} cannot be read: {error.strerror}; 'nestor summary' makes such a file."
+        ) from None
+    except SummaryError as error:
+        raise SummaryError(f"{path}: {error} Make it anew with 'nestor summary'.") from None
+
+
+def parse(text: str) -> ProgramSummary:
+    """Read a summary.
+
+    :raises SummaryError: with the line's number.
+    """
+    lines = _contents(text)
+    first = next(lines, (0, []))[1]
+    if first != _HEADER.split():
+        what = "a summary of another format" if first[:1] == _HEADER.split()[:1] else "no summary"
+        raise SummaryError(f"This is {what}: the first line is not '{_HEADER}'.")
+    link: LinkMode | None = None
+    functions: dict[int, FunctionUse] = {}
+    for number, words in lines:
+        if words[0] == "link" and link is None and len(words) == 2:
+            link = next((mode for mode in get_args(LinkMode) if mode == words[1]), None)
+            if link is not None:
+                continue
+        key, use = _function(number, words)
+        if key in functions:
+            raise SummaryError(f"Line {number} gives the function {words[1]} again.")
+        functions[key] = use
+    if link is None:
+        raise SummaryError("There is no line 'link gc|no-gc|icf'.")
+    return ProgramSummary(link, functions)
+
+
+def function_id(name: str, source_file: str | None = None) -> int:
+    """Return the id under which the plugin knows a function (``functionID``).
+
+    :param source_file: for a local function, its module's source file, with or without folders.
+    """
+    own = xxhash.xxh3_64_intdigest(name.encode())
+    if source_file is None:
+        return own
+    both = own.to_bytes(8, "little") + module_id(source_file).to_bytes(8, "little")
+    return xxhash.xxh3_64_intdigest(both)
+
+
+def module_id(source_file: str) -> int:
+    """Return the id under which the plugin knows a module (``moduleID``)."""
+    return xxhash.xxh3_64_intdigest(source_file.rpartition("/")[2].encode())
+
+
+def _contents(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and words of each line that says something."""
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#", 1)[0].split()
+        if words:
+            yield number, words
+
+
+def _function(number: int, words: list[str]) -> tuple[int, FunctionUse]:
+    found = _FUNCTION.fullmatch(" ".join(words))
+    counts = [int(digits) for digits in found.groups()[1:]] if found else []
+    if found is None or max(counts) > _LARGEST_COUNT:
+        raise SummaryError(
+            f"Line {number} is neither 'function <16 hexadecimal digits> <copies> <bytes> <calls>"
+            " <users> 0|1' nor the one 'link gc|no-gc|icf'."
+        )
+    copies, size, calls, users, taken = counts
+    return int(found[1], 16), FunctionUse(copies, size, calls, users, bool(taken))

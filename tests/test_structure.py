@@ -1,0 +1,114 @@
+"""What docs/internals/architecture.md promises: sizes, no circles, and what is general."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent.parent / "src" / "nestor"
+
+GENERAL = (
+    "build",
+    "compiler",
+    "corpus",
+    "environment",
+    "errors.py",
+    "evaluate",
+    "files.py",
+    "learn",
+    "policy",
+    "problem",
+    "progress.py",
+    "registration.py",
+    "rollout",
+    "tune",
+    "native/policy",
+    "native/plugin/core",
+)
+"""What must not know any particular problem."""
+
+PARTICULAR = re.compile(r"inlin|callee|call_site|cost_estimate", re.IGNORECASE)
+
+LINES = 350
+FILES = 15
+CODE = (".py", ".cpp", ".h", ".c")
+
+
+def _files(place: str = ".") -> list[Path]:
+    root = SOURCES / place
+    found = [root] if root.is_file() else sorted(root.rglob("*"))
+    return [path for path in found if path.suffix in CODE]
+
+
+@pytest.mark.parametrize("place", GENERAL)
+def test_general_code_knows_no_problem(place: str) -> None:
+    assert (SOURCES / place).exists()
+    found = [
+        f"{path.relative_to(SOURCES)}:{number}: {line.strip()}"
+        for path in _files(place)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if PARTICULAR.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_files_can_be_read_in_a_sitting() -> None:
+    long = {
+        str(path.relative_to(SOURCES)): lines
+        for path in _files()
+        if (lines := len(path.read_text().splitlines())) > LINES
+    }
+    assert not long, long
+
+
+def test_folders_can_be_looked_over() -> None:
+    crowded = {}
+    for folder in (SOURCES, *(p for p in SOURCES.rglob("*") if p.is_dir())):
+        units = {p.stem for p in folder.iterdir() if p.suffix in CODE and p.stem != "__init__"}
+        if len(units) > FILES:
+            crowded[str(folder.relative_to(SOURCES))] = len(units)
+    assert not crowded, crowded
+
+
+def test_modules_do_not_import_in_circles() -> None:
+    graph = {_name(path): _imports(path) for path in _files() if path.suffix == ".py"}
+    graph = {name: {i for i in imports if i in graph} for name, imports in graph.items()}
+    done: set[str] = set()
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, " → ".join((*above[above.index(name) :], name))
+        if name not in done:
+            for other in sorted(graph[name]):
+                visit(other, (*above, name))
+            done.add(name)
+
+    for name in sorted(graph):
+        visit(name, ())
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(SOURCES.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports(path: Path) -> set[str]:
+    """Return what a module imports when it is imported itself, not later or for types alone."""
+    found: set[str] = set()
+
+    def walk(nodes: list[ast.stmt]) -> None:
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module)
+                found.update(f"{node.module}.{alias.name}" for alias in node.names)
+            elif isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+                walk(node.body + node.orelse)
+            elif isinstance(node, ast.Try | ast.ClassDef):
+                walk(node.body)
+
+    walk(ast.parse(path.read_text()).body)
+    own = _name(path)
+    # A package's face is imported with each of its modules: that is no circle of its own.
+    return {name for name in found if name != own and not own.startswith(f"{name}.")}
