@@ -2,10 +2,10 @@
 
     python benchmarks/mutants.py --json benchmarks/results/mutants.json
 
-Each mutant changes one place in a function of the algorithms or of what they share: a comparison, an
-arithmetic operator, a sign, a number, a condition, a minimum, a keyword argument, an assignment. The
-tests of the updates (``tests/learn``) then run in a process of their own, which sees the changed
-module; a mutant is *caught* if one of them fails, or if they take too long. What is only plotted
+Each mutant changes one place in a function of the algorithms or of what they share: a comparison,
+an arithmetic operator, a sign, a number, a condition, a minimum, a keyword argument. The tests of
+that file (:data:`FILES`) then run in a process of their own, which sees the changed module; a
+mutant is *caught* if one of them fails, or if they take too long. What is only plotted
 (dictionaries of metrics), messages and ``set_up`` are left alone. Results are kept as they come
 (``--kept``), so that a run that was stopped goes on. Nothing is compiled.
 """

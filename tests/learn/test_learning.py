@@ -52,8 +52,8 @@ def dqn(world: World, **options: Any) -> Dqn:
     first = beginner(world, (8,))
     two = first.rule == THRESHOLD
     settings = DqnSettings(
-        steps=12 if two else 24, modules=4, gradient_steps=40, minibatch=128, epsilon=0.3, capacity=700,
-        learning_rate=0.01, **options,
+        steps=12 if two else 24, modules=4, gradient_steps=40, minibatch=128, epsilon=0.3,
+        capacity=700, learning_rate=0.01, **options,
     )  # fmt: skip
     return Dqn(settings, 0, with_two_outputs(first) if two else first, world)
 

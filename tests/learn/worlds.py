@@ -238,7 +238,7 @@ def build_world(rule: Any, logs: Sequence[Trajectory], changes: Changes, right: 
 def beginner(
     world: World, hidden: tuple[int, ...] = (), explore: float = 0.2, answers: str = "deviation"
 ) -> MlpPolicy:
-    """Return a policy whose logits are alike: it acts with probability ``explore``, or at random."""
+    """Return a policy whose logits are alike; it acts with probability ``explore``."""
     problem = world.reference.problem
     layers = network.initial_layers((2, *hidden, 1), np.random.default_rng(0))
     odds = np.log(explore / (1 - explore)) if problem.rule == THRESHOLD else 0.0
