@@ -5,7 +5,7 @@ learners run as they do with a compiler.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -112,8 +112,11 @@ class ToyPool:
     """Runs the compiles of a toy problem, one after the other."""
 
     problem: Toy
+    requests: list[Request] = field(default_factory=list)
+    """All that were run."""
 
     def run(self, requests: Sequence[Request], *_args: Any) -> list[Rollout]:
+        self.requests.extend(requests)
         return [self.problem.compile(request) for request in requests]
 
 
@@ -241,7 +244,7 @@ def build_world(rule: Any, logs: Sequence[Trajectory], changes: Changes, right: 
 def beginner(
     world: World, hidden: tuple[int, ...] = (), explore: float = 0.2, answers: str = "deviation"
 ) -> MlpPolicy:
-    """Return a policy whose logits are alike: it acts with probability ``explore``, or at random."""
+    """Return a policy whose logits are alike; it acts with probability ``explore``."""
     problem = world.reference.problem
     layers = network.initial_layers((2, *hidden, 1), np.random.default_rng(0))
     odds = np.log(explore / (1 - explore)) if problem.rule == THRESHOLD else 0.0
