@@ -146,7 +146,7 @@ def test_a_map_of_tomorrow_falls_back_to_disassembly(tmp_path: Path, toolchain: 
     found = blocks_of(path)
     assert found.mapped == 0
     assert list(found.failures) == [
-        "A basic-block address map has version 99 and features 0x20, which are not known; compile"
+        "A basic-block address map has version 99 and features 0x20, which cannot be read; compile"
         " with LLVM 22."
     ]
     assert counted(found) == counted(blocks_of(compiled(tmp_path, toolchain)))

@@ -55,7 +55,7 @@ _COPIES: Final = frozenset(
     ["mov", "movaps", "movups", "movapd", "movupd", "movdqa", "movdqu", "movq", "xchg", "fxch"]
 )
 MERGES: Final = frozenset(["cvtsi2sd", "cvtsi2ss", "cvtss2sd", "cvtsd2ss", "sqrtsd", "sqrtss"])
-"""They keep the upper part of their destination, but do not wait for it while that is known to be
+"""They keep the upper part of their destination, but do not wait for it as long as that is
 zero, which is the rule in compiled code and in the harness."""
 
 

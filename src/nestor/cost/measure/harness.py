@@ -1,4 +1,4 @@
-"""Run blocks in the throughput harness (``native/throughput``) and read what it says.
+"""Run blocks in the throughput harness (``native/throughput``) and read what it answers.
 
 The harness is C for Linux on x86-64, compiled in a second by any C compiler and kept in the cache.
 It runs each block in a process of its own, so that whatever a block does ends as one status.
@@ -140,12 +140,12 @@ def readings(
 
     :raises HarnessError: if the harness fails, which no block can cause, or falls silent.
     """
-    with tempfile.TemporaryFile("w+") as given, messages() as errors:
-        given.writelines(f"{block.hex()}\n" for block in blocks)
-        given.seek(0)
+    with tempfile.TemporaryFile("w+") as lines_in, messages() as errors:
+        lines_in.writelines(f"{block.hex()}\n" for block in blocks)
+        lines_in.seek(0)
         process = subprocess.Popen(
             [str(harness), *settings.options()],
-            stdin=given,
+            stdin=lines_in,
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment(),
@@ -157,9 +157,9 @@ def readings(
                 if line is None:
                     process.wait()
                     errors.seek(0)
-                    said = errors.read(1024).decode(errors="replace").strip()
+                    reason = errors.read(1024).decode(errors="replace").strip()
                     raise HarnessError(
-                        f"The harness ended early ({said or 'silently'}); try again."
+                        f"The harness ended early ({reason or 'without a message'}); try again."
                     )
                 yield _reading(line)
         finally:

@@ -33,7 +33,7 @@ class _Layout:
 
 
 def read(path: Path, columns: Columns, into: Collection) -> None:
-    """Add the blocks of a list to ``into``; rows that are no code are counted.
+    """Add the blocks of a list to ``into``; rows that cannot be decoded are counted.
 
     A list with headings has ``hex`` or ``block_hex``, and perhaps ``cycles`` (per iteration),
     ``spread`` and ``frequency``.
@@ -88,7 +88,7 @@ def _add(row: list[str], layout: _Layout, where: str, path: Path, into: Collecti
 
 
 def _number(row: list[str], column: int | None, where: str) -> float:
-    """Return a number of a row, NaN where none is given."""
+    """Return a number of a row, NaN where the cell is empty."""
     if column is None or column >= len(row) or not row[column].strip():
         return np.nan
     try:

@@ -1,4 +1,4 @@
-"""Does a licence allow what is asked? SPDX expressions against a list of accepted licences."""
+"""Decide whether an SPDX licence expression can be met by a list of accepted licences."""
 
 import re
 from collections.abc import Collection

@@ -129,6 +129,6 @@ Reference makeReference(Control *State);
 
 /// Measures a block and ends the process, which is to be a child.
 _Noreturn void measure(const uint8_t *Block, size_t Length, Control *State,
-                       Reference Known, const Settings *How, Outcome *Result);
+                       Reference Ref, const Settings *How, Outcome *Result);
 
 #endif // NESTOR_THROUGHPUT_H
