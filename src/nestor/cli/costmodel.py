@@ -58,7 +58,7 @@ class Train:
     """Print JSON."""
 
     def run(self) -> int:
-        """Train, write the model, and print what it is worth."""
+        """Train, write the model, and print how good it is on the rows held out."""
         import numpy as np
 
         from nestor.cost.blocks import table

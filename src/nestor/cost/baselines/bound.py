@@ -42,7 +42,7 @@ _FLAGS: Final = "<flags>"
 
 @dataclass(frozen=True)
 class Form:
-    """What LLVM says of instructions of one code and one use of memory."""
+    """LLVM's entry for instructions of one code and one use of memory."""
 
     latency: float
     micro_ops: float

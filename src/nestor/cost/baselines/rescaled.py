@@ -1,4 +1,4 @@
-"""From an estimate that is off in a regular way to cycles: a rising curve fitted on training rows.
+"""From an estimate with a systematic error to cycles: a rising curve fitted on training rows.
 
 llvm-mca and the bound do not see measurements. Both get the same correction: the median measured
 cycles as a function of the estimate, monotone and linear between knots (both in logarithms). More

@@ -26,7 +26,7 @@ STABLE_SPREAD: Final = 0.05
 """A label is stable if its passes differ by less than this part of their median."""
 
 LONGEST_BLOCK: Final = 1 << 16
-"""Bytes; what is longer is no basic block."""
+"""Bytes; longer rows are refused."""
 
 _DATA: Final = Path(__file__).parents[1] / "data"
 _NAMED: Final = {
@@ -118,7 +118,7 @@ def named(name_or_path: str | Path) -> Table:
 def read(path: Path) -> Table:
     """Return the table in a parquet file; columns that a table does not have are left alone.
 
-    :raises TableError: if the file is no parquet file, lacks ``block_hex`` or has a broken row.
+    :raises TableError: if the file is not parquet, lacks ``block_hex`` or has a broken row.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -218,7 +218,7 @@ def _numbers(columns: pa.Table, name: str, path: Path) -> F64 | None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise TableError(
-            f"'{path}' says {values[row]:g} for {name} in row {row}, which is no such number; leave"
+            f"'{path}' says {values[row]:g} for {name} in row {row}, which is out of range; leave"
             " the row out, or the cell empty."
         )
     return values

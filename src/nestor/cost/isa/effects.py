@@ -60,7 +60,7 @@ zero, which is the rule in compiled code and in the harness."""
 
 
 def traits_of(instruction: Instruction, mnemonic: str, row: NDArray[np.void]) -> Trait:
-    """Return what the encoding says of its instruction.
+    """Return the properties of an instruction that follow from its encoding.
 
     :param row: a :data:`~nestor.cost.isa.template_layout.TEMPLATE` with its operands and memory.
     """

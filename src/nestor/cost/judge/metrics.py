@@ -17,7 +17,7 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Quality:
-    """What a model is worth on some rows; None where the rows do not tell."""
+    """How good a model is on some rows; None where the rows are too few or all alike."""
 
     n: int
     """Rows judged."""

@@ -4,7 +4,7 @@ The core may be shared, by another thread of it or another guest of the host. Th
 down for seconds at a time, and by a factor that the calibration chain, which waits for its own
 results, does not feel. The probe does: it fills the core. So only *quiet* rounds count, those
 whose probe took as long as it takes at best; whether a round is quiet is decided without looking
-at what it says of the block.
+at the block's own cycles.
 """
 
 import dataclasses

@@ -64,7 +64,7 @@ def explain(model: HybridModel, block: bytes) -> Explanation:
     """
     prediction = model.predict([block])
     if not len(block) or np.isnan(prediction.cycles[0]):
-        raise ModelError("The block is no whole number of x86-64 instructions; check its bytes.")
+        raise ModelError("The block does not decode as x86-64 instructions; check its bytes.")
     session = model.session
     session.keep([block])
     values = dict(zip(FEATURES, session.features(np.array([0]))[0].tolist(), strict=True))

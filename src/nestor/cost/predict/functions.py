@@ -115,7 +115,7 @@ def read_frequencies(path: Path) -> Frequencies:
                 found[key] = found.get(key, 0.0) + count
     except (OSError, csv.Error, ValueError, TypeError) as error:
         raise ModelError(
-            f"'{path}' is no profile of lines 'function,block,count' ({error}); correct it."
+            f"'{path}' is not a profile of lines 'function,block,count' ({error}); correct it."
         ) from None
     return found
 

@@ -97,7 +97,7 @@ def _number(row: list[str], column: int | None, where: str) -> float:
         value = np.inf
     if np.isinf(value) or value < 0:
         raise ListError(
-            f"{where} has {row[column][:40]!r} in column {column}, which is no such number; name"
-            " the right column, or leave the row out."
+            f"{where} has {row[column][:40]!r} in column {column}, which is not a finite number"
+            " of at least 0; name the right column, or leave the row out."
         )
     return value

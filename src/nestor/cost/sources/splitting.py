@@ -38,14 +38,14 @@ class Pieces:
 
 
 class _Step(NamedTuple):
-    """One instruction on the way, or bytes that are none."""
+    """One instruction, or a run of undecodable bytes."""
 
     start: int
     end: int
     flow: int
-    """Of iced-x86's ``FlowControl``; -1 for bytes that are no instruction."""
+    """Of iced-x86's ``FlowControl``; -1 for undecodable bytes."""
     leads: bool
-    """A block begins here, whoever comes here."""
+    """A block begins here even if no jump in the function leads here."""
     pads: bool
     """Does nothing, as the filling between functions and blocks."""
 

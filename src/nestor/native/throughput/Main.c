@@ -130,7 +130,7 @@ static void report(Status Final, const Settings *How, const Outcome *Result) {
   fflush(stdout);
 }
 
-/// Returns the number of bytes, 0 if \p Text is no line with a block, or one more
+/// Returns the number of bytes, 0 if \p Text is not a line with a block, or one more
 /// than there may be.
 static size_t parse(const char *Text, uint8_t *Block) {
   size_t Length = 0;
@@ -202,7 +202,7 @@ static bool readOptions(int Count, char **Words, Settings *How, int *Core) {
          How->Milliseconds <= 60000 && optind == Count;
 }
 
-/// Whoever started us may have blocked or ignored what ends a block.
+/// The parent process may have blocked or ignored signals that end a block.
 static void resetSignals(void) {
   sigset_t Nothing;
   sigemptyset(&Nothing);
@@ -250,7 +250,7 @@ int main(int Count, char **Words) {
   while (fgets(Line, sizeof Line, stdin)) {
     size_t Length = parse(Line, Block);
     if (Length == 0)
-      return fail("a line is no block in hexadecimal");
+      return fail("a line is not a block in hexadecimal");
     handle(Block, Length, State, Ref, &How, Result);
   }
   return EXIT_SUCCESS;
