@@ -25,6 +25,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from nestor.compiler.trajectory_log import EXTRA_TENSORS, Trajectory
+from nestor.learn.features import DISTIL_FEATURES
+from nestor.learn.gain_model import GainSettings, Rows
+from nestor.learn.gain_trees import Trees
+from nestor.learn.neighbourhood import names, neighbourhood
+from nestor.learn.searches import MODES, largest_programs
+from nestor.learn.trials import Recorder, Trials, join, read, write
+from nestor.rollout.pool import Pool, PoolSettings
+from nestor.rollout.summaries import summaries
+from nestor.size.examples import drawn
+from nestor.tune.build import Build, Builder
 
 from benchmarks.compile_cpu import cost as compiler_cost
 from nestor.cli.setup import ready_plugin
@@ -32,24 +43,13 @@ from nestor.compiler import vocabulary
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import find
-from nestor.compiler.trajectory_log import EXTRA_TENSORS, Trajectory
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.learn import gain_model
-from nestor.learn.features import DISTIL_FEATURES
-from nestor.learn.gain_model import GainSettings, Rows
-from nestor.learn.gain_trees import Trees
-from nestor.learn.neighbourhood import names, neighbourhood
-from nestor.learn.searches import MODES, largest_programs
-from nestor.learn.trials import Recorder, Trials, join, read, write
 from nestor.policy import bundle
 from nestor.policy.network import Layer, LogNormalisation, build
 from nestor.policy.spec import Policy
 from nestor.progress import silent
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.rollout.summaries import summaries
-from nestor.size.examples import drawn
-from nestor.tune.build import Build, Builder
 from nestor.tune.search import Point, SearchSettings, State, Trial, search
 
 F64 = npt.NDArray[np.float64]

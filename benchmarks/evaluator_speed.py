@@ -16,6 +16,7 @@ from pathlib import Path
 
 import lightgbm
 import numpy as np
+from nestor.rollout.rollout import Request, rollout
 
 from benchmarks.machine import describe
 from nestor.compiler.plugin import configure_and_build, ensure_plugin
@@ -26,7 +27,6 @@ from nestor.policy import builtin, bundle
 from nestor.policy.network import LogNormalisation, build, initial_layers, squash
 from nestor.policy.spec import F64, Policy
 from nestor.policy.trees import from_lightgbm
-from nestor.rollout.rollout import Request, rollout
 
 LIMITS_NS = {"MLP 38-64-64-1": 2000.0, "LightGBM 250 x 31 leaves": 5000.0}
 

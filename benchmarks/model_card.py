@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nestor.rollout.policy_file import policy_file
+
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Split
 from nestor.policy import bundle
 from nestor.policy.linear import as_sum
 from nestor.policy.spec import Policy
-from nestor.rollout.policy_file import policy_file
 
 _WORST = 5
 

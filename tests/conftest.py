@@ -11,12 +11,14 @@ from hypothesis import settings
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import Toolchain, find
-from nestor.corpus import merge, store
-from nestor.corpus.build import Workshop
-from nestor.corpus.fetch import fetch
-from nestor.corpus.journal import FOLDER, Journal
+from nestor.corpus import store
+from nestor.corpus.capture import merge
+from nestor.corpus.capture.build import Wrappers
+from nestor.corpus.capture.journal import Journal
+from nestor.corpus.fetch.fetch import fetch
+from nestor.corpus.fetch.tiers import recipes
+from nestor.corpus.layout import JOURNAL
 from nestor.corpus.model import Corpus, Module
-from nestor.corpus.tiers import TIERS
 
 # The same examples each time, however busy the machine is.
 settings.register_profile("nestor", deadline=None, derandomize=True)
@@ -54,8 +56,8 @@ def tiny_corpus(toolchain: Toolchain) -> Corpus:
         folder.parent.mkdir(exist_ok=True)
         with (folder.parent / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            result = fetch(TIERS["tiny"], folder, toolchain)
-        assert not result.missing, f"the archive did not give {result.missing}"
+            result = fetch(recipes("tiny"), folder, toolchain)
+        assert not result.missing, f"the archive does not have {result.missing}"
     return store.load(folder)
 
 
@@ -83,9 +85,12 @@ def make_corpus(
         )
     for name, (work, makefile) in folders.items():
         (work / "Makefile").write_text(makefile)
-        shop = Workshop(toolchain, root / FOLDER / "bin", root, name, work).open()
-        subprocess.run(["make"], cwd=work, env=shop.environment(), check=True, capture_output=True)
-    return merge.finalise(root, Journal(root / FOLDER), toolchain=toolchain.version)
+        folder = root / JOURNAL / "bin"
+        wrappers = Wrappers(toolchain, folder, root, name, work).write()
+        subprocess.run(
+            ["make"], cwd=work, env=wrappers.environment(), check=True, capture_output=True
+        )
+    return merge.finalise(root, Journal(root / JOURNAL), toolchain=toolchain.version)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.cli.train import InliningSize
+from nestor.cli.policies.train import InliningSize
 from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
 from nestor.learn.budget import Budget

@@ -2,16 +2,18 @@
 
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from nestor.compiler import toolchain as toolchains
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus import merge
-from nestor.corpus.build import Workshop
-from nestor.corpus.journal import FOLDER, Journal
+from nestor.corpus.capture import merge
+from nestor.corpus.capture.build import Wrappers
+from nestor.corpus.capture.journal import Journal
+from nestor.corpus.layout import JOURNAL
+from nestor.corpus.level import Level
 from nestor.corpus.model import Corpus, Program
 from nestor.corpus.relink import LinkMode, link_command
 
@@ -22,18 +24,18 @@ def toolchain() -> Toolchain:
 
 
 @dataclass(frozen=True)
-class Site:
+class SourceTree:
     """A source folder, its wrappers and the corpus that they write."""
 
-    shop: Workshop
+    wrappers: Wrappers
 
     @property
     def source(self) -> Path:
-        return self.shop.source
+        return self.wrappers.source
 
     @property
     def journal(self) -> Journal:
-        return Journal(self.shop.corpus / FOLDER)
+        return Journal(self.wrappers.corpus / JOURNAL)
 
     def write(self, name: str, text: str) -> Path:
         path = self.source / name
@@ -47,7 +49,7 @@ class Site:
         return subprocess.run(
             command,
             cwd=self.source / folder,
-            env={**self.shop.environment(), **(more or {})},
+            env={**self.wrappers.environment(), **(more or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -56,21 +58,26 @@ class Site:
         )
 
     def cc(self, *words: str, folder: str = ".") -> "subprocess.CompletedProcess[str]":
-        return self.run([str(self.shop.cc), *words], folder)
+        return self.run([str(self.wrappers.cc), *words], folder)
 
     def cxx(self, *words: str, folder: str = ".") -> "subprocess.CompletedProcess[str]":
-        return self.run([str(self.shop.cxx), *words], folder)
+        return self.run([str(self.wrappers.cxx), *words], folder)
 
     def finalise(self) -> Corpus:
-        return merge.finalise(self.shop.corpus, self.journal, toolchain="test")
+        return merge.finalise(self.wrappers.corpus, self.journal, toolchain="test")
 
-    def another(self, folder: Path, project: str = "demo") -> "Site":
+    def at(self, level: Level) -> "SourceTree":
+        """Return the same folder and corpus with wrappers that record at ``level``."""
+        folder = self.wrappers.folder.with_name(f"bin{level}")
+        return SourceTree(replace(self.wrappers, folder=folder, level=level).write())
+
+    def another(self, folder: Path, project: str = "demo") -> "SourceTree":
         """Make another source folder with a corpus of its own."""
-        return _site(folder, self.shop.toolchain, project)
+        return _tree(folder, self.wrappers.toolchain, project)
 
     def compile_module(self, corpus: Corpus, name: str, out: Path) -> Path:
         module = corpus.module(name)
-        clang = str(self.shop.toolchain.clang)
+        clang = str(self.wrappers.toolchain.clang)
         command = [clang, *module.options, "-x", "ir", str(corpus.bitcode(module))]
         subprocess.run([*command, "-o", str(out)], check=True, timeout=60)
         return out
@@ -83,17 +90,19 @@ class Site:
             for number, name in enumerate(program.modules)
         }
         out = folder / "program"
-        command = link_command(self.shop.toolchain, corpus, program, objects, out, mode)
+        command = link_command(self.wrappers.toolchain, corpus, program, objects, out, mode)
         subprocess.run(command, check=True, timeout=60)
         return out
 
 
-def _site(folder: Path, toolchain: Toolchain, project: str) -> Site:
+def _tree(folder: Path, toolchain: Toolchain, project: str) -> SourceTree:
     source = folder / "source"
     source.mkdir(parents=True)
-    return Site(Workshop(toolchain, folder / "bin", folder / "corpus", project, source).open())
+    return SourceTree(
+        Wrappers(toolchain, folder / "bin", folder / "corpus", project, source).write()
+    )
 
 
 @pytest.fixture
-def site(tmp_path: Path, toolchain: Toolchain) -> Site:
-    return _site(tmp_path, toolchain, "demo")
+def tree(tmp_path: Path, toolchain: Toolchain) -> SourceTree:
+    return _tree(tmp_path, toolchain, "demo")

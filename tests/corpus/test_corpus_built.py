@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus.built import BuiltError, find_objects
+from nestor.corpus.built_objects import BuiltError, find_objects
 
 
 @pytest.fixture

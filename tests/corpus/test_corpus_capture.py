@@ -14,34 +14,35 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus import build, merge, store
+from nestor.corpus import store
+from nestor.corpus.capture import build, merge
 from nestor.corpus.model import Input, Project, Split
 from nestor.corpus.relink import LinkMode
 
 if TYPE_CHECKING:
-    from tests.corpus.conftest import Site
+    from tests.corpus.conftest import SourceTree
 
 MAIN = '#include <stdio.h>\nint f(int);\nint main(void) { printf("%d %s", f(3), __FILE__); }\n'
 LIBRARY = "int f(int x) { return x * 14; }\nint unused(int x) { return x / 3; }\n"
 
 
-def _small(site: Site) -> None:
-    site.write("main.c", MAIN)
-    site.write("lib.c", LIBRARY)
-    site.write("extra.c", "int extra(int x) { return x + 1; }\n")
+def _small(tree: SourceTree) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("lib.c", LIBRARY)
+    tree.write("extra.c", "int extra(int x) { return x + 1; }\n")
 
 
-def test_the_object_is_the_compilers_own(site: Site, toolchain: Toolchain) -> None:
-    _small(site)
-    done = site.cc("-O2", "-Wall", "-MD", "-c", "main.c", "-o", "main.o")
+def test_the_object_is_the_compilers_own(tree: SourceTree, toolchain: Toolchain) -> None:
+    _small(tree)
+    done = tree.cc("-O2", "-Wall", "-MD", "-c", "main.c", "-o", "main.o")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     subprocess.run(
         [toolchain.clang, "-O2", "-Wall", "-c", "main.c", "-o", "plain.o"],
-        cwd=site.source, check=True,
+        cwd=tree.source, check=True,
     )  # fmt: skip
-    assert (site.source / "main.o").read_bytes() == (site.source / "plain.o").read_bytes()
-    assert (site.source / "main.d").read_text().startswith("main.o:")
-    assert sorted(p.name for p in site.source.iterdir()) == [
+    assert (tree.source / "main.o").read_bytes() == (tree.source / "plain.o").read_bytes()
+    assert (tree.source / "main.d").read_text().startswith("main.o:")
+    assert sorted(p.name for p in tree.source.iterdir()) == [
         "extra.c", "lib.c", "main.c", "main.d", "main.o", "plain.o",
     ]  # fmt: skip
 
@@ -58,68 +59,68 @@ def test_the_object_is_the_compilers_own(site: Site, toolchain: Toolchain) -> No
     ],
 )
 def test_bitcode_compiles_to_what_the_source_compiles_to(
-    site: Site, toolchain: Toolchain, tmp_path: Path, language: str, text: str
+    tree: SourceTree, toolchain: Toolchain, tmp_path: Path, language: str, text: str
 ) -> None:
     name = "a.c" if language == "c" else "a.cpp"
-    site.write(name, text)
-    run = site.cc if language == "c" else site.cxx
+    tree.write(name, text)
+    run = tree.cc if language == "c" else tree.cxx
     run("-O3", "-g", "-fPIC", "-fno-plt", "-c", name, "-o", "a.o")
-    (module,) = site.finalise().modules
+    (module,) = tree.finalise().modules
     assert module.language == language
-    ours = site.compile_module(site.finalise(), module.name, tmp_path / "ours.o")
+    ours = tree.compile_module(tree.finalise(), module.name, tmp_path / "ours.o")
     flags = ["-Oz", "-g0", "-fPIC", "-fno-plt", "-ffunction-sections", "-fdata-sections"]
     driver = toolchain.clang if language == "c" else toolchain.clangxx
     subprocess.run(
-        [driver, *flags, "-c", name, "-o", tmp_path / "theirs.o"], cwd=site.source, check=True
+        [driver, *flags, "-c", name, "-o", tmp_path / "theirs.o"], cwd=tree.source, check=True
     )
     assert ours.read_bytes() == (tmp_path / "theirs.o").read_bytes()
 
 
-def test_digest_does_not_depend_on_the_folder(site: Site, tmp_path: Path) -> None:
+def test_digest_does_not_depend_on_the_folder(tree: SourceTree, tmp_path: Path) -> None:
     digests = []
     for name in ("one", "another-place"):
-        site = site.another(tmp_path / name)
-        _small(site)
-        site.write("dated.c", "const char *when = __DATE__ __TIME__, *where = __FILE__;")
-        source = str(site.source / "dated.c")
-        assert site.cc("-c", source, "-o", str(site.source / "dated.o")).returncode == 0
-        site.cc("main.c", "lib.c", "-o", "prog")
-        digests.append(site.finalise().digest)
+        tree = tree.another(tmp_path / name)
+        _small(tree)
+        tree.write("dated.c", "const char *when = __DATE__ __TIME__, *where = __FILE__;")
+        source = str(tree.source / "dated.c")
+        assert tree.cc("-c", source, "-o", str(tree.source / "dated.o")).returncode == 0
+        tree.cc("main.c", "lib.c", "-o", "prog")
+        digests.append(tree.finalise().digest)
     assert digests[0] == digests[1]
 
 
-def test_archive_members_are_pulled_only_when_needed(site: Site, tmp_path: Path) -> None:
-    _small(site)
+def test_archive_members_are_pulled_only_when_needed(tree: SourceTree, tmp_path: Path) -> None:
+    _small(tree)
     # It would not link if the linker took it: main is defined twice.
-    site.write("a_member_with_a_very_long_name.c", "int main(void) { return 1; }\n")
+    tree.write("a_member_with_a_very_long_name.c", "int main(void) { return 1; }\n")
     for name in ("main", "lib", "extra", "a_member_with_a_very_long_name"):
-        assert site.cc("-c", f"{name}.c").returncode == 0
+        assert tree.cc("-c", f"{name}.c").returncode == 0
     members = ["lib.o", "extra.o", "a_member_with_a_very_long_name.o"]
-    site.run(["ar", "rcs", "libdemo.a", *members])
-    assert site.cc("main.o", "-L.", "-ldemo", "-lm", "-pthread", "-o", "prog").returncode == 0
-    corpus = site.finalise()
+    tree.run(["ar", "rcs", "libdemo.a", *members])
+    assert tree.cc("main.o", "-L.", "-ldemo", "-lm", "-pthread", "-o", "prog").returncode == 0
+    corpus = tree.finalise()
     (program,) = corpus.programs
     assert [i.value for i in program.inputs] == [
         "-pthread", "demo/main.o", "-Wl,--start-lib", "demo/lib.o", "demo/extra.o",
         "demo/a_member_with_a_very_long_name.o", "-Wl,--end-lib", "-lm",
     ]  # fmt: skip
-    shutil.rmtree(site.source)
-    made = site.relink(corpus, program, tmp_path / "relinked")
+    shutil.rmtree(tree.source)
+    made = tree.relink(corpus, program, tmp_path / "relinked")
     assert subprocess.run([made], capture_output=True, text=True).stdout == "42 main.c"
 
 
-def test_thin_archives_and_whole_archives(site: Site) -> None:
-    _small(site)
-    site.cc("-c", "main.c", "lib.c", "extra.c")
-    site.run(["ar", "rcsT", "libthin.a", "lib.o", "extra.o"])
-    assert site.cc("main.o", "libthin.a", "-o", "thin").returncode == 0
-    assert site.cc("-rdynamic", "main.o", "libthin.a", "-o", "rdynamic").returncode == 0
-    exporting = site.finalise().program("demo/rdynamic")
+def test_thin_archives_and_whole_archives(tree: SourceTree) -> None:
+    _small(tree)
+    tree.cc("-c", "main.c", "lib.c", "extra.c")
+    tree.run(["ar", "rcsT", "libthin.a", "lib.o", "extra.o"])
+    assert tree.cc("main.o", "libthin.a", "-o", "thin").returncode == 0
+    assert tree.cc("-rdynamic", "main.o", "libthin.a", "-o", "rdynamic").returncode == 0
+    exporting = tree.finalise().program("demo/rdynamic")
     assert exporting.inputs[0] == Input("option", "-Wl,--export-dynamic")
     whole = ["-Wl,--whole-archive", "libthin.a", "-Wl,--no-whole-archive"]
-    assert site.cc("main.o", *whole, "-o", "whole").returncode == 0
+    assert tree.cc("main.o", *whole, "-o", "whole").returncode == 0
     thin, all_of_it = (
-        [i.value for i in site.finalise().program(f"demo/{name}").inputs]
+        [i.value for i in tree.finalise().program(f"demo/{name}").inputs]
         for name in ("thin", "whole")
     )
     members = ["demo/lib.o", "demo/extra.o"]
@@ -127,44 +128,44 @@ def test_thin_archives_and_whole_archives(site: Site) -> None:
     assert all_of_it == ["demo/main.o", *members]
 
 
-def test_one_command_compiles_and_links(site: Site, tmp_path: Path) -> None:
-    _small(site)
-    assert site.cc("main.c", "lib.c", "-o", "prog").returncode == 0
-    corpus = site.finalise()
+def test_one_command_compiles_and_links(tree: SourceTree, tmp_path: Path) -> None:
+    _small(tree)
+    assert tree.cc("main.c", "lib.c", "-o", "prog").returncode == 0
+    corpus = tree.finalise()
     (program,) = corpus.programs
     assert program.modules == ("demo/main.o", "demo/lib.o")
     modes: tuple[LinkMode, ...] = ("gc", "no-gc", "icf")
     for mode in modes:
-        made = site.relink(corpus, program, tmp_path / mode, mode)
+        made = tree.relink(corpus, program, tmp_path / mode, mode)
         assert subprocess.run([made], capture_output=True, text=True).stdout == "42 main.c"
 
 
-def test_assembly_becomes_a_foreign_object(site: Site, tmp_path: Path) -> None:
-    site.write("main.c", "int f(void); int main(void) { return f(); }")
-    site.write("f.S", ".globl f\nf: mov $7, %eax\n ret\n.section .note.GNU-stack\n")
-    assert site.cc("-c", "f.S").returncode == 0
-    assert site.cc("-c", "main.c").returncode == 0
-    assert site.cc("main.o", "f.o", "-o", "prog").returncode == 0
-    corpus = site.finalise()
+def test_assembly_becomes_a_foreign_object(tree: SourceTree, tmp_path: Path) -> None:
+    tree.write("main.c", "int f(void); int main(void) { return f(); }")
+    tree.write("f.S", ".globl f\nf: mov $7, %eax\n ret\n.section .note.GNU-stack\n")
+    assert tree.cc("-c", "f.S").returncode == 0
+    assert tree.cc("-c", "main.c").returncode == 0
+    assert tree.cc("main.o", "f.o", "-o", "prog").returncode == 0
+    corpus = tree.finalise()
     (program,) = corpus.programs
     assert [i.kind for i in program.inputs] == ["module", "foreign"]
     store.verify(corpus)
-    shutil.rmtree(site.source)
-    made = site.relink(corpus, program, tmp_path / "relinked")
+    shutil.rmtree(tree.source)
+    made = tree.relink(corpus, program, tmp_path / "relinked")
     assert subprocess.run([made]).returncode == 7
 
 
-def test_parallel_make_loses_nothing(site: Site) -> None:
+def test_parallel_make_loses_nothing(tree: SourceTree) -> None:
     count = 24
     for number in range(count):
-        site.write(f"f{number}.c", f"int f{number}(int x) {{ return x + {number}; }}")
+        tree.write(f"f{number}.c", f"int f{number}(int x) {{ return x + {number}; }}")
     calls = "".join(f"int f{n}(int);" for n in range(count))
     total = "+".join(f"f{n}(1)" for n in range(count))
-    site.write("main.c", f"{calls} int main(void) {{ return ({total}) != {24 + 276}; }}")
+    tree.write("main.c", f"{calls} int main(void) {{ return ({total}) != {24 + 276}; }}")
     objects = " ".join(["main.o", *(f"f{n}.o" for n in range(count))])
-    site.write("Makefile", f"prog: {objects}\n\t$(CC) -o $@ $^\n")
-    assert site.run(["make", "-j2"]).returncode == 0
-    corpus = site.finalise()
+    tree.write("Makefile", f"prog: {objects}\n\t$(CC) -o $@ $^\n")
+    assert tree.run(["make", "-j2"]).returncode == 0
+    corpus = tree.finalise()
     assert len(corpus.modules) == count + 1
     assert len(corpus.program("demo/prog").modules) == count + 1
     store.verify(corpus)
@@ -184,85 +185,85 @@ def test_parallel_make_loses_nothing(site: Site) -> None:
         ["-c", "main.c", "-o", "CMakeFiles/CMakeScratch/TryCompile-x/main.o"],
     ],
 )
-def test_probes_are_not_captured(site: Site, words: list[str]) -> None:
-    _small(site)
-    site.write("conftest.c", "int main(void) { return 0; }")
-    (site.source / "CMakeFiles/CMakeScratch/TryCompile-x").mkdir(parents=True)
-    assert site.cc(*words).returncode == 0
-    assert not site.journal.root.exists()
+def test_probes_are_not_captured(tree: SourceTree, words: list[str]) -> None:
+    _small(tree)
+    tree.write("conftest.c", "int main(void) { return 0; }")
+    (tree.source / "CMakeFiles/CMakeScratch/TryCompile-x").mkdir(parents=True)
+    assert tree.cc(*words).returncode == 0
+    assert not tree.journal.root.exists()
 
 
-def test_a_failing_compilation_fails_and_is_not_captured(site: Site) -> None:
-    site.write("bad.c", "int f( {")
-    done = site.cc("-c", "bad.c")
+def test_a_failing_compilation_fails_and_is_not_captured(tree: SourceTree) -> None:
+    tree.write("bad.c", "int f( {")
+    done = tree.cc("-c", "bad.c")
     assert done.returncode == 1
     assert "error:" in done.stderr
-    assert not site.journal.root.exists()
+    assert not tree.journal.root.exists()
 
 
-def test_a_failing_capture_does_not_break_the_build(site: Site) -> None:
-    _small(site)
-    site.shop.corpus.write_text("a file where the corpus should be")
-    done = site.cc("-c", "main.c")
+def test_a_failing_capture_does_not_break_the_build(tree: SourceTree) -> None:
+    _small(tree)
+    tree.wrappers.corpus.write_text("a file where the corpus should be")
+    done = tree.cc("-c", "main.c")
     assert done.returncode == 0
-    assert (site.source / "main.o").exists()
+    assert (tree.source / "main.o").exists()
     assert "not captured" in done.stderr
 
 
-def test_warns_once_of_what_cannot_be_captured(site: Site) -> None:
-    _small(site)
-    site.cc("-shared", "-fPIC", "lib.c", "-o", "libshared.so")
-    first = site.cc("main.c", "./libshared.so", "-o", "one")
-    second = site.cc("main.c", "./libshared.so", "-o", "two")
+def test_warns_once_of_what_cannot_be_captured(tree: SourceTree) -> None:
+    _small(tree)
+    tree.cc("-shared", "-fPIC", "lib.c", "-o", "libshared.so")
+    first = tree.cc("main.c", "./libshared.so", "-o", "one")
+    second = tree.cc("main.c", "./libshared.so", "-o", "two")
     assert (first.returncode, second.returncode) == (0, 0)
     assert "shared library" in first.stderr
     assert second.stderr == ""
-    corpus = site.finalise()
+    corpus = tree.finalise()
     assert corpus.programs == ()
     assert [m.reason.split(":")[0] for m in corpus.missing] == ["one", "two"]
 
 
-def test_twins_are_kept_only_if_programs_need_both(site: Site) -> None:
-    site.write("main.c", "int g; int f(void); int main(void) { return f(); }")
-    site.write("lib.c", "extern int g; int f(void) { return g; }")
-    (site.source / "nopic").mkdir()
-    site.cc("-c", "main.c", "-o", "main.o")
-    site.cc("-c", "-fPIC", "lib.c", "-o", "lib.o")
-    site.cc("-c", "-fno-pic", "lib.c", "-o", "nopic/lib.o")
-    site.cc("main.o", "nopic/lib.o", "-no-pie", "-o", "one")
-    assert {m.name for m in site.finalise().modules} == {"demo/main.o", "demo/nopic/lib.o"}
-    site.cc("main.o", "lib.o", "-o", "two")
-    corpus = site.finalise()
+def test_twins_are_kept_only_if_programs_need_both(tree: SourceTree) -> None:
+    tree.write("main.c", "int g; int f(void); int main(void) { return f(); }")
+    tree.write("lib.c", "extern int g; int f(void) { return g; }")
+    (tree.source / "nopic").mkdir()
+    tree.cc("-c", "main.c", "-o", "main.o")
+    tree.cc("-c", "-fPIC", "lib.c", "-o", "lib.o")
+    tree.cc("-c", "-fno-pic", "lib.c", "-o", "nopic/lib.o")
+    tree.cc("main.o", "nopic/lib.o", "-no-pie", "-o", "one")
+    assert {m.name for m in tree.finalise().modules} == {"demo/main.o", "demo/nopic/lib.o"}
+    tree.cc("main.o", "lib.o", "-o", "two")
+    corpus = tree.finalise()
     assert {m.name for m in corpus.modules} == {"demo/main.o", "demo/lib.o", "demo/nopic/lib.o"}
     assert Input("option", "-no-pie") in corpus.program("demo/one").inputs
     assert Input("option", "-no-pie") not in corpus.program("demo/two").inputs
 
 
-def test_a_changed_source_replaces_its_module(site: Site) -> None:
-    _small(site)
-    site.cc("main.c", "lib.c", "-o", "prog")
-    site.cc("-c", "lib.c")
-    before = site.finalise()
-    site.write("lib.c", LIBRARY.replace("14", "15"))
-    site.cc("-c", "lib.c")
-    site.cc("main.c", "lib.o", "-o", "prog")
-    after = site.finalise()
+def test_a_changed_source_replaces_its_module(tree: SourceTree) -> None:
+    _small(tree)
+    tree.cc("main.c", "lib.c", "-o", "prog")
+    tree.cc("-c", "lib.c")
+    before = tree.finalise()
+    tree.write("lib.c", LIBRARY.replace("14", "15"))
+    tree.cc("-c", "lib.c")
+    tree.cc("main.c", "lib.o", "-o", "prog")
+    after = tree.finalise()
     assert before.module("demo/lib.o").digest != after.module("demo/lib.o").digest
     assert len(after.modules) == 2
-    assert site.finalise() == after  # Merging twice changes nothing.
+    assert tree.finalise() == after  # Merging twice changes nothing.
 
 
 def test_equal_modules_of_two_projects_stay_with_the_held_out_one(
-    site: Site, tmp_path: Path
+    tree: SourceTree, tmp_path: Path
 ) -> None:
     root = tmp_path / "corpus"
     splits: dict[str, Split] = {"a": "train", "b": "test"}
     for name, split in splits.items():
-        site = site.another(tmp_path / name, name)
-        _small(site)
-        site.cc("main.c", "lib.c", "-o", "prog")
+        tree = tree.another(tmp_path / name, name)
+        _small(tree)
+        tree.cc("main.c", "lib.c", "-o", "prog")
         project = Project(name, split=split)
-        merge.finalise(root, site.journal, [merge.Wanted(project)])
+        merge.finalise(root, tree.journal, [merge.Selection(project)])
     corpus = store.load(root)
     assert {m.name for m in corpus.modules} == {"b/main.o", "b/lib.o"}
     assert corpus.program("a/prog").modules == ("b/main.o", "b/lib.o")
@@ -270,75 +271,75 @@ def test_equal_modules_of_two_projects_stay_with_the_held_out_one(
     assert not (root / "a/main.o.bc").exists() or "a/main.o" not in corpus.by_name
 
 
-def test_compilation_database(site: Site, toolchain: Toolchain, tmp_path: Path) -> None:
-    _small(site)
-    site.write("sub/x.cpp", "template <class T> T twice(T x) { return 2 * x; } int i = twice(2);")
+def test_compilation_database(tree: SourceTree, toolchain: Toolchain, tmp_path: Path) -> None:
+    _small(tree)
+    tree.write("sub/x.cpp", "template <class T> T twice(T x) { return 2 * x; } int i = twice(2);")
     entries = [
-        {"directory": str(site.source), "file": "main.c", "command": "gcc -O2 -c main.c -o m.o"},
+        {"directory": str(tree.source), "file": "main.c", "command": "gcc -O2 -c main.c -o m.o"},
         {
-            "directory": str(site.source / "sub"),
+            "directory": str(tree.source / "sub"),
             "file": "x.cpp",
             "arguments": ["/usr/bin/c++", "-std=c++17", "-c", "x.cpp", "-o", "x.o"],
         },
     ]
-    database = site.write("compile_commands.json", json.dumps(entries))
-    assert build.replay_database(database, site.shop.corpus, "demo", toolchain) == 2
-    corpus = site.finalise()
+    database = tree.write("compile_commands.json", json.dumps(entries))
+    assert build.replay_database(database, tree.wrappers.corpus, "demo", toolchain) == 2
+    corpus = tree.finalise()
     assert [(m.name, m.language) for m in corpus.modules] == [
         ("demo/m.o", "c"), ("demo/sub/x.o", "c++"),
     ]  # fmt: skip
-    assert not (site.source / "m.o").exists()
+    assert not (tree.source / "m.o").exists()
     database.write_text('{"not": "a list"}')
     with pytest.raises(build.BuildError, match=r"compile_commands\.json"):
-        build.replay_database(database, site.shop.corpus, "demo", toolchain)
+        build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
 
 
-def test_cmake_and_a_makefile_with_a_fixed_compiler(site: Site) -> None:
-    _small(site)
-    site.write(
+def test_cmake_and_a_makefile_with_a_fixed_compiler(tree: SourceTree) -> None:
+    _small(tree)
+    tree.write(
         "CMakeLists.txt",
         "cmake_minimum_required(VERSION 3.13)\nproject(demo C)\nadd_library(l STATIC lib.c)\n"
         "add_executable(prog main.c)\ntarget_link_libraries(prog l)\n",
     )
-    assert site.run(["cmake", "-G", "Ninja", "-S", ".", "-B", "b"]).returncode == 0
-    assert not site.journal.root.exists()
-    assert site.run(["ninja", "-C", "b", "-j2"]).returncode == 0
-    site.write("Makefile", "CC = gcc\nother: main.c lib.c\n\t$(CC) -o $@ $^\n")
-    assert site.run(["make"]).returncode == 0
-    corpus = site.finalise()
+    assert tree.run(["cmake", "-G", "Ninja", "-S", ".", "-B", "b"]).returncode == 0
+    assert not tree.journal.root.exists()
+    assert tree.run(["ninja", "-C", "b", "-j2"]).returncode == 0
+    tree.write("Makefile", "CC = gcc\nother: main.c lib.c\n\t$(CC) -o $@ $^\n")
+    assert tree.run(["make"]).returncode == 0
+    corpus = tree.finalise()
     assert {p.name for p in corpus.programs} == {"demo/prog", "demo/other"}
 
 
-def test_the_wrapper_is_light(site: Site) -> None:
+def test_the_wrapper_is_light(tree: SourceTree) -> None:
     """No import that costs tens of milliseconds may slip into the wrapper."""
-    code = "import sys; import nestor.cli.cc; print(*sys.modules)"
+    code = "import sys; import nestor.cli.corpus.cc; print(*sys.modules)"
     package = str(Path(build.__file__).parents[2])
-    loaded = site.run(
+    loaded = tree.run(
         ["python3", "-c", code], more={"PYTHONPATH": package, "PATH": os.environ["PATH"]}
     ).stdout.split()
     heavy = {"dataclasses", "inspect", "rich", "tyro", "numpy", "subprocess", "typing_extensions"}
     assert not heavy & set(loaded)
 
 
-def test_the_wrapper_works_without_a_corpus(site: Site) -> None:
-    _small(site)
+def test_the_wrapper_works_without_a_corpus(tree: SourceTree) -> None:
+    _small(tree)
     environment = {"NESTOR_CORPUS": ""}
     start = time.monotonic()
-    done = site.run([str(site.shop.cc), "-c", "main.c"], more=environment)
+    done = tree.run([str(tree.wrappers.cc), "-c", "main.c"], more=environment)
     assert done.returncode == 0
     assert time.monotonic() - start < 20
-    assert not site.journal.root.exists()
+    assert not tree.journal.root.exists()
 
 
 @pytest.mark.parametrize(("word", "language"), [("cc", "c"), ("c++", "c++")])
-def test_the_command_line_makes_the_same_corpus(site: Site, word: str, language: str) -> None:
-    _small(site)
-    site.write("Makefile", "prog: main.o lib.o\n\t$(CC) -o $@ $^\n")
+def test_the_command_line_makes_the_same_corpus(tree: SourceTree, word: str, language: str) -> None:
+    _small(tree)
+    tree.write("Makefile", "prog: main.o lib.o\n\t$(CC) -o $@ $^\n")
     entry = "import sys; from nestor.cli.main import entry; sys.argv[0] = 'nestor'; entry()"
     wrapper = f'{sys.executable} -c "{entry}" {word}'
     package = str(Path(build.__file__).parents[2])
-    done = site.run(["make", f"CC={wrapper}"], more={"PYTHONPATH": package})
+    done = tree.run(["make", f"CC={wrapper}"], more={"PYTHONPATH": package})
     assert done.returncode == 0, done.stderr
-    corpus = site.finalise()
+    corpus = tree.finalise()
     assert corpus.program("demo/prog").language == language
     assert len(corpus.modules) == 2

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus import debian, exchange, smoke, store
-from nestor.corpus.debian import Archive, DebianError, extract, source_entries
-from nestor.corpus.fetch import fetch
+from nestor.corpus import exchange, smoke, store
+from nestor.corpus.fetch import debian, reading
+from nestor.corpus.fetch.debian import Archive, DebianError, extract, source_entries
+from nestor.corpus.fetch.fetch import fetch
+from nestor.corpus.fetch.recipe import Recipe, Step
+from nestor.corpus.fetch.tiers import TIERS, recipe_folder, recipes
 from nestor.corpus.model import CorpusError
-from nestor.corpus.recipe import Recipe, configure, run
-from nestor.corpus.tiers import TIERS
 from nestor.progress import silent
 
 
@@ -46,36 +47,36 @@ FILES_GONE: set[str] = set()
 
 
 class FakeArchive(Archive):
-    """An archive of two packages; counts what is asked of it."""
+    """An archive of two packages; records what is requested of it."""
 
-    asked: list[str]
+    requests: list[str]
 
     def __init__(self, _state: Path) -> None:
-        type(self).asked = []
+        type(self).requests = []
 
     def _versions(self, package: str) -> list[str]:
         return ["2-1", "1-1", "1-3", "1-2"]
 
     def _apt(self, arguments: list[str], folder: Path) -> None:
         package, _, version = arguments[-1].partition("=")
-        self.asked.append(arguments[-1])
+        self.requests.append(arguments[-1])
         if f"{package}={version}" in FILES_GONE or package not in FILES:
             raise DebianError(f"Unable to find a source package for {package}")
         (folder / f"{package}.tar.gz").write_bytes(FILES[package])
 
 
 def _recipe(project: str, version: str = "1", sha256: str | None = None) -> Recipe:
-    known = FILES.get(project, b"")
+    tarball = FILES.get(project, b"")
     return Recipe(
         project=project,
         package=project,
         version=version,
-        sources={f"{project}.tar.gz": sha256 or hashlib.sha256(known).hexdigest()},
+        sources={f"{project}.tar.gz": sha256 or hashlib.sha256(tarball).hexdigest()},
         licence="MIT",
         steps=(
-            configure("sh", "-c", "[ ! -f configure ] || ./configure"),
-            run("@CC@", "-c", "main.c"),
-            run("sh", "-c", "[ ! -f f.c ] || { @CC@ -c f.c && @CC@ main.o f.o -o prog; }"),
+            Step(("sh", "-c", "[ ! -f configure ] || ./configure"), capture=False),
+            Step(("@CC@", "-c", "main.c")),
+            Step(("sh", "-c", "[ ! -f f.c ] || { @CC@ -c f.c && @CC@ main.o f.o -o prog; }")),
         ),
         programs={"prog": ("--help",)},
         split="test",
@@ -92,7 +93,7 @@ def test_what_fails_is_named_and_the_rest_goes_on(tmp_path: Path, toolchain: Too
     root = tmp_path / "corpus"
     wrong = replace(_recipe("good", sha256="0" * 64), project="wrong")
     result = fetch([_recipe("good"), _recipe("bad"), _recipe("none"), wrong], root, toolchain)
-    assert result.fresh == ("good",)
+    assert result.built == ("good",)
     reasons = {m.project: m.reason for m in result.missing}
     assert set(reasons) == {"bad", "none", "wrong"}
     assert "error" in reasons["bad"]
@@ -116,12 +117,12 @@ def test_a_second_fetch_does_nothing_and_a_failed_project_is_tried_again(
     fetch([_recipe("good"), _recipe("bad")], root, toolchain)
     first = store.load(root)
     assert fetch([_recipe("good")], root, toolchain).present == ("good",)
-    FakeArchive.asked.clear()
+    FakeArchive.requests.clear()
     again = fetch([_recipe("good"), _recipe("bad")], root, toolchain)
-    assert (again.present, FakeArchive.asked) == (("good",), ["bad=1"])
+    assert (again.present, FakeArchive.requests) == (("good",), ["bad=1"])
     assert again.corpus == first
     # Another recipe for the project: it is built again and replaces the old one.
-    assert fetch([_recipe("good", version="2")], root, toolchain).fresh == ("good",)
+    assert fetch([_recipe("good", version="2")], root, toolchain).built == ("good",)
     assert store.load(root).modules == first.modules
 
 
@@ -177,10 +178,10 @@ def test_equal_modules_belong_to_the_held_out_project_after_a_change_of_split(
     before = fetch([first, twin], root, toolchain, 1).corpus
     assert {m.project for m in before.modules} == {"good"}
     moved = replace(twin, split="test")
-    assert fetch([first, moved], root, toolchain, 1).fresh == ("twin",)
+    assert fetch([first, moved], root, toolchain, 1).built == ("twin",)
     after = store.load(root)
     assert {m.project for m in after.modules} == {"twin"}
-    assert fetch([first, moved], root, toolchain, 1).fresh == ()
+    assert fetch([first, moved], root, toolchain, 1).built == ()
 
 
 @pytest.mark.usefixtures("_fake")
@@ -192,8 +193,8 @@ def test_another_debian_revision_of_the_same_files_will_do(
         result = fetch([_recipe("good", version="1-1")], tmp_path / "corpus", toolchain)
     finally:
         FILES_GONE.clear()
-    assert result.fresh == ("good",)
-    assert FakeArchive.asked == ["good=1-1", "good=1-3"]
+    assert result.built == ("good",)
+    assert FakeArchive.requests == ["good=1-1", "good=1-3"]
 
 
 @pytest.mark.usefixtures("_fake")
@@ -265,9 +266,12 @@ def test_hostile_tarballs_stay_inside(
 
 
 def test_the_tiers_are_consistent() -> None:
-    for recipes in TIERS.values():
-        assert len({r.project for r in recipes}) == len(recipes)
-        for recipe in recipes:
+    assert tuple(reading.read_tiers(recipe_folder())) == TIERS
+    files = {path.stem for path in (recipe_folder() / "projects").iterdir()}
+    assert files == {recipe.project for tier in TIERS for recipe in recipes(tier)}
+    for tier in TIERS:
+        assert len({r.project for r in recipes(tier)}) == len(recipes(tier))
+        for recipe in recipes(tier):
             assert all(len(digest) == 64 for digest in recipe.sources.values())
             assert recipe.programs
             assert recipe.licence
@@ -275,20 +279,20 @@ def test_the_tiers_are_consistent() -> None:
             words = [word for smoke_words in recipe.programs.values() for word in smoke_words]
             assert {word[1:] for word in words if word.startswith("<")} <= recipe.inputs.keys()
             assert all("/" not in name for name in recipe.inputs)
-    tests = {r.project for r in TIERS["tiny"] if r.split == "test"}
+    tests = {r.project for r in recipes("tiny") if r.split == "test"}
     assert tests == {"lz4", "pugixml"}
     for split, c, cxx in (("train", 12, 12), ("validation", 2, 2), ("test", 6, 8)):
-        styles = [r.style for r in TIERS["bench"] if r.split == split]
+        styles = [r.style for r in recipes("bench") if r.split == split]
         in_c = sum(style.startswith("C: ") for style in styles)
         assert in_c >= c
         assert len(styles) - in_c >= cxx
     for lacking in ("expression templates", "solver", "compressor: "):
-        assert {r.split for r in TIERS["bench"] if r.style.startswith(lacking)} == {"test"}
+        assert {r.split for r in recipes("bench") if r.style.startswith(lacking)} == {"test"}
 
 
 def test_the_fresh_tier_is_new_and_held_out() -> None:
-    fresh = TIERS["fresh"]
-    others = {name for tier in ("demo", "bench") for r in TIERS[tier] for name in _names(r)}
+    fresh = recipes("fresh")
+    others = {name for r in recipes("demo") + recipes("bench") for name in _names(r)}
     assert all(others.isdisjoint(_names(recipe)) for recipe in fresh)
     assert {recipe.split for recipe in fresh} == {"test"}
     in_c = sum(recipe.style.startswith("C: ") for recipe in fresh)
@@ -302,7 +306,7 @@ def _names(recipe: Recipe) -> set[str]:
 
 @pytest.mark.corpus
 def test_the_tiny_tier(tmp_path: Path, toolchain: Toolchain) -> None:
-    result = fetch(TIERS["tiny"], tmp_path / "tiny", toolchain, 2, silent)
+    result = fetch(recipes("tiny"), tmp_path / "tiny", toolchain, 2, silent)
     assert result.missing == ()
     store.verify(result.corpus)
     assert len(result.corpus.modules) == 44

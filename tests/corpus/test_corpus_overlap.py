@@ -7,14 +7,15 @@ import pytest
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus.merge import Wanted, finalise
+from nestor.corpus.capture.merge import Selection, finalise
 from nestor.corpus.model import Corpus, Project, Split
 from nestor.evaluate.overlap import LARGEST_SHARE_PCT, Compiled, functions, overlap
 from nestor.evaluate.sweep import sweep
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 if TYPE_CHECKING:
-    from tests.corpus.conftest import Site
+    from tests.corpus.conftest import SourceTree
 
 COMMON = """
 #include <stdio.h>
@@ -26,23 +27,25 @@ int {name}(int x, const char *s) {{
 
 
 @pytest.fixture
-def corpus(site: "Site", tmp_path: Path, toolchain: Toolchain) -> Corpus:
+def corpus(tree: "SourceTree", tmp_path: Path, toolchain: Toolchain) -> Corpus:
     """Three projects: ``copy`` has a function of ``trained`` under another name."""
     splits: dict[str, Split] = {"trained": "train", "copy": "test", "fresh": "validation"}
     texts = {"trained": ("f", 7), "copy": ("renamed", 7), "fresh": ("f", 1234)}
     root = tmp_path / "all"
     for name, (function, number) in texts.items():
-        other = site.another(tmp_path / name, name)
+        other = tree.another(tmp_path / name, name)
         other.write("a.c", COMMON.format(name=function, number=number))
         assert other.cc("-c", "a.c").returncode == 0
         project = Project(name, split=splits[name])
-        merged = finalise(root, other.journal, [Wanted(project)], toolchain=toolchain.version)
+        merged = finalise(root, other.journal, [Selection(project)], toolchain=toolchain.version)
     return merged
 
 
-def test_a_copy_under_another_name_is_found(site: "Site", corpus: Corpus, tmp_path: Path) -> None:
+def test_a_copy_under_another_name_is_found(
+    tree: "SourceTree", corpus: Corpus, tmp_path: Path
+) -> None:
     objects = {
-        m.name: site.compile_module(corpus, m.name, tmp_path / f"{m.project}.o")
+        m.name: tree.compile_module(corpus, m.name, tmp_path / f"{m.project}.o")
         for m in corpus.modules
     }
     result = overlap([Compiled(corpus, objects)])
@@ -58,18 +61,18 @@ def test_a_copy_under_another_name_is_found(site: "Site", corpus: Corpus, tmp_pa
     assert without.unread == ("copy/a.o",)
 
 
-def test_corpora_are_compared_as_one(site: "Site", corpus: Corpus, tmp_path: Path) -> None:
+def test_corpora_are_compared_as_one(tree: "SourceTree", corpus: Corpus, tmp_path: Path) -> None:
     """A held-out project of another corpus that is training's in the first does not hide."""
-    twin = site.another(tmp_path / "twin", "trained")
+    twin = tree.another(tmp_path / "twin", "trained")
     twin.write("a.c", COMMON.format(name="other_name", number=7))
     assert twin.cc("-c", "a.c").returncode == 0
-    held_out = [Wanted(Project("trained", split="test"))]
+    held_out = [Selection(Project("trained", split="test"))]
     late = finalise(tmp_path / "late", twin.journal, held_out)
     compiled = [
         Compiled(
             here,
             {
-                m.name: site.compile_module(here, m.name, tmp_path / f"{here.root.name}-{n}.o")
+                m.name: tree.compile_module(here, m.name, tmp_path / f"{here.root.name}-{n}.o")
                 for n, m in enumerate(here.modules)
             },
         )
@@ -79,20 +82,20 @@ def test_corpora_are_compared_as_one(site: "Site", corpus: Corpus, tmp_path: Pat
     assert shares == {"copy": 100.0, "late/trained": 100.0, "fresh": 0.0}
 
 
-def test_functions_of_the_standard_library_do_not_count(site: "Site", tmp_path: Path) -> None:
-    site.write(
+def test_functions_of_the_standard_library_do_not_count(tree: "SourceTree", tmp_path: Path) -> None:
+    tree.write(
         "v.cpp",
         "#include <vector>\nint mine(std::vector<int> &v, int n) {\n"
         "  for (int i = 0; i < n; i++) v.push_back(i ^ n); return v.at(3) / v.at(n); }\n",
     )
-    assert site.cxx("-c", "-std=c++17", "v.cpp").returncode == 0
-    corpus = site.finalise()
-    found = list(functions(site.compile_module(corpus, "demo/v.o", tmp_path / "v.o")))
+    assert tree.cxx("-c", "-std=c++17", "v.cpp").returncode == 0
+    corpus = tree.finalise()
+    found = list(functions(tree.compile_module(corpus, "demo/v.o", tmp_path / "v.o")))
     assert [name for _, _, name in found] == ["_Z4mineRSt6vectorIiSaIiEEi"]
 
 
 def test_sweep(corpus: Corpus, plugin: Plugin) -> None:
-    with Pool(corpus, plugin, PoolSettings(jobs=1)) as pool:
+    with LocalPool(find_problem("inlining-size"), corpus, plugin, PoolSettings(jobs=1)) as pool:
         result = sweep(pool, corpus.modules)
         assert (result.modules, result.failures) == (3, ())
         assert result.cpu_seconds > 0

@@ -11,9 +11,10 @@ import pytest
 
 from nestor.compiler.options import is_safe_link_option, safe_cc1
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus import exchange, files, store
+from nestor.corpus import exchange, store
 from nestor.corpus.model import Corpus, CorpusError, Input, Module, Program, Project
 from nestor.corpus.relink import link_command
+from nestor.files import write_atomically
 
 OPTIONS = ("-cc1", "-triple", "x86_64-pc-linux-gnu", "-emit-obj", "-Oz", "-ffunction-sections")
 
@@ -23,8 +24,8 @@ def _corpus(root: Path) -> Corpus:
     modules = []
     for name, content in (("p/a.o", b"BC one"), ("p/sub/b.o", b"BC two")):
         digest = hashlib.sha256(content).hexdigest()
-        files.write_atomically(root / f"{name}.bc", content)
-        files.write_atomically(root / f"{name}.cmd", "\0".join(OPTIONS).encode())
+        write_atomically(root / f"{name}.bc", content)
+        write_atomically(root / f"{name}.cmd", "\0".join(OPTIONS).encode())
         modules.append(Module(name, "p", "c", digest, OPTIONS))
     inputs = (Input("module", "p/a.o"), Input("option", "-lm"))
     program = Program("p/prog", "p", "c", inputs, ("--version",))

@@ -1,128 +1,258 @@
-"""A world without a compiler, in which the right answers are known."""
+"""Problems without a compiler, in which the right answers are known.
 
-from collections.abc import Sequence
+A world is a pool whose problem computes what a compile comes to, so that episodes, credit and all
+learners run as they do with a compiler.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from nestor.compiler.trajectory_log import Trajectory
-from nestor.rewards.weights import Weights
+import numpy.typing as npt
 
 from nestor.corpus.model import Module
-from nestor.learn.batch import Batch
-from nestor.learn.episodes import F64, I64, Episodes, episode_seed
-from nestor.learn.experience import Tally
+from nestor.learn.accounting import Tally
+from nestor.learn.answers import greedy_actions
+from nestor.learn.episodes import Episodes
 from nestor.learn.reference import Reference, Stock
 from nestor.policy import network
 from nestor.policy.network import LogNormalisation, MlpPolicy
+from nestor.policy.rule import PICK, THRESHOLD
 from nestor.policy.spec import Policy
+from nestor.problem.problem import Credit, FeatureSets, Problem, Report, Scorer, Scorers
+from nestor.problem.rollout import Request, Rollout, Workplace
+from nestor.problem.trajectory import Trajectory
 
-FEATURES = ("inlining_default", "cost_estimate")
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+FEATURES = ("default", "benefit")
 BYTES = 20.0
+STOCK_BYTES = 4000.0
+COMPILE_SECONDS = 0.5
+
+Changes = Callable[[Trajectory], F64]
+"""The bytes that each decision adds to its unit, ``[questions]``."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The score of a unit: the sum of what its decisions add, the parts being the decisions."""
+
+    def parts(self, outcome: Mapping[str, float]) -> Mapping[str, float]:
+        return outcome
+
+    def total(self, outcome: Mapping[str, float]) -> float:
+        return STOCK_BYTES + sum(outcome.values())
+
+    def to_json(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Toy(Problem):
+    """A problem whose compiler is a function; a part is a decision, so credit is exact."""
+
+    changes: Changes = lambda log: np.zeros(len(log))
+    units: Mapping[str, Trajectory] = None  # type: ignore[assignment]  # always given
+
+    def compile(self, request: Request, place: Workplace | None = None) -> Rollout:
+        asked = self.units[request.unit.name]
+        policy = None if request.policy is None else request.policy.policy
+        decisions = asked.decisions.copy()
+        if policy is not None:
+            x, question = asked.rows(policy.features), asked.questions
+            logits = policy.logits(x)
+            if request.seed is None:
+                actions = greedy_actions(policy, asked)
+            else:
+                uniforms = np.random.default_rng(request.seed).random(len(asked))
+                if request.by_group and "group" in (decisions.dtype.names or ()):
+                    uniforms = uniforms[decisions["group"]]
+                temperature = request.temperature or 1.0
+                actions = policy.rule.sample(logits, question, uniforms, temperature)
+            likely = policy.rule.log_probability(logits, question, actions)
+            decisions["log_probability"] = np.maximum(likely, np.log(1e-9))
+            deviates = policy.metadata.answers == "deviation"
+            decisions["answer"] = asked.default ^ actions if deviates else actions
+        log = replace(asked, decisions=decisions)
+        outcome = {str(n): c for n, c in enumerate(self.changes(log)) if c}
+        return Rollout(request, outcome, log, COMPILE_SECONDS, None)
+
+    def columns(self, outcome: Mapping[str, float]) -> Mapping[str, float]:
+        return {"bytes": STOCK_BYTES + sum(outcome.values())}
+
+    def scorers(self, *_args: Any, **_options: Any) -> Scorers:
+        return Scorers({name: Sum() for name in self.units})
+
+    def scorer(self, data: Mapping[str, Any]) -> Scorer:
+        return Sum()
+
+    def credit(
+        self,
+        before: tuple[Trajectory, Mapping[str, float]],
+        after: tuple[Trajectory, Mapping[str, float]],
+    ) -> Credit:
+        change = np.zeros(len(after[0]))
+        for name, value in after[1].items():
+            change[int(name)] = value
+        left = after[0].answer != after[0].default
+        return Credit(change, np.where(left, change, 0.0))
+
+
+@dataclass(frozen=True)
+class ToyPool:
+    """Runs the compiles of a toy problem, one after the other."""
+
+    problem: Toy
+
+    def run(self, requests: Sequence[Request], *_args: Any) -> list[Rollout]:
+        return [self.problem.compile(request) for request in requests]
 
 
 @dataclass(frozen=True)
 class World(Episodes):
-    """Leaving the default saves 20 bytes where ``cost_estimate`` is above 0, and costs 20 else."""
+    """Episodes of a toy problem, and what the right answers are."""
 
-    def sampled(
-        self,
-        policy: Policy,
-        modules: Sequence[int] | I64,
-        seed: int,
-        step: int,
-        sample: int = 0,
-        temperature: float | None = None,
-        callees: bool = False,
-    ) -> Batch:
-        del callees  # this world knows nothing of callees
+    right: Callable[[Trajectory], I64]
+    """The best answer to each question, ``[questions]``."""
 
-        def draw(stock: Stock, x: F64) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-            state = episode_seed(seed, step, stock.module.name, sample)
-            probabilities = policy.probabilities(x, temperature or 1.0)
-            return np.asarray(np.random.default_rng(state).random(len(x)) < probabilities)
-
-        return self._play(policy, modules, draw)
-
-    def greedy(
-        self, policy: Policy, modules: Sequence[int] | I64, like: Policy | None = None
-    ) -> Batch:
-        def decide(stock: Stock, x: F64) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-            if policy.features == FEATURES:
-                return np.asarray(policy.answer(x, stock.default) != stock.default)
-            return np.asarray(policy.answer(x[:, 1:]) != stock.default)  # threshold:N
-
-        return self._play(policy, modules, decide)
-
-    def totals(self, policies: Sequence[Policy], modules: Sequence[int] | I64) -> F64:
-        return np.array([self.greedy(policy, modules).total for policy in policies])
-
-    def _play(self, policy: Policy, modules, choose) -> Batch:  # type: ignore[no-untyped-def]
-        self.tally.count(len(modules))
-        self.tally.charge([self.reference.stocks[int(m)].module.name for m in modules])
+    def rightness(self, policy: Policy) -> float:
+        """Return the part of the decisions that ``policy`` takes rightly."""
         parts = []
-        for number, module in enumerate(modules):
-            stock = self.reference.stocks[int(module)]
-            x = stock.trajectory.matrix(FEATURES)
-            positive = choose(stock, x)
-            change = np.where(positive, np.where(x[:, 1] > 0, -BYTES, BYTES), 0.0)
-            parts.append((x, positive, np.full(len(x), number), change))
-        x, positive, episode, change = (np.concatenate(p) for p in zip(*parts, strict=True))
-        stock_bytes = self.reference.totals[np.asarray(modules, dtype=np.int64)]
-        chances = np.full(len(x), 0.5)
-        if policy.features == FEATURES:
-            p = policy.probabilities(x)
-            chances = np.clip(np.where(positive, p, 1 - p), 1e-9, 1)
-        return Batch(
-            x=x,
-            positive=positive,
-            log_probability=np.log(chances),
-            episode=episode.astype(np.int64),
-            change=change,
-            share=change,
-            module=np.asarray(modules, dtype=np.int64),
-            total=stock_bytes + np.bincount(episode, change, len(modules)),
-            stock=stock_bytes,
-        )
+        for stock in self.reference.stocks:
+            log = stock.trajectory
+            action = greedy_actions(policy, log)
+            answer = log.default ^ action if policy.metadata.answers == "deviation" else action
+            parts.append(answer == self.right(log))
+        return float(np.concatenate(parts).mean())
 
 
-def world(modules: int = 6, decisions: int = 60) -> World:
-    """Return a world whose default never inlines."""
+def threshold_world(units: int = 6, questions: int = 60) -> World:
+    """Acting saves 20 bytes where ``benefit`` is above 0, and costs 20 else; stock never acts."""
     generator = np.random.default_rng(1)
-    kinds = [("inlining_default", "<i8"), ("cost_estimate", "<i8")]
+    logs = []
+    for _ in range(units):
+        log = blank_log(questions)
+        log.decisions["benefit"] = generator.integers(-60, 60, questions) * 2 + 1
+        logs.append(log)
+
+    def changes(log: Trajectory) -> F64:
+        cost = np.where(log.decisions["benefit"] > 0, -BYTES, BYTES)
+        return np.where(log.answer > 0, cost, 0.0)
+
+    return build_world(THRESHOLD, logs, changes, lambda log: (log.decisions["benefit"] > 0) * 1)
+
+
+def coupled_world(units: int = 6, pairs: int = 30) -> World:
+    """Acting pays only if the other question of the pair acts too, and only where ``benefit`` > 0.
+
+    A pair has one benefit. Both acting saves 2 · 20 bytes where it is above 0; else an action adds
+    20 bytes, whatever the other does. A pair is a group.
+    """
+    generator = np.random.default_rng(2)
+    logs = []
+    for _ in range(units):
+        log = blank_log(2 * pairs, (*FEATURES, "group"))
+        log = replace(log, features=FEATURES)
+        log.decisions["group"] = np.arange(2 * pairs) // 2
+        log.decisions["benefit"] = np.repeat(generator.integers(-60, 60, pairs) * 2 + 1, 2)
+        logs.append(log)
+
+    def changes(log: Trajectory) -> F64:
+        both = np.repeat(log.answer.reshape(-1, 2).min(axis=1), 2) > 0
+        saves = both & (log.decisions["benefit"] > 0)
+        return np.where(log.answer > 0, np.where(saves, -BYTES, BYTES), 0.0)
+
+    return build_world(THRESHOLD, logs, changes, lambda log: (log.decisions["benefit"] > 0) * 1)
+
+
+def pick_world(units: int = 6, questions: int = 40) -> World:
+    """Of two to six candidates, the one of greatest ``benefit`` adds nothing, any other 20 bytes.
+
+    The default is the candidate of greatest ``age``, which says nothing of the benefit.
+    """
+    generator = np.random.default_rng(3)
+    kind = [("age", "<i8"), ("benefit", "<i8")]
+    logs = []
+    for _ in range(units):
+        count = generator.integers(2, 7, questions)
+        question = np.repeat(np.arange(questions), count)
+        rows = np.zeros(len(question), kind)
+        rows["age"] = generator.permutation(len(rows))
+        rows["benefit"] = generator.permutation(len(rows))
+        log = blank_log(questions, FEATURES[:1])
+        log.decisions["default"] = greatest(rows["age"], question)
+        log.decisions["answer"] = log.decisions["default"]
+        logs.append(replace(log, features=("age", "benefit"), candidates=rows, question=question))
+
+    def best(log: Trajectory) -> I64:
+        assert log.candidates is not None
+        return greatest(log.candidates["benefit"], log.questions)
+
+    def changes(log: Trajectory) -> F64:
+        right = best(log)
+        return BYTES * ((log.answer != right).astype(float) - (log.default != right))
+
+    return build_world(PICK, logs, changes, best)
+
+
+def greatest(values: npt.NDArray[Any], question: I64) -> I64:
+    """Return the place of the greatest value of each question's rows."""
+    parts = [values[question == number] for number in range(question[-1] + 1)]
+    return np.array([int(np.argmax(part)) for part in parts])
+
+
+def blank_log(questions: int, features: Sequence[str] = FEATURES) -> Trajectory:
+    """Return questions of zeros that a policy answered."""
+    kinds = [(name, "<i8") for name in (*features, "answer")]
+    reals = [("logit", "<f8"), ("log_probability", "<f8")]
+    records = np.zeros(questions, [*kinds, *reals])
+    records["logit"] = 1.0
+    return Trajectory(tuple(features), records, "default")
+
+
+def build_world(rule: Any, logs: Sequence[Trajectory], changes: Changes, right: Any) -> World:
+    """Return the world of units with these questions."""
+    names = [f"m{number}.o" for number in range(len(logs))]
+    features = logs[0].features
+    problem = Toy(
+        "toy", "a toy", rule, "-Oz", "bytes", "default",
+        FeatureSets(features, features, features, features), Report("bytes", ("bytes",)),
+        credit_unit=16.0, credit_clip=60.0, changes=changes,
+        units=dict(zip(names, logs, strict=True)),
+    )  # fmt: skip
     stocks = []
-    for number in range(modules):
-        records = np.zeros(decisions, dtype=kinds)
-        records["cost_estimate"] = generator.integers(-60, 60, decisions) * 2 + 1
-        stocks.append(
-            Stock(
-                Module(f"m{number}.o", "p", "c", "", ()),
-                Trajectory(FEATURES, records, False, 0, 0, {}),
-                {},
-                4000.0,
-                Weights({}, 1.0, 1.0),
-                0.5,
-            )
-        )
-    reference = Reference(FEATURES, tuple(stocks), {})
+    for name, log in problem.units.items():
+        unit = Module(name, "p", "c", "", ())
+        stocks.append(Stock(unit, log, {}, STOCK_BYTES, Sum(), COMPILE_SECONDS))
+    reference = Reference(problem, features, tuple(stocks), {})
     tally = Tally(prices=reference.prices())
-    return World(None, reference, tally)  # type: ignore[arg-type]  # nothing is compiled
+    return World(ToyPool(problem), reference, tally, right)  # type: ignore[arg-type]
 
 
-def beginner(hidden: tuple[int, ...] = (), explore: float = 0.2) -> MlpPolicy:
-    """Return a policy that leaves the default with probability ``explore`` everywhere."""
+def beginner(
+    world: World, hidden: tuple[int, ...] = (), explore: float = 0.2, answers: str = "deviation"
+) -> MlpPolicy:
+    """Return a policy whose logits are alike: it acts with probability ``explore``, or at random."""
+    problem = world.reference.problem
     layers = network.initial_layers((2, *hidden, 1), np.random.default_rng(0))
-    odds = np.full(1, np.log(explore / (1 - explore)), dtype=np.float32)
-    last = replace(layers[-1], weight=np.zeros_like(layers[-1].weight), bias=odds)
+    odds = np.log(explore / (1 - explore)) if problem.rule == THRESHOLD else 0.0
+    bias = np.full(1, odds, dtype=np.float32)
+    last = replace(layers[-1], weight=np.zeros_like(layers[-1].weight), bias=bias)
     scale = LogNormalisation(np.zeros(2), np.array([1.0, 0.2]))
+    kind = answers if problem.rule == THRESHOLD else "decision"
     return network.build(
-        FEATURES, "deviation", scale, (*layers[:-1], last), problem="inlining-size"
-    )
+        world.reference.features, kind, scale, (*layers[:-1], last),
+        problem=problem.name, rule=problem.rule.name,
+    )  # fmt: skip
 
 
-def rightness(made: World, policy: Policy) -> float:
-    """Return the part of the decisions that ``policy`` takes rightly."""
-    parts = []
-    for stock in made.reference.stocks:
-        x = stock.trajectory.matrix(FEATURES)
-        parts.append((policy.answer(x, stock.default) != stock.default) == (x[:, 1] > 0))
-    return float(np.concatenate(parts).mean())
+def acts_below(benefit: float) -> MlpPolicy:
+    """Return a policy that acts where ``benefit`` is below a number: ``threshold:N`` of old."""
+    scale = LogNormalisation(np.zeros(1), np.array([1.0]))
+    weight = np.array([[-1.0]], dtype=np.float32)
+    bias = network.squash(np.array([benefit - 0.5])).astype(np.float32)
+    layers = (network.Layer(weight, bias),)
+    return network.build(("benefit",), "decision", scale, layers, problem="toy")

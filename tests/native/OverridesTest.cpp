@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Overrides.h"
+#include "plugin/inlining/Overrides.h"
 #include "FileBuilder.h"
 #include <doctest/doctest.h>
 

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PolicyFile.h"
+#include "policy/PolicyFile.h"
 #include "FileBuilder.h"
-#include "Policy.h"
+#include "policy/Policy.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
@@ -57,19 +57,37 @@ TEST_CASE("sound files load") {
   CHECK(P->Features == std::vector<std::string>{"a", "b"});
 }
 
+TEST_CASE("files of any problem and rule load") {
+  FileBuilder B = logPolicy();
+  B.Meta["problem"] = "regalloc-eviction";
+  B.Meta["rule"] = "pick";
+  B.Meta["candidate_features"] = json::Array{"b"};
+  Expected<LoadedPolicy> P = parsePolicy(B.build());
+  REQUIRE(bool(P));
+  CHECK(P->Problem == "regalloc-eviction");
+  CHECK(P->ActionRule == Rule::Pick);
+  CHECK(P->CandidateFeatures == std::vector<std::string>{"b"});
+  B.Meta["answers"] = "deviation";
+  refused(B, "the rule 'pick' needs");
+  Expected<LoadedPolicy> Plain = parsePolicy(logPolicy().build());
+  REQUIRE(bool(Plain));
+  CHECK(Plain->ActionRule == Rule::Threshold);
+  CHECK(Plain->CandidateFeatures.empty());
+}
+
 TEST_CASE("a range says which values a policy knows") {
   Expected<LoadedPolicy> Unbounded = parsePolicy(treesPolicy().build());
   REQUIRE(bool(Unbounded));
-  CHECK(Unbounded->knows(1, 1e300));
+  CHECK(Unbounded->inRange(1, 1e300));
   Expected<LoadedPolicy> P = parsePolicy(rangedPolicy().build());
   REQUIRE(bool(P));
   for (double X : {-1.0, 0.0, 2.0})
-    CHECK(P->knows(0, X));
+    CHECK(P->inRange(0, X));
   for (double X : {-1.5, 2.5, 1e300})
-    CHECK_FALSE(P->knows(0, X));
-  CHECK(P->knows(1, 5));
-  CHECK_FALSE(P->knows(1, 4));
-  CHECK_FALSE(P->knows(1, 6));
+    CHECK_FALSE(P->inRange(0, X));
+  CHECK(P->inRange(1, 5));
+  CHECK_FALSE(P->inRange(1, 4));
+  CHECK_FALSE(P->inRange(1, 6));
 }
 
 TEST_CASE("ranges that are wrong") {
@@ -139,8 +157,19 @@ TEST_CASE("metadata that is wrong") {
       {"version", 1.5, "version"},
       {"version", nullptr, "version"},
       {"version", std::numeric_limits<int64_t>::max(), "newer"},
-      {"problem", "eviction", "'eviction'"},
       {"problem", 1, "problem"},
+      {"problem", "", "problem"},
+      {"problem", "Eviction", "problem"},
+      {"problem", "a--b", "problem"},
+      {"problem", "-a", "problem"},
+      {"problem", "a\n", "problem"},
+      {"problem", std::string(65, 'a'), "problem"},
+      {"rule", "choose", "rule"},
+      {"rule", 1, "rule"},
+      {"candidate_features", "a", "candidate_features"},
+      {"candidate_features", json::Array{"c"}, "none of the features"},
+      {"candidate_features", json::Array{"a", "a"}, "duplicate"},
+      {"candidate_features", json::Array{"a"}, "needs the rule 'pick'"},
       {"kind", "forest", "'forest'"},
       {"kind", "trees", "unknown kind 'trees' with transform 'log'"},
       {"transform", "none", "transform"},

@@ -4,13 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Policy.h"
+#include "policy/Policy.h"
 #include "FileBuilder.h"
-#include "PolicyFile.h"
+#include "policy/PolicyFile.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
-#include <set>
 
 using namespace llvm;
 using namespace nestor;
@@ -163,44 +162,4 @@ TEST_CASE("trees that share nodes and roots in any order") {
   FileBuilder B = treesPolicy();
   B.i32("tree.root", {5, 0, 0, 2});
   CHECK(logit(B, {10, 2}) == 8 + 0.125 + 0.125 + 0.125);
-}
-
-TEST_CASE("the probability of the positive action") {
-  CHECK(positiveProbability(0, 1) == 0.5);
-  CHECK(positiveProbability(1, 1) == doctest::Approx(0.7310585786300049));
-  CHECK(positiveProbability(2, 2) == positiveProbability(1, 1));
-  CHECK(positiveProbability(1e300, 1e-300) == 1);
-  CHECK(positiveProbability(-1e300, 1e-300) == 0);
-  CHECK(positiveProbability(std::nan(""), 1) == 0);
-  CHECK(positiveProbability(-3, 1) + positiveProbability(3, 1) ==
-        doctest::Approx(1));
-}
-
-TEST_CASE("uniform numbers: reference vectors") {
-  CHECK(uniform(0, 0x0) == 0x1.4e0dba5e9a32fp-1);
-  CHECK(uniform(1, 0x0) == 0x1.7906ac21d0e58p-2);
-  CHECK(uniform(0, 0x1) == 0x1.169fb51912560p-5);
-  CHECK(uniform(42, 0x123456789abcdef) == 0x1.fa85a56018362p-1);
-  CHECK(uniform(~0ULL, ~0ULL) == 0x1.8c2450f99e91ep-2);
-}
-
-TEST_CASE("uniform numbers depend on nothing but their arguments") {
-  std::vector<double> Forwards, Backwards;
-  for (uint64_t Site = 0; Site < 1000; ++Site)
-    Forwards.push_back(uniform(7, Site));
-  for (uint64_t Site = 1000; Site-- > 0;)
-    Backwards.insert(Backwards.begin(), uniform(7, Site));
-  CHECK(Forwards == Backwards);
-  CHECK(std::set<double>(Forwards.begin(), Forwards.end()).size() == 1000);
-  double Mean = 0;
-  unsigned Same = 0;
-  for (uint64_t Site = 0; Site < 1000; ++Site) {
-    CHECK(Forwards[Site] >= 0);
-    CHECK(Forwards[Site] < 1);
-    Mean += Forwards[Site] / 1000;
-    Same += (uniform(8, Site) < 0.5) == (Forwards[Site] < 0.5);
-  }
-  CHECK(Mean == doctest::Approx(0.5).epsilon(0.05));
-  CHECK(Same > 420); // Another seed is another, independent sequence.
-  CHECK(Same < 580);
 }

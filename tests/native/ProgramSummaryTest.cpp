@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProgramSummary.h"
+#include "plugin/inlining/ProgramSummary.h"
 #include "FileBuilder.h"
 #include <doctest/doctest.h>
 #include <random>

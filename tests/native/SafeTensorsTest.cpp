@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SafeTensors.h"
+#include "policy/SafeTensors.h"
 #include "FileBuilder.h"
 #include <doctest/doctest.h>
 

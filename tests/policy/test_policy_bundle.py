@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nestor.problems.inlining_size.builtins import BUILTINS
 from safetensors.numpy import save as save_tensors
 
 from nestor.policy import bundle
@@ -22,6 +21,7 @@ from nestor.policy.network import MlpPolicy
 from nestor.policy.rule import PICK, THRESHOLD
 from nestor.policy.spec import Policy, PolicyError
 from nestor.policy.trees import TreesPolicy
+from nestor.problems.inlining_size.builtins import BUILTINS
 
 Fields = dict[str, Any]
 X = np.random.default_rng(4).integers(-50, 400, (30, 3))
@@ -108,7 +108,9 @@ def test_saving_replaces_at_once_or_not_at_all(
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["p"]
     with pytest.raises(PolicyError, match="Cannot write"):
-        bundle.save(log_policy, tmp_path / "none" / "p")
+        bundle.save(log_policy, path / "a file is no folder")
+    with pytest.raises(PolicyError, match="Cannot write"):
+        bundle.save(log_policy, f"{path}\0")
 
 
 @pytest.mark.parametrize(

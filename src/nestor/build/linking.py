@@ -56,6 +56,8 @@ def link(
         return Link(None, frozenset(), f"not linked: no object for {missing[0]}")
     with tempfile.TemporaryDirectory(prefix="nestor-link-") as folder:
         binary = out or Path(folder) / "program"
+        # Modules with equal objects share a file; in the map each must have a name of its own.
+        objects = _named_apart(objects, Path(folder))
         map_file = Path(folder) / "map"
         command = link_command(toolchain, corpus, program, objects, binary, mode)
         if want_kept:
@@ -69,6 +71,14 @@ def link(
             return Link(None, frozenset(), f"link failed: {error}")
         kept = _read_map(map_file, objects) if want_kept else frozenset()
     return Link(sizes, kept, None)
+
+
+def _named_apart(objects: Mapping[str, Path], folder: Path) -> dict[str, Path]:
+    """Return a link to each object under a name of its own in ``folder``."""
+    found = {name: folder / f"{number}.o" for number, name in enumerate(objects)}
+    for name, link_to in found.items():
+        link_to.symlink_to(objects[name].resolve())
+    return found
 
 
 def _read_map(path: Path, objects: Mapping[str, Path]) -> frozenset[tuple[str, str]]:

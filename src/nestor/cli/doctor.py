@@ -13,9 +13,7 @@ from nestor.compiler.toolchain import (
     capabilities,
     discover,
 )
-from nestor.problem.registry import find_problem
 from nestor.progress import Progress
-from nestor.rollout import gate
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,9 @@ class Doctor:
 
 
 def _examine(toolchain: Toolchain, report: Progress) -> dict[str, Any]:
+    from nestor.problem.registry import find_problem  # These take numpy.
+    from nestor.rollout import gate
+
     abilities = capabilities(toolchain)
     entry: dict[str, Any] = {
         "version": toolchain.version,

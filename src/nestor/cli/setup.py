@@ -1,24 +1,27 @@
 """What most commands begin with: a toolchain with its plugin, and a program of a corpus."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
-from nestor.problem.problem import Problem
 from nestor.progress import Progress
-from nestor.rollout.gate import require
+
+if TYPE_CHECKING:
+    from nestor.problem.problem import Problem
 
 DEFAULT_PROBLEM: Final = "inlining-size"
-"""The problem of commands that are not told another one."""
+"""The problem of commands whose user names no other one."""
 
 
-def ready_plugin(problem: Problem, llvm: str | None, progress: Progress) -> Plugin:
+def ready_plugin(problem: "Problem", llvm: str | None, progress: Progress) -> Plugin:
     """Return the plugin of the toolchain to use, built and through the problem's identity gate.
 
     :raises ToolchainError: if there is no usable LLVM, or it does not pass.
     """
+    from nestor.rollout.gate import require  # Takes numpy.
+
     return require(problem, ensure_plugin(find(llvm), progress))
 
 

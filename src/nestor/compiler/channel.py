@@ -1,9 +1,9 @@
-"""Talk to an advisor of the stock compiler over LLVM's interactive channel.
+"""Talk to one of the stock compiler's learned advisors over LLVM's interactive channel.
 
-The compiler opens two FIFOs, sends its feature specification and then an observation per
-decision, and waits for the raw bytes of an answer (llvm/Analysis/InteractiveModelRunner.h). No
-plugin is involved, so the channel takes any Python policy and serves as the oracle for the
-plugin. It costs a round trip per decision; training goes through the plugin.
+The compiler opens two FIFOs, sends the tensors that it will send for each question, then a question
+at a time, and waits for the raw bytes of an answer (llvm/Analysis/InteractiveModelRunner.h). No
+plugin is involved, so the channel takes any Python policy and serves as the oracle for a plugin. It
+costs a round trip per question.
 """
 
 import contextlib
@@ -12,37 +12,53 @@ import os
 import select
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.process import Limits, environment, messages, restrict
+from nestor.compiler.process import Ending, Limits, environment, messages, restrict
 from nestor.compiler.training_log import DTYPES
 from nestor.errors import NestorError
+
+ChannelOptions = Callable[[Path], Sequence[str]]
+"""From the path of a channel (two FIFOs, with the endings ``.in`` and ``.out``) to LLVM's options
+that make one advisor ask there. Each problem has its own."""
+
+_CANCEL_POLL_SECONDS: Final = 0.2
 
 
 class ChannelError(NestorError):
     """The compiler ended, fell silent or spoke something else than the channel's protocol."""
 
+    def __init__(self, message: str, ending: Ending = Ending.FAILED) -> None:
+        """Say what happened.
+
+        :param ending: how the compiler ended.
+        """
+        super().__init__(message)
+        self.ending = ending
+
 
 @dataclass(frozen=True)
 class Tensor:
-    """One feature as the compiler announces it."""
+    """One tensor as the compiler announces it."""
 
     name: str
     dtype: str
     """LLVM's name of the element type, for example ``int64_t``."""
     shape: tuple[int, ...]
 
-
-ChannelOptions = Callable[[Path], Sequence[str]]
-"""From the common part of the FIFOs' names to LLVM's options that make an advisor use them."""
+    @staticmethod
+    def from_json(fields: dict[str, Any]) -> "Tensor":
+        """Return the tensor that a line of the channel describes."""
+        return Tensor(fields["name"], fields["type"], tuple(fields["shape"]))
 
 
 class Channel:
@@ -57,14 +73,26 @@ class Channel:
         command: Sequence[str | Path],
         options: ChannelOptions,
         limits: Limits | None = None,
+        cancelled: threading.Event | None = None,
     ) -> None:
-        """Start ``command`` with the channel's own ``options`` within ``limits``.
+        """Start ``command`` (without the channel's own options) within ``limits``.
 
         Only the compiler's time counts, not what passes between a question and its answer.
+
+        :param options: which advisor asks.
+        :param cancelled: once it is set, waiting for the compiler ends with an error.
         """
         limits = limits or Limits()
         self.features: tuple[Tensor, ...] = ()
+        """What the compiler sends for each question; empty before the first."""
+        self.advice: Tensor | None = None
+        """What it takes as an answer; None before the first question."""
+        self.context = ""
+        """What the last question is about, such as a function's name; empty if nothing was said."""
+        self.cpu_seconds = 0.0
+        """User and system time of the compiler, once it has ended."""
         self._left = limits.seconds
+        self._cancelled = cancelled
         self._buffer = bytearray()
         self._row: np.dtype[Any] | None = None
         self._reply = np.dtype(np.int64)
@@ -77,14 +105,15 @@ class Channel:
         self._write = os.open(f"{base}.in", os.O_RDWR)
         self._read = os.open(f"{base}.out", os.O_RDWR | os.O_NONBLOCK)
         self._errors = messages()  # closed by close()
+        llvm = [word for option in options(base) for word in ("-mllvm", option)]
         self._process = subprocess.Popen(
-            [*map(str, command), *(w for o in options(base) for w in ("-mllvm", o))],
+            [*map(str, command), *llvm],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
             env=environment(),
         )
-        # Whose reader has died, LLVM's channel reads end-of-file for ever.
+        # When its reader has died, LLVM's channel reads end-of-file for ever.
         restrict(self._process.pid, limits)
         self._handle = os.pidfd_open(self._process.pid)
 
@@ -105,7 +134,7 @@ class Channel:
             return
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
-        self._process.wait()
+        self._wait()
         for descriptor in (self._handle, self._read, self._write):
             os.close(descriptor)
         self._handle = -1
@@ -113,7 +142,7 @@ class Channel:
         self._folder.cleanup()
 
     def observe(self) -> npt.NDArray[Any] | None:
-        """Return the next decision's features (a structured scalar), or None at the end.
+        """Return the next question's tensors (a structured scalar), or None at the end.
 
         :raises ChannelError: if the compiler failed, fell silent or broke the protocol.
         """
@@ -126,21 +155,22 @@ class Channel:
                 line = json.loads(text)
                 if "features" in line:
                     self._declare(line)
+                elif "context" in line:
+                    self.context = str(line["context"])
                 elif "observation" in line:
                     return self._take_observation()
             except (ValueError, KeyError, TypeError) as error:
                 raise ChannelError(f"The compiler broke the channel's protocol: {error}.") from None
 
-    def answer(self, decision: int) -> None:
-        """Answer the last observation."""
-        os.write(self._write, self._reply.type(decision).tobytes())
+    def answer(self, answer: float) -> None:
+        """Answer the last question, in the type that the compiler has announced."""
+        os.write(self._write, self._reply.type(answer).tobytes())
 
     def _declare(self, header: dict[str, Any]) -> None:
-        self.features = tuple(
-            Tensor(f["name"], f["type"], tuple(f["shape"])) for f in header["features"]
-        )
+        self.features = tuple(Tensor.from_json(fields) for fields in header["features"])
+        self.advice = Tensor.from_json(header["advice"])
         self._row = np.dtype([(t.name, DTYPES[t.dtype], t.shape) for t in self.features])
-        self._reply = np.dtype(DTYPES[header["advice"]["type"]])
+        self._reply = np.dtype(DTYPES[self.advice.dtype])
 
     def _take_observation(self) -> npt.NDArray[Any]:
         if self._row is None:
@@ -166,34 +196,54 @@ class Channel:
         waiter = select.poll()
         waiter.register(self._read, select.POLLIN)
         waiter.register(self._handle, select.POLLIN)
-        asked = time.monotonic()
-        ready = dict(waiter.poll(max(0.0, self._left) * 1000))
-        self._left -= time.monotonic() - asked
-        if self._read in ready:
-            self._buffer += os.read(self._read, 1 << 16)
-            return True
-        if not ready:
-            self.close()
-            raise ChannelError("The compiler did not speak on the channel in time.")
-        return False
+        while True:
+            if self._cancelled is not None and self._cancelled.is_set():
+                self.close()
+                raise ChannelError("The compile was cancelled.", Ending.CANCELLED)
+            wait = max(0.0, self._left)
+            if self._cancelled is not None:
+                wait = min(wait, _CANCEL_POLL_SECONDS)
+            start = time.monotonic()
+            ready = dict(waiter.poll(wait * 1000))
+            self._left -= time.monotonic() - start
+            if self._read in ready:
+                self._buffer += os.read(self._read, 1 << 16)
+                return True
+            if ready:
+                return False
+            if self._left <= 0:
+                self.close()
+                raise ChannelError(
+                    "The compiler did not speak on the channel in time.", Ending.TIMEOUT
+                )
 
     def _finish(self) -> None:
-        returncode = self._process.wait()
+        returncode = self._wait()
         if returncode != 0:
             self._errors.seek(0)
             text = self._errors.read(2048).decode(errors="replace").strip()
-            raise ChannelError(f"The compiler failed with status {returncode}: {text}")
+            ending = Ending.CRASHED if returncode < 0 else Ending.FAILED
+            raise ChannelError(f"The compiler failed with status {returncode}: {text}", ending)
+
+    def _wait(self) -> int:
+        """Wait for the compiler's end and return its status; may be called twice."""
+        if self._process.returncode is None:
+            _, status, usage = os.wait4(self._process.pid, 0)
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            self.cpu_seconds = usage.ru_utime + usage.ru_stime
+        return self._process.returncode
 
 
 def compile_over_channel(
     command: Sequence[str | Path],
-    answer: Callable[[npt.NDArray[Any]], int],
+    answer: Callable[[npt.NDArray[Any]], float],
     options: ChannelOptions,
     limits: Limits | None = None,
+    cancelled: threading.Event | None = None,
 ) -> int:
     """Run one compile, answering every question by ``answer``; return how many there were."""
     count = 0
-    with Channel(command, options, limits) as channel:
+    with Channel(command, options, limits, cancelled) as channel:
         while (observation := channel.observe()) is not None:
             channel.answer(answer(observation))
             count += 1

@@ -41,13 +41,19 @@ def cache_folder() -> Path:
 
 
 def source_folder() -> Path:
-    """Return the folder of the plugin's C++ sources."""
-    return Path(str(resources.files("nestor"))) / "native" / "plugin"
+    """Return the folder that holds ``plugin`` and ``policy``, the plugin's C++ sources."""
+    return Path(str(resources.files("nestor"))) / "native"
+
+
+def sources_digest(builder: str) -> str:
+    """Return 24 hex digits that change with the plugin's sources or with who builds them."""
+    policy = digest_of(source_folder() / "policy", builder)
+    return digest_of(source_folder() / "plugin", policy)
 
 
 def plugin_path(toolchain: Toolchain) -> Path:
     """Return where the plugin for ``toolchain`` is or will be."""
-    return cache_folder() / "plugins" / digest_of(source_folder(), toolchain.build_id) / "nestor.so"
+    return cache_folder() / "plugins" / sources_digest(toolchain.build_id) / "nestor.so"
 
 
 def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
@@ -82,7 +88,7 @@ def configure_and_build(
     steps = [
         [
             cmake,
-            *("-S", str(source_folder()), "-B", str(build)),
+            *("-S", str(source_folder() / "plugin"), "-B", str(build)),
             f"-DLLVM_DIR={toolchain.prefix}/lib/cmake/llvm",
             f"-DCMAKE_C_COMPILER={toolchain.clang}",
             f"-DCMAKE_CXX_COMPILER={toolchain.clangxx}",
@@ -98,6 +104,6 @@ def configure_and_build(
             errors = [line for line in output if "rror" in line] or output[-1:]
             raise ToolchainError(
                 f"The plugin could not be built for LLVM {toolchain.version}: {errors[0].strip()}"
-                f" (to see everything: cmake -S {source_folder()} -B build)."
+                f" (to see everything: cmake -S {source_folder() / 'plugin'} -B build)."
             )
     progress("Building the plugin", len(steps), len(steps))

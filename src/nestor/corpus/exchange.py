@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nestor.corpus import files, store
+from nestor.corpus.layout import DESCRIPTION
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.progress import Progress, silent
 
@@ -13,7 +14,7 @@ def export(corpus: Corpus, out: Path, progress: Progress = silent) -> None:
     """Write ``corpus`` to the new folder ``out`` in LLVM's layout, without our manifest."""
     _copy(corpus, out, progress)
     description = {"has_thinlto": False, "modules": [m.name for m in corpus.modules]}
-    files.write_json(out / files.DESCRIPTION, description)
+    files.write_json(out / DESCRIPTION, description)
 
 
 def import_(source: Path, out: Path, progress: Progress = silent) -> Corpus:

@@ -1,27 +1,15 @@
-"""Files of a corpus: written whole or not at all, and read without trust."""
+"""Files of a corpus: their names and contents, read without trust."""
 
 import json
-import os
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from nestor.compiler.options import safe_cc1
+from nestor.corpus.layout import JOURNAL
 from nestor.corpus.model import CorpusError
+from nestor.files import write_atomically
 
-DESCRIPTION = "corpus_description.json"
-"""LLVM's list of a corpus's modules."""
 _LIMIT = 256 << 20
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that no one ever sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        scratch.write_bytes(content)
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 def safe_name(name: object, root: Path) -> str:
@@ -29,7 +17,7 @@ def safe_name(name: object, root: Path) -> str:
     if isinstance(name, str) and 0 < len(name) < 1024 and name.isprintable():
         path = PurePosixPath(name)
         plain = str(path) == name and not path.is_absolute() and ".." not in path.parts
-        hidden = any(part.startswith(".journal") for part in path.parts)
+        hidden = any(part.startswith(JOURNAL) for part in path.parts)
         if plain and not hidden and name != "." and "\\" not in name:
             target = root / f"{name}.bc"
             if target.resolve().is_relative_to(root.resolve()):

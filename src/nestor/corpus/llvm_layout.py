@@ -10,6 +10,8 @@ from pathlib import Path
 
 from nestor.compiler.options import safe_cc1
 from nestor.corpus import files
+from nestor.corpus.layout import DESCRIPTION
+from nestor.corpus.level import DEFAULT_LEVEL, level_of
 from nestor.corpus.model import Corpus, CorpusError, Module, Project
 from nestor.progress import Progress, silent
 
@@ -20,18 +22,18 @@ def read(root: Path, progress: Progress = silent) -> Corpus:
     With ``global_command_override`` in the description its options hold for every module and
     the ``.cmd`` files are not read, as in LLVM's tools. Raises :class:`CorpusError`.
     """
-    description = files.read_json(root / files.DESCRIPTION)
+    description = files.read_json(root / DESCRIPTION)
     names = description.get("modules")
     override = description.get("global_command_override")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise CorpusError(f"{root / files.DESCRIPTION} has no list of modules; extract it again.")
+        raise CorpusError(f"{root / DESCRIPTION} has no list of modules; extract it again.")
     shared: tuple[str, ...] | None = None
     dropped: Counter[str] = Counter()
     unsafe = 0
     if override is not None:
         if not isinstance(override, list) or not all(isinstance(w, str) for w in override):
             raise CorpusError(
-                f"global_command_override of {root / files.DESCRIPTION} is not a list of words; "
+                f"global_command_override of {root / DESCRIPTION} is not a list of words; "
                 "extract the corpus again."
             )
         shared, unsafe = safe_cc1(override)
@@ -43,7 +45,9 @@ def read(root: Path, progress: Progress = silent) -> Corpus:
         dropped[module.project] += refused or unsafe
     found = tuple(modules)
     projects = tuple(Project(name, dropped_options=n) for name, n in sorted(dropped.items()))
-    return Corpus(root, found, projects=projects)
+    levels = {level_of(module.options) for module in found} - {None}
+    level = next(iter(levels), None) if len(levels) == 1 else None
+    return Corpus(root, found, projects=projects, level=level or DEFAULT_LEVEL)
 
 
 def _module(root: Path, name: str, shared: tuple[str, ...] | None) -> tuple[Module, int]:

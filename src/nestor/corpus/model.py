@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.errors import NestorError
 
 Split = Literal["train", "validation", "test"]
@@ -56,8 +57,8 @@ class Program:
     """One binary of a project and the link line that makes it.
 
     ``language`` (``"c"`` or ``"c++"``) decides between clang and clang++. ``smoke`` are
-    arguments of a short, successful run (see :func:`nestor.corpus.smoke.prepare`); empty if none
-    are known.
+    arguments of a short, successful run (see :func:`nestor.corpus.smoke.prepare`); empty if there
+    is no such run.
     """
 
     name: str
@@ -95,7 +96,7 @@ class Project:
 
 @dataclass(frozen=True)
 class Missing:
-    """Something that was asked for and is not in the corpus, with the reason in a few words."""
+    """A project, or a part of one, that could not be built or captured, with a short reason."""
 
     project: str
     reason: str
@@ -105,7 +106,8 @@ class Missing:
 class Corpus:
     """All of a corpus: the folder ``root`` and what lies in it, in order of name.
 
-    ``toolchain`` is the version of the compiler that made it.
+    ``toolchain`` is the version of the compiler that made it, ``level`` the optimisation level at
+    which its modules were made.
     """
 
     root: Path
@@ -114,6 +116,7 @@ class Corpus:
     projects: tuple[Project, ...] = ()
     missing: tuple[Missing, ...] = ()
     toolchain: str = ""
+    level: Level = DEFAULT_LEVEL
 
     @cached_property
     def by_name(self) -> dict[str, Module]:
@@ -187,7 +190,10 @@ class Corpus:
 
     @cached_property
     def digest(self) -> str:
-        """One sha256 for modules, options, programs and splits; the folder plays no part."""
+        """One sha256 for modules, options, programs and splits; the folder plays no part.
+
+        The level has no entry of its own: it is among the modules' options.
+        """
         content = {
             "modules": [[m.name, m.language, m.digest, m.options] for m in self.modules],
             "programs": [
@@ -197,3 +203,15 @@ class Corpus:
         }
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def require_level(corpus: Corpus, level: Level) -> None:
+    """Refuse a corpus whose modules were made at another level than ``level``.
+
+    :raises CorpusError: with how to make a corpus at that level.
+    """
+    if corpus.level != level:
+        raise CorpusError(
+            f"The corpus {corpus.root} was captured at {corpus.level} and {level} is needed: "
+            f"fetch or capture another one with --level {level}."
+        )

@@ -1,7 +1,7 @@
 """A corpus on disk: ``manifest.json`` beside the layout that LLVM's own tools read.
 
-The manifest is checked in full before any of it is believed, and written as the last file, under
-another name and renamed: a corpus is either its old self or its new self.
+The manifest is checked in full before any of it is used, and written after all other files, by
+one rename: a reader sees either the corpus before a change or the one after it.
 """
 
 import hashlib
@@ -12,8 +12,9 @@ from typing import Any
 
 from nestor.compiler.options import is_safe_link_option
 from nestor.corpus import llvm_layout
-from nestor.corpus.files import DESCRIPTION, read_json, read_options, safe_name, write_json
-from nestor.corpus.journal import FOLDER
+from nestor.corpus.files import read_json, read_options, safe_name, write_json
+from nestor.corpus.layout import DESCRIPTION, JOURNAL, MANIFEST
+from nestor.corpus.level import DEFAULT_LEVEL, parse_level
 from nestor.corpus.model import (
     SPLITS,
     Corpus,
@@ -26,7 +27,6 @@ from nestor.corpus.model import (
 )
 from nestor.progress import Progress, silent
 
-MANIFEST = "manifest.json"
 VERSION = 1
 
 
@@ -43,7 +43,7 @@ def load(root: Path) -> Corpus:
     if not (root / MANIFEST).exists():
         if (root / DESCRIPTION).exists():
             return llvm_layout.read(root)
-        if (root / FOLDER).exists():
+        if (root / JOURNAL).exists():
             raise CorpusError(
                 f"{root} holds captures that are not merged yet; 'nestor corpus capture --out "
                 f"{root}' merges them."
@@ -89,6 +89,7 @@ def _manifest(corpus: Corpus) -> dict[str, Any]:
         "nestor_corpus": VERSION,
         "digest": corpus.digest,
         "toolchain": corpus.toolchain,
+        "level": corpus.level,
         "projects": [
             {
                 "name": p.name,
@@ -140,9 +141,9 @@ def _corpus(root: Path, manifest: dict[str, Any]) -> Corpus:
     names = {module.name for module in modules}
     if len(names) != len(modules):
         raise ValueError("a module is named twice")
-    unknown = {module.project for module in modules} - {project.name for project in projects}
-    if unknown:
-        raise ValueError(f"unknown project {min(unknown)}")
+    absent = {module.project for module in modules} - {project.name for project in projects}
+    if absent:
+        raise ValueError(f"there is no project {min(absent)}")
     programs = tuple(_program(entry, names) for entry in manifest["programs"])
     missing = tuple(
         Missing(_text(entry["project"]), _text(entry["reason"])) for entry in manifest["missing"]
@@ -151,13 +152,14 @@ def _corpus(root: Path, manifest: dict[str, Any]) -> Corpus:
     counted = tuple(
         replace(p, dropped_options=p.dropped_options + dropped[p.name]) for p in projects
     )
-    return Corpus(root, tuple(modules), programs, counted, missing, toolchain)
+    level = parse_level(manifest.get("level", DEFAULT_LEVEL))
+    return Corpus(root, tuple(modules), programs, counted, missing, toolchain, level)
 
 
 def _project(entry: dict[str, Any]) -> Project:
     split = entry["split"]
     if split not in SPLITS:
-        raise ValueError(f"unknown split {split!r}")
+        raise ValueError(f"no split: {split!r}")
     sources = tuple((_text(name), _sha256(digest)) for name, digest in entry["sources"].items())
     name, version = _text(entry["name"]), _text(entry["version"])
     return Project(
@@ -182,18 +184,18 @@ def _program(entry: dict[str, Any], modules: set[str]) -> Program:
     for kind, value in entry["inputs"]:
         if kind == "module":
             if value not in modules:
-                raise ValueError(f"program {name} wants an unknown module {value!r}")
+                raise ValueError(f"program {name} has an input {value!r} that is no module")
         elif kind == "foreign":
             _sha256(value)
         elif kind == "option":
             if not isinstance(value, str) or not is_safe_link_option(value):
                 raise CorpusError(
-                    f"The program {name} asks for the link option {value!r}, which is not on the "
-                    "list of safe ones; do not use this corpus."
+                    f"The program {name} has the link option {value!r}, which is not on the list "
+                    "of safe ones; do not use this corpus."
                 )
             depth += {"-Wl,--start-lib": 1, "-Wl,--end-lib": -1}.get(value, 0)
         else:
-            raise ValueError(f"unknown kind of input {kind!r}")
+            raise ValueError(f"no kind of input: {kind!r}")
         if depth not in (0, 1):
             raise ValueError(f"libraries of program {name} are nested")
         inputs.append(Input(kind, value))
@@ -218,7 +220,7 @@ def _file_name(value: object) -> str:
 
 def _language(value: object) -> str:
     if value not in ("c", "c++"):
-        raise ValueError(f"unknown language {value!r:.80}")
+        raise ValueError(f"no language: {value!r:.80}")
     return str(value)
 
 

@@ -1,51 +1,45 @@
-"""Compare policies with the stock compiler, program by program, by what the linker keeps.
+"""Compare policies with the stock compiler, program by program.
 
-Every module is compiled stock and, under each policy, twice: as in use, side by side with stock
+Every program is built stock and, under each policy, twice: as in use, side by side with stock
 so that their CPU times compare, and once more with a log, which counts the decisions and must
-give the same object again. Failures are results: counted, named and never dropped.
+give the same objects again. Failures are results: counted, named and never dropped.
 """
 
 import hashlib
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
-from pathlib import Path
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
+from nestor.build.build import Build, Built, Compile, Job
 from nestor.corpus.model import Corpus, CorpusError, Program, Split
-from nestor.corpus.relink import LinkMode
 from nestor.evaluate.groups import style_group
 from nestor.evaluate.result import (
     Evaluation,
     Failure,
+    Outcome,
     ProgramResult,
-    Sizes,
     SmokeTests,
     worst_first,
 )
 from nestor.evaluate.smoke import compare_runs
+from nestor.policy.names import NamedPolicy
+from nestor.problem.problem import Report
+from nestor.problem.rollout import Pool
 from nestor.progress import Progress, silent
-from nestor.rewards.linked_size import link, shares
-from nestor.rollout.policy_file import PolicyFile
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request, Rollout
-from nestor.rollout.summaries import Summaries, reads_program, summaries
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class EvaluateSettings:
     """What is evaluated besides the policies."""
 
-    modes: tuple[LinkMode, ...] = ("gc",)
-    """How to link."""
-    overrides: Path | None = None
-    """Answers that stand above every policy's."""
+    modes: tuple[str, ...] = ()
+    """Modes of the build; none is its usual one."""
+    overrides: str | None = None
+    """The text of a file of answers that stand above every policy's."""
     summary: bool = False
-    """Tell policies that read it what the rest of the program does; a module of several programs
-    is then compiled for each."""
+    """Give summaries of the programs to policies that read them; a unit of several programs is
+    then compiled for each."""
     smoke: bool = False
     """Run the programs briefly: foreign code."""
 
@@ -71,235 +65,195 @@ def select_programs(corpus: Corpus, split: Split | Literal["all"] | None) -> tup
 
 def evaluate(
     pool: Pool,
+    build: Build,
     programs: Sequence[Program],
-    policies: Sequence[PolicyFile],
+    policies: Sequence[NamedPolicy],
     settings: EvaluateSettings | None = None,
     progress: Progress = silent,
 ) -> tuple[Evaluation, ...]:
-    """Compile and link ``programs`` stock and under each policy and compare them.
+    """Build ``programs`` stock and under each policy and compare them.
 
-    Return an evaluation for each policy and, within it, for each link mode.
+    Return an evaluation for each policy and, within it, for each mode.
     """
     settings = settings or EvaluateSettings()
-    with tempfile.TemporaryDirectory(prefix="nestor-evaluate-") as text:
-        session = _Session(pool, programs, policies, settings, Path(text), progress)
-        return tuple(session.evaluation(p, mode) for p, mode in product(policies, settings.modes))
-
-
-class _Sides(NamedTuple, Generic[Item]):
-    """One module for one policy: its compiles, or what became of them."""
-
-    stock: Item
-    policy: Item
-    logged: Item
-
-
-@dataclass(frozen=True)
-class _Linked:
-    """A program under one compiler, linked in one mode."""
-
-    sizes: Sizes | None
-    failure: str | None
-    binary: Path
-
-
-class _Session:
-    """Every compile and link that the evaluations need, each done once."""
-
-    def __init__(
-        self,
-        pool: Pool,
-        programs: Sequence[Program],
-        policies: Sequence[PolicyFile],
-        settings: EvaluateSettings,
-        folder: Path,
-        progress: Progress,
-    ):
-        self._pool = pool
-        self._programs = programs
-        self._settings = settings
-        self._folder = folder
-        self._progress = progress
-        self._summaries: Summaries = {}
-        if settings.summary and any(reads_program(p.policy) for p in policies):
-            where = folder / "summaries"
-            self._summaries = summaries(pool, programs, settings.modes, where, progress)
-        self._rollouts = self._compile(policies)
-        links = list(product((None, *policies), settings.modes, programs))
-        done = pool.map(lambda item: self._link(*item), links, progress, "Linking")
-        self._linked = {
-            (policy.name if policy else None, mode, program.name): linked
-            for (policy, mode, program), linked in zip(links, done, strict=True)
-        }
-
-    def evaluation(self, policy: PolicyFile, mode: LinkMode) -> Evaluation:
-        """Put together what concerns one policy and mode."""
-        rollouts = [
-            _Sides(*(self._rollouts[request] for request in sides))
-            for sides in self._wanted([policy], [mode])
-        ]
-        links = [
-            (p, self._linked[None, mode, p.name], self._linked[policy.name, mode, p.name])
-            for p in self._programs
-        ]
-        smoke, broken = self._smoke(links) if self._settings.smoke else (None, [])
-        logs = [(r.logged.request.module.name, r.logged.trajectory) for r in rollouts]
-        return Evaluation(
-            policy=policy.name,
-            mode=mode,
-            summary=self._settings.summary and reads_program(policy.policy),
-            programs=tuple(sorted((self._result(*row) for row in links), key=worst_first)),
-            failures=(*_compile_failures(rollouts), *_link_failures(links), *broken),
-            compile_cpu_ratio=_cpu_ratio(rollouts),
-            decisions=sum(len(log) for _, log in logs if log),
-            growth_capped=tuple(
-                dict.fromkeys(name for name, log in logs if log and log.growth_cap_reached)
-            ),
-            smoke=smoke,
-            hashes=self._hashes(policy),
+    settings = replace(settings, modes=settings.modes or build.modes[:1])
+    summaries: Mapping[tuple[str, str], str] = {}
+    if settings.summary and any(pool.problem.reads_summary(p.policy) for p in policies):
+        summaries = pool.problem.summaries(pool, programs, settings.modes, progress)
+    cases = list(product(policies, settings.modes, programs))
+    sides = [_jobs(pool, *case, settings, summaries) for case in cases]
+    wanted = list(dict.fromkeys(chain.from_iterable(sides)))
+    built = dict(zip(wanted, build.run(pool, wanted, progress), strict=True))
+    rows = dict(
+        zip(
+            ((policy.name, mode, program.name) for policy, mode, program in cases),
+            (_Row(*(built[job] for job in jobs)) for jobs in sides),
+            strict=True,
         )
-
-    def _request(
-        self, name: str, policy: PolicyFile | None, mode: LinkMode, program: Program
-    ) -> Request:
-        module = self._pool.corpus.module(name)
-        if policy is None:
-            return Request(module)
-        reads = reads_program(policy.policy)
-        return Request(
-            module,
-            policy.argument,
-            overrides=self._settings.overrides,
-            program=self._summaries.get((program.name, mode)) if reads else None,
+    )
+    return tuple(
+        _evaluation(
+            pool, build, policy, mode, [rows[policy.name, mode, p.name] for p in programs],
+            settings, progress,
         )
-
-    def _wanted(
-        self, policies: Sequence[PolicyFile], modes: Sequence[LinkMode]
-    ) -> list[_Sides[Request]]:
-        """Return the compiles for some policies and modes, module by module, equal ones once."""
-        users: dict[str, list[Program]] = {}
-        for program in self._programs:
-            for name in program.modules:
-                users.setdefault(name, []).append(program)
-        wanted: dict[_Sides[Request], None] = {}
-        for name, using in users.items():
-            for policy, mode, program in product(policies, modes, using):
-                stock = self._request(name, None, mode, program)
-                used = self._request(name, policy, mode, program)
-                wanted[_Sides(stock, used, replace(used, log=True))] = None
-        return list(wanted)
-
-    def _compile(self, policies: Sequence[PolicyFile]) -> dict[Request, Rollout]:
-        # Side by side by module: what else the machine does then costs all sides the same.
-        wanted = list(
-            dict.fromkeys(chain.from_iterable(self._wanted(policies, self._settings.modes)))
-        )
-        kept = [
-            replace(request, keep=self._folder / "objects" / f"{number}.o")
-            for number, request in enumerate(wanted)
-        ]
-        stage = f"Compiling stock and {', '.join(p.name for p in policies)}"
-        return dict(zip(wanted, self._pool.run(kept, self._progress, stage), strict=True))
-
-    def _link(self, policy: PolicyFile | None, mode: LinkMode, program: Program) -> _Linked:
-        rollouts = {
-            name: self._rollouts[self._request(name, policy, mode, program)]
-            for name in program.modules
-        }
-        objects = {n: r.request.keep for n, r in rollouts.items() if r.ok and r.request.keep}
-        binary = Path(tempfile.mkdtemp(dir=self._folder)) / "program"
-        linked = link(
-            self._pool.plugin.toolchain,
-            self._pool.corpus,
-            program,
-            objects,
-            mode=mode,
-            out=binary if self._settings.smoke else None,
-            want_kept=True,
-            limits=self._pool.limits,
-        )
-        if linked.measure is None:
-            return _Linked(None, linked.failure, binary)
-        measures = {name: r.measure for name, r in rollouts.items() if r.measure}
-        weights = shares(program, linked, measures)
-        sizes = Sizes(
-            object=sum(m.loadable for m in measures.values()),
-            linked=linked.measure.loadable,
-            text=linked.measure.text,
-            modules={name: weights.score(name, m) for name, m in measures.items()},
-        )
-        return _Linked(sizes, None, binary)
-
-    def _result(self, program: Program, stock: _Linked, policy: _Linked) -> ProgramResult:
-        return ProgramResult(
-            program.name,
-            program.project,
-            program.language,
-            self._pool.corpus.project(program.project).style,
-            style_group(self._pool.corpus, program),
-            stock.sizes,
-            policy.sizes,
-        )
-
-    def _smoke(
-        self, links: Sequence[tuple[Program, _Linked, _Linked]]
-    ) -> tuple[SmokeTests, list[Failure]]:
-        ready = [
-            (program, stock.binary, policy.binary)
-            for program, stock, policy in links
-            if program.smoke and stock.sizes and policy.sizes
-        ]
-        done = self._pool.map(
-            lambda item: compare_runs(self._pool.corpus, *item, self._pool.limits),
-            ready,
-            self._progress,
-            "Running smoke tests",
-        )
-        failed = [failure for failure in done if failure is not None]
-        count = SmokeTests(len(done) - len(failed), len(failed), len(links) - len(done))
-        return count, failed
-
-    def _hashes(self, policy: PolicyFile) -> dict[str, str | None]:
-        overrides = self._settings.overrides
-        text = overrides.read_bytes() if overrides else None
-        return {
-            "corpus": self._pool.corpus.digest,
-            "compiler": self._pool.plugin.toolchain.build_id,
-            "plugin": self._pool.plugin.digest,
-            "policy": policy.digest,
-            "overrides": None if text is None else hashlib.sha256(text).hexdigest(),
-        }
+        for policy, mode in product(policies, settings.modes)
+    )  # fmt: skip
 
 
-def _compile_failures(rollouts: Sequence[_Sides[Rollout]]) -> Iterator[Failure]:
-    found = dict.fromkeys(
-        Failure(done.request.module.name, side, done.failure)
-        for sides in rollouts
+class _Row(NamedTuple):
+    """One program for one policy and mode: its builds, or what became of them."""
+
+    stock: Built
+    policy: Built
+    logged: Built
+
+
+class _Sides(NamedTuple):
+    """One unit of a program for one policy: its compiles, or what became of them."""
+
+    stock: Compile
+    policy: Compile
+    logged: Compile
+
+
+def _jobs(
+    pool: Pool,
+    policy: NamedPolicy,
+    mode: str,
+    program: Program,
+    settings: EvaluateSettings,
+    summaries: Mapping[tuple[str, str], str],
+) -> tuple[Job, Job, Job]:
+    stock = Job(program, mode, keep=settings.smoke)
+    reads = pool.problem.reads_summary(policy.policy)
+    used = replace(
+        stock,
+        policy=policy,
+        overrides=settings.overrides,
+        summary=summaries.get((program.name, mode)) if reads else None,
+    )
+    return stock, used, replace(used, log=True, keep=False)
+
+
+def _evaluation(
+    pool: Pool,
+    build: Build,
+    policy: NamedPolicy,
+    mode: str,
+    rows: Sequence[_Row],
+    settings: EvaluateSettings,
+    progress: Progress,
+) -> Evaluation:
+    """Put together what concerns one policy and mode."""
+    smoke, broken = _smoke(pool, rows, progress) if settings.smoke else (None, [])
+    # Programs that share a compile share its object: it counts once.
+    units = list(dict.fromkeys(chain.from_iterable(_units(row) for row in rows)))
+    report = pool.problem.report
+    logs = [(u.logged.unit, log) for u in units for log in u.logged.trajectories.values()]
+    return Evaluation(
+        policy=policy.name,
+        mode=mode,
+        summary=settings.summary and pool.problem.reads_summary(policy.policy),
+        programs=tuple(sorted((_result(pool, row) for row in rows), key=worst_first)),
+        failures=(
+            *_compile_failures(build, units),
+            *chain.from_iterable(map(_program_failures, rows)),
+            *broken,
+        ),
+        compile_cpu_ratio=_cpu_ratio(units),
+        decisions=sum(len(log) for _, log in logs),
+        remarks={
+            remark.key: tuple(
+                dict.fromkeys(name for name, log in logs if log.facts.get(remark.fact))
+            )
+            for remark in report.remarks
+        },
+        smoke=smoke,
+        hashes=_hashes(pool, policy, settings.overrides),
+        problem=pool.problem.name,
+        build=build.name,
+        report=report,
+    )
+
+
+def _units(row: _Row) -> Iterator[_Sides]:
+    for sides in zip(row.stock.compiles, row.policy.compiles, row.logged.compiles, strict=True):
+        yield _Sides(*sides)
+
+
+def _result(pool: Pool, row: _Row) -> ProgramResult:
+    program, report = row.stock.job.program, pool.problem.report
+    return ProgramResult(
+        program.name,
+        program.project,
+        program.language,
+        pool.corpus.project(program.project).style,
+        style_group(pool.corpus, program),
+        _outcome(row.stock, report),
+        _outcome(row.policy, report),
+        report,
+    )
+
+
+def _outcome(built: Built, report: Report) -> Outcome | None:
+    if built.columns is None:
+        return None
+    columns = {name: built.columns[name] for name in report.columns if name in built.columns}
+    return Outcome(columns, built.scores)
+
+
+def _compile_failures(build: Build, units: Sequence[_Sides]) -> Iterator[Failure]:
+    yield from dict.fromkeys(
+        Failure(done.unit, side, done.failure)
+        for sides in units
         for side, done in zip(_Sides._fields, sides, strict=True)
         if done.failure is not None
     )
-    yield from found
-    for _, used, logged in rollouts:
-        if used.measure and logged.measure and _bytes(used) != _bytes(logged):
-            yield Failure(
-                used.request.module.name,
-                "logged",
-                "another object than without the log; please report this",
-            )
+    for _, used, logged in units:
+        if used.digest and logged.digest and used.digest != logged.digest:
+            reason = f"another {build.product} than without the log; please report this"
+            yield Failure(used.unit, "logged", reason)
 
 
-def _link_failures(links: Sequence[tuple[Program, _Linked, _Linked]]) -> Iterator[Failure]:
-    for program, *sides in links:
-        for side, linked in zip(("stock", "policy"), sides, strict=True):
-            if linked.failure is not None:
-                yield Failure(program.name, side, linked.failure)
+def _program_failures(row: _Row) -> Iterator[Failure]:
+    for side, built in zip(("stock", "policy"), row, strict=False):
+        of_units = {done.failure for done in built.compiles if done.unit == built.job.program.name}
+        if built.failure is not None and built.failure not in of_units:
+            yield Failure(built.job.program.name, side, built.failure)
 
 
-def _bytes(done: Rollout) -> bytes:
-    return done.request.keep.read_bytes() if done.request.keep else b""
-
-
-def _cpu_ratio(rollouts: Sequence[_Sides[Rollout]]) -> float | None:
-    both = [sides for sides in rollouts if sides.stock.ok and sides.policy.ok]
+def _cpu_ratio(units: Sequence[_Sides]) -> float | None:
+    both = [u for u in units if u.stock.failure is None and u.policy.failure is None]
     before = sum(sides.stock.cpu_seconds for sides in both)
     return sum(sides.policy.cpu_seconds for sides in both) / before if before > 0 else None
+
+
+def _smoke(
+    pool: Pool, rows: Sequence[_Row], progress: Progress
+) -> tuple[SmokeTests, list[Failure]]:
+    ready = [
+        (row.stock.job.program, row.stock.binary, row.policy.binary)
+        for row in rows
+        if row.stock.job.program.smoke
+    ]
+
+    def one(item: tuple[Program, str | None, str | None]) -> Failure | None:
+        program, stock, policy = item
+        assert stock is not None and policy is not None
+        binaries = pool.objects.path(stock), pool.objects.path(policy)
+        return compare_runs(pool.corpus, program, *binaries, pool.limits)
+
+    both = [item for item in ready if item[1] and item[2]]
+    done = pool.map(one, both, progress, "Running smoke tests")
+    failed = [failure for failure in done if failure is not None]
+    return SmokeTests(len(done) - len(failed), len(failed), len(rows) - len(done)), failed
+
+
+def _hashes(pool: Pool, policy: NamedPolicy, overrides: str | None) -> dict[str, str | None]:
+    return {
+        "corpus": pool.corpus.digest,
+        "compiler": pool.plugin.toolchain.build_id,
+        "plugin": pool.plugin.digest,
+        "policy": policy.digest,
+        "overrides": None if overrides is None else hashlib.sha256(overrides.encode()).hexdigest(),
+    }

@@ -20,6 +20,9 @@ from nestor.errors import NestorError
 
 EVALUATION = "evaluation.json"
 
+_OLD_SCORE = "linked"
+"""The column that is compared in evaluations that do not name it."""
+
 _PREFERRED = ("relative_change_pct", "mean_change_pct", "change_pct")
 """Curves of a training objective, by the learners' names for it."""
 
@@ -36,7 +39,7 @@ class Point:
     cpu_minutes: float
     """By the price list of the run's budget."""
     change_pct: float
-    """Of the linked bytes of what was compiled for the update, against stock."""
+    """Of the score of what was compiled for the update, against stock."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +48,21 @@ class Final:
 
     program: str
     project: str
-    stock: int
-    policy: int
+    stock: float
+    """Its score."""
+    policy: float
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What is known of one run."""
+    """What the files of one run say."""
 
     folder: Path
     identity: Mapping[str, Any]
     curve: tuple[Point, ...]
     cost: Mapping[str, Any]
     finals: tuple[Final, ...]
-    """Programs that both sides linked, in the first link mode; none if it was not evaluated."""
+    """Programs that both sides built, in the first mode; none if it was not evaluated."""
     failures: int
     """Of its evaluation."""
 
@@ -80,8 +84,9 @@ def read_run(folder: Path) -> TrainingRun:
         curve = tuple(_curve(folder / "curves.jsonl"))
         evaluations = evaluated.get("evaluations", [])
         programs = evaluations[0]["programs"] if evaluations else []
+        score = evaluations[0].get("score", _OLD_SCORE) if evaluations else ""
         finals = tuple(
-            Final(str(p["name"]), str(p["project"]), p["stock"]["linked"], p["policy"]["linked"])
+            Final(str(p["name"]), str(p["project"]), p["stock"][score], p["policy"][score])
             for p in programs
             if p["stock"] and p["policy"]
         )
@@ -128,7 +133,7 @@ class Learner:
     """The part of that which was not compilers."""
     programs: int
     change_pct: float | None
-    """Geometric mean over the programs all seeds linked, of the mean over seeds."""
+    """Geometric mean over the programs all seeds built, of the mean over seeds."""
     interval: tuple[float, float] | None
     """95 %, over seeds and projects."""
     worst: tuple[str, float] | None
@@ -236,7 +241,7 @@ def _learner(name: str, runs: Sequence[TrainingRun], points: int) -> Learner:
 
 
 def _ratios(runs: Sequence[TrainingRun]) -> tuple[npt.NDArray[np.float64], list[str], list[str]]:
-    """Return policy/stock ``[seeds, programs]`` of programs that all seeds linked."""
+    """Return policy/stock ``[seeds, programs]`` of programs that all seeds built."""
     by_run = [{f.program: f for f in run.finals} for run in runs]
     common = sorted(set.intersection(*(set(found) for found in by_run))) if by_run else []
     ratios = np.array([[f[p].policy / f[p].stock for p in common] for f in by_run])

@@ -1,13 +1,13 @@
 """Changes by language and style of code: what a policy does to code unlike its training's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nestor.corpus.model import Corpus, Program
-from nestor.corpus.relink import LinkMode
 from nestor.evaluate.result import Evaluation, ProgramResult, worst_first
 from nestor.evaluate.statistics import geometric_mean_change_pct
+from nestor.problem.problem import Report
 
 ALL = "all"
 """The group of every program."""
@@ -15,21 +15,23 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Group:
-    """The programs of one language and style under one policy, linked in one mode."""
+    """The programs of one language and style under one policy, built in one mode."""
 
     name: str
     policy: str
-    mode: LinkMode
-    least_bytes: int
-    """Linked bytes of a stock program from which on it counts."""
+    mode: str
+    least: float
+    """The score of a stock program from which on it counts."""
     programs: int
-    """That count and that both sides linked."""
+    """That count and that both sides built."""
     failed: tuple[str, ...]
-    """Programs that a side did not link, of any size that is not known to be too small."""
-    linked_geomean_pct: float | None
-    text_geomean_pct: float | None
+    """Programs that a side did not build, unless stock's score shows that they do not count."""
+    geomean_pct: Mapping[str, float | None]
+    """Change of the geometric mean, by column of the report; None without programs."""
     worst: ProgramResult | None
     """Of those that count, the one that grew most."""
+    report: Report
+    """What the columns are."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the group as plain data (docs/reference/formats.md)."""
@@ -38,12 +40,12 @@ class Group:
             "group": self.name,
             "policy": self.policy,
             "link_mode": self.mode,
-            "least_bytes": self.least_bytes,
+            f"least_{self.report.unit}": self.least,
             "programs": self.programs,
             "failed": list(self.failed),
-            "linked_geomean_pct": self.linked_geomean_pct,
-            "text_geomean_pct": self.text_geomean_pct,
-            "worst": worst and {"name": worst.name, "linked_change_pct": worst.linked_change_pct},
+            **{f"{column}_geomean_pct": mean for column, mean in self.geomean_pct.items()},
+            "worst": worst
+            and {"name": worst.name, f"{self.report.score}_change_pct": worst.change_pct},
         }
 
 
@@ -66,40 +68,43 @@ def _kind(style: str) -> str:
     return style.partition(":")[0].strip()
 
 
-def groups(evaluations: Sequence[Evaluation], least_bytes: int) -> tuple[Group, ...]:
+def groups(evaluations: Sequence[Evaluation], least: float) -> tuple[Group, ...]:
     """Sum up by group, all programs first; within a group in the order of ``evaluations``.
 
     Groups without a program that counts or failed are left out.
+
+    :param least: the score of a stock program from which on it counts.
     """
     names = sorted({p.style_group for e in evaluations for p in e.programs})
-    made = [_group(name, e, least_bytes) for name in (ALL, *names) for e in evaluations]
-    counted = {g.name for g in made if g.programs or g.failed}
-    return tuple(g for g in made if g.name in counted)
+    found = [_group(name, e, least) for name in (ALL, *names) for e in evaluations]
+    counted = {g.name for g in found if g.programs or g.failed}
+    return tuple(g for g in found if g.name in counted)
 
 
-def _group(name: str, evaluation: Evaluation, least_bytes: int) -> Group:
+def _group(name: str, evaluation: Evaluation, least: float) -> Group:
+    report = evaluation.report
     members = [
         p
         for p in evaluation.programs
-        if name in (ALL, p.style_group) and (p.stock is None or p.stock.linked >= least_bytes)
+        if name in (ALL, p.style_group)
+        and (p.stock is None or p.stock.columns[report.score] >= least)
     ]
-    rows = [(p, p.stock, p.policy) for p in members if p.stock and p.policy]
+    rows = [(p, p.stock.columns, p.policy.columns) for p in members if p.stock and p.policy]
     return Group(
         name=name,
         policy=evaluation.policy,
         mode=evaluation.mode,
-        least_bytes=least_bytes,
+        least=least,
         programs=len(rows),
         failed=tuple(p.name for p in members if not (p.stock and p.policy)),
-        linked_geomean_pct=geometric_mean_change_pct(
-            [s.linked for _, s, _ in rows], [p.linked for _, _, p in rows]
-        )
-        if rows
-        else None,
-        text_geomean_pct=geometric_mean_change_pct(
-            [s.text for _, s, _ in rows], [p.text for _, _, p in rows]
-        )
-        if rows
-        else None,
+        geomean_pct={
+            column: geometric_mean_change_pct(
+                [stock[column] for _, stock, _ in rows], [policy[column] for _, _, policy in rows]
+            )
+            if rows
+            else None
+            for column in report.columns
+        },
         worst=min((p for p, _, _ in rows), key=worst_first, default=None),
+        report=report,
     )

@@ -1,59 +1,50 @@
-"""Never worse than stock: send modules of a program back to the stock compiler until none grew.
+"""Never worse than stock: leave units of a program to the stock heuristic until nothing grew.
 
-A module stays under the policy only where the linked program gains by it. What each module takes
-of the program (``rewards.linked_size.shares``) proposes the modules that go back; links decide,
-since modules share COMDAT functions. The result is a list of modules for an overrides file, so it
-is made once, and the program's users pay nothing for it.
+A unit stays under the policy only where the program gains by it. What each unit takes of the
+program's score proposes the units that go back; builds decide, since units share functions. The
+result is a list of units for an overrides file, so it is made once, and the program's users pay
+nothing for it. Under full LTO the program is the only unit: it goes back as a whole, or not at all.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
-from nestor.compiler.objects import measure, source_file
-from nestor.compiler.program_summary import module_id
+from nestor.build.build import Build, BuildError
+from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.corpus.model import Program
-from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
+from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.problem.overrides import Key, Overrides
+from nestor.problem.rollout import Pool
 from nestor.progress import Progress, silent
-from nestor.rewards.linked_size import Link, link, shares
-from nestor.rollout.pool import Pool
 
-_TRIALS = 16
-"""Modules whose place is tried singly in the end; those that the shares say least about."""
+_TRIALS: Final = 16
+"""Units whose place is tried singly in the end; those of whose growth the scores say least."""
 
-ModuleKeys = frozenset[int]
-"""Modules by the hash of their source file's name, as overrides know them."""
+_WHOLE_TRIALS: Final = 4
+"""The same where every trial means building the whole program."""
+
+Keys = frozenset[Key]
+"""Units, by the key of the override that leaves one to the stock heuristic."""
 
 
 class GuardError(NestorError):
-    """A program that cannot be linked, stock or under the policy."""
-
-
-@dataclass(frozen=True)
-class Objects:
-    """A program's modules (and perhaps others) compiled both ways."""
-
-    program: Program
-    stock: Mapping[str, Path]
-    policy: Mapping[LinkMode, Mapping[str, Path]]
-    """By the mode that they are to be linked in: a policy may have been told of it."""
+    """A program that cannot be built, stock or under the policy."""
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """What the guard did to one program; sizes are loadable bytes by link mode."""
+    """What the guard did to one program, with its score by mode."""
 
     program: str
     modules: int
     back: tuple[str, ...]
-    """Modules that went back to the stock compiler."""
-    stock: Mapping[LinkMode, int]
-    policy: Mapping[LinkMode, int]
-    guarded: Mapping[LinkMode, int]
+    """Modules that went back to the stock heuristic."""
+    stock: Mapping[str, float]
+    policy: Mapping[str, float]
+    guarded: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
         """Return the program as plain data (docs/reference/formats.md)."""
@@ -74,76 +65,153 @@ class Guarded:
 
 @dataclass(frozen=True)
 class Guard:
-    """Modules that the stock compiler keeps, so that no program is larger than stock."""
+    """Units that are left to the stock heuristic, so that no program is worse than stock."""
 
-    keys: ModuleKeys
-    names: Mapping[int, tuple[str, ...]]
+    keys: Keys
+    names: Mapping[Key, tuple[str, ...]]
     """The modules of each key."""
     programs: tuple[Guarded, ...]
 
 
 def guard(
     pool: Pool,
-    builds: Sequence[Objects],
-    modes: Sequence[LinkMode] = ("gc", "no-gc", "icf"),
+    build: Build,
+    programs: Sequence[Program],
+    policy: NamedPolicy,
+    modes: Sequence[str] = (),
+    *,
+    summaries: Mapping[tuple[str, str], str] | None = None,
+    overrides: Overrides | None = None,
     progress: Progress = silent,
 ) -> Guard:
-    """Choose the modules that go back, one list for all programs.
+    """Choose the units that go back, one list for all programs.
 
-    With them, no program is larger than stock in any of ``modes``. Modules of different programs
-    whose source files have the same name go back together.
+    With them, no program's score is above stock's in any of ``modes``. Units of different programs
+    with one key (modules whose source files have the same name) go back together.
 
-    :raises GuardError: if a program cannot be linked.
+    :param modes: modes of the build; none is all of them.
+    :param summaries: texts by program and mode, for a policy that reads them.
+    :param overrides: answers that stand above the policy's in every build.
+    :raises GuardError: if a program cannot be built.
+    :raises ProblemError: if the problem has no overrides.
     """
-    return guard_all([_ObjectChoice(pool, build, modes) for build in builds], progress)
+    found = [
+        _Choice(
+            pool, build, program, policy, modes or build.modes, summaries or {}, overrides or {}
+        )
+        for program in programs
+    ]
+    try:
+        return _guard(found, progress)
+    except BuildError as error:
+        raise GuardError(str(error)) from None
+    finally:
+        for choice in found:
+            choice.close()
 
 
-def guard_all(searches: Sequence["Choice"], progress: Progress = silent) -> Guard:
-    """Choose the modules that go back, one list for all programs. See :func:`guard`."""
-    keys: ModuleKeys = frozenset()
-    for number, search in enumerate(searches):
-        progress("Guarding programs", number, len(searches))
-        keys |= search.choose(keys)
+def _guard(choices: Sequence["_Choice"], progress: Progress) -> Guard:
+    keys: Keys = frozenset()
+    for number, choice in enumerate(choices):
+        progress("Guarding programs", number, len(choices))
+        keys |= choice.choose(keys)
     # What one program sends back may make another grow; in the end all of it would be stock.
-    while grown := [search for search in searches if search.cost(keys)[0]]:
-        for search in grown:
-            keys |= search.choose(keys)
-    progress("Guarding programs", len(searches), len(searches))
-    names: dict[int, tuple[str, ...]] = {}
-    for search in searches:
-        for name, key in search.keys.items():
+    while grown := [choice for choice in choices if choice.cost(keys)[0]]:
+        for choice in grown:
+            keys |= choice.choose(keys)
+    progress("Guarding programs", len(choices), len(choices))
+    names: dict[Key, tuple[str, ...]] = {}
+    for choice in choices:
+        for name, key in choice.keys.items():
             if key in keys:
                 names[key] = tuple(sorted({*names.get(key, ()), name}))
-    return Guard(keys, names, tuple(search.result(keys) for search in searches))
+    return Guard(keys, names, tuple(choice.result(keys) for choice in choices))
 
 
-class Choice(ABC):
-    """One program: links with some of its modules from the stock compiler."""
+class _Choice:
+    """One program: builds with some of its units left to the stock heuristic."""
 
-    trials = _TRIALS
-
-    def __init__(self, program: Program, modes: Sequence[LinkMode], keys: Mapping[str, int]):
-        """Prepare; ``keys`` are those of the modules that the policy changes."""
+    def __init__(
+        self,
+        pool: Pool,
+        build: Build,
+        program: Program,
+        policy: NamedPolicy,
+        modes: Sequence[str],
+        summaries: Mapping[tuple[str, str], str],
+        overrides: Overrides,
+    ):
         self._program = program
         self._modes = tuple(modes)
-        self._known: dict[ModuleKeys, Mapping[LinkMode, int]] = {}
-        self.keys = keys
-        self._all = frozenset(keys.values())
+        self._overrides = overrides
+        self._format = pool.problem.overrides()
+        self._trials = _WHOLE_TRIALS if build.whole else _TRIALS
+        self._stock_builder = build.incremental(pool, program, DEFAULT, self._modes)
+        # A policy may decide otherwise in a mode of which it has another summary.
+        by_summary: dict[str | None, list[str]] = {}
+        for mode in self._modes:
+            by_summary.setdefault(summaries.get((program.name, mode)), []).append(mode)
+        self._builders: list[ProgramBuilder] = [
+            build.incremental(pool, program, policy, own, summary)
+            for summary, own in by_summary.items()
+        ]
+        self._sizes: dict[Keys, Mapping[str, float]] = {}
 
-    @abstractmethod
-    def measured(self, back: ModuleKeys) -> Mapping[LinkMode, int]:
-        """Link and return the program's loadable bytes with ``back`` from the stock compiler.
+    def close(self) -> None:
+        """Forget what was built."""
+        for builder in (self._stock_builder, *self._builders):
+            builder.close()
 
-        :raises GuardError: if it cannot be linked.
-        """
+    @cached_property
+    def _stock(self) -> ProgramBuild:
+        return self._stock_builder.build({})
 
-    @property
-    @abstractmethod
-    def growths(self) -> Mapping[LinkMode, Mapping[int, float]]:
-        """Bytes that each module's share of the program grows under the policy, by link mode."""
+    @cached_property
+    def _policy(self) -> list[ProgramBuild]:
+        return [builder.build(self._overrides) for builder in self._builders]
 
-    def choose(self, fixed: ModuleKeys) -> ModuleKeys:
-        """Return the modules of this program that go back, those of ``fixed`` among them."""
+    @cached_property
+    def _units(self) -> Mapping[str, Key]:
+        """The key of every back end that the policy changes."""
+        stock = self._stock
+        found = {}
+        for build in self._policy:
+            for unit, trajectory in build.trajectories.items():
+                same = unit in build.objects and build.objects[unit] == stock.objects.get(unit)
+                if not same:
+                    found[unit] = self._format.unit(trajectory)
+        return {unit: found[unit] for unit in stock.trajectories if unit in found}
+
+    @cached_property
+    def keys(self) -> Mapping[str, Key]:
+        """The key of every module that the policy changes."""
+        back_ends = {
+            module: unit for unit, modules in self._stock.modules.items() for module in modules
+        }
+        return {
+            name: self._units[back_ends[name]]
+            for name in self._program.modules
+            if back_ends.get(name) in self._units
+        }
+
+    @cached_property
+    def _all(self) -> Keys:
+        return frozenset(self.keys.values())
+
+    @cached_property
+    def _growths(self) -> Mapping[str, Mapping[Key, float]]:
+        """What each unit's part of the score grows under the policy, by mode."""
+        found: dict[str, dict[Key, float]] = {}
+        for build in self._policy:
+            for mode in build.columns:
+                before, after = self._stock.scored(mode), build.scored(mode)
+                found[mode] = dict.fromkeys(self._all, 0.0)
+                for unit, key in self._units.items():
+                    found[mode][key] += after.get(unit, 0.0) - before.get(unit, 0.0)
+        return found
+
+    def choose(self, fixed: Keys) -> Keys:
+        """Return the units of this program that go back, those of ``fixed`` among them."""
         fixed &= self._all
         grown = {key for key in self._all if self._growth(key) > 0}
         best = min(fixed, fixed | grown, key=self.cost)
@@ -151,28 +219,37 @@ class Choice(ABC):
         while self.cost(best)[0]:
             sizes, stock = self.sizes(best), self.sizes(self._all)
             mode = max(self._modes, key=lambda m: sizes[m] - stock[m])
-            left = sorted(self._all - best, key=lambda k: (-self.growths[mode][k], k))
+            left = sorted(self._all - best, key=lambda k: (-self._growths[mode][k], k))
             best |= frozenset(left[:batch])
             batch *= 2
         unsure = sorted(self._all - fixed, key=lambda key: (abs(self._growth(key)), key))
-        for key in unsure[: self.trials]:
+        for key in unsure[: self._trials]:
             best = min(best, best ^ {key}, key=self.cost)
         return min(best, self._all, key=self.cost)
 
-    def cost(self, back: ModuleKeys) -> tuple[int, int]:
-        """Return by how many bytes the modes are above stock, and all their bytes."""
+    def cost(self, back: Keys) -> tuple[float, float]:
+        """Return by how much the scores are above stock's, and all scores, over the modes."""
         sizes, stock = self.sizes(back), self.sizes(self._all)
         excess = sum(max(0, sizes[mode] - stock[mode]) for mode in self._modes)
         return excess, sum(sizes.values())
 
-    def sizes(self, back: ModuleKeys) -> Mapping[LinkMode, int]:
-        """Return the program's loadable bytes with ``back`` from the stock compiler."""
+    def sizes(self, back: Keys) -> Mapping[str, float]:
+        """Return the program's score by mode with ``back`` left to the stock heuristic."""
         own = back & self._all
-        if own not in self._known:
-            self._known[own] = self.measured(own)
-        return self._known[own]
+        if own not in self._sizes:
+            self._sizes[own] = self._built(own)
+        return self._sizes[own]
 
-    def result(self, back: ModuleKeys) -> Guarded:
+    def _built(self, back: Keys) -> Mapping[str, float]:
+        if back == self._all:
+            return self._stock.scores()
+        overrides = {**self._overrides, **dict.fromkeys(back, self._format.stock)}
+        found: dict[str, float] = {}
+        for builder in self._builders:
+            found |= builder.build(overrides).scores()
+        return {mode: found[mode] for mode in self._modes}
+
+    def result(self, back: Keys) -> Guarded:
         """Return what became of the program."""
         return Guarded(
             program=self._program.name,
@@ -183,67 +260,5 @@ class Choice(ABC):
             guarded=self.sizes(back),
         )
 
-    def _growth(self, key: int) -> float:
-        return sum(growth[key] for growth in self.growths.values())
-
-
-class _ObjectChoice(Choice):
-    """A program of objects that were compiled both ways."""
-
-    def __init__(self, pool: Pool, build: Objects, modes: Sequence[LinkMode]):
-        self._pool = pool
-        self._build = build
-        keys = {
-            name: module_id(source_file(build.stock[name]))
-            for name in build.program.modules
-            if any(
-                build.policy[mode][name].read_bytes() != build.stock[name].read_bytes()
-                for mode in modes
-            )
-        }
-        super().__init__(build.program, modes, keys)
-
-    def measured(self, back: ModuleKeys) -> Mapping[LinkMode, int]:
-        links = self._pool.map(lambda mode: self._link(mode, back), self._modes)
-        return {
-            mode: linked.measure.loadable
-            for mode, linked in zip(self._modes, links, strict=True)
-            if linked.measure is not None
-        }
-
-    @cached_property
-    def growths(self) -> Mapping[LinkMode, Mapping[int, float]]:
-        found: dict[LinkMode, dict[int, float]] = {}
-        measured = cache(measure)  # most objects are the same in every mode
-        for mode in self._modes:
-            found[mode] = dict.fromkeys(self._all, 0.0)
-            for back, sign in ((frozenset[int](), 1), (self._all, -1)):
-                objects = self._objects(mode, back)
-                sizes = {name: measured(path) for name, path in objects.items()}
-                linked = self._link(mode, back, want_kept=True)
-                weights = shares(self._build.program, linked, sizes)
-                for name, key in self.keys.items():
-                    found[mode][key] += sign * weights.score(name, sizes[name])
-        return found
-
-    def _objects(self, mode: LinkMode, back: ModuleKeys) -> Mapping[str, Path]:
-        stock, policy = self._build.stock, self._build.policy[mode]
-        return {
-            name: stock[name] if self.keys.get(name) in back else policy[name]
-            for name in self._build.program.modules
-        }
-
-    def _link(self, mode: LinkMode, back: ModuleKeys, *, want_kept: bool = False) -> Link:
-        program = self._build.program
-        linked = link(
-            self._pool.plugin.toolchain,
-            self._pool.corpus,
-            program,
-            self._objects(mode, back),
-            mode=mode,
-            want_kept=want_kept,
-            limits=self._pool.limits,
-        )
-        if linked.measure is None:
-            raise GuardError(f"{program.name}: {linked.failure}.")
-        return linked
+    def _growth(self, key: Key) -> float:
+        return sum(growth[key] for growth in self._growths.values())

@@ -1,38 +1,30 @@
-"""The results of an evaluation: sizes, programs, failures, and what follows from them."""
+"""The results of an evaluation: what programs come to, failures, and what follows from them."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from nestor.corpus.relink import LinkMode
 from nestor.evaluate.statistics import (
     change_pct,
     geometric_mean_change_pct,
     paired_bootstrap_pct,
 )
+from nestor.problem.problem import Report
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """Loadable bytes of one program."""
+class Outcome:
+    """What one program comes to under one compiler."""
 
-    object: int
-    """Sum over the objects of its modules."""
-    linked: int
-    """Of the linked program."""
-    text: int
-    """Code bytes of the linked program."""
-    modules: Mapping[str, float]
-    """What of ``linked`` is each module's, by the shares of ``rewards.linked_size``."""
-
-    def to_json(self) -> dict[str, int]:
-        """Return the sizes of the whole program."""
-        return {"object": self.object, "linked": self.linked, "text": self.text}
+    columns: Mapping[str, float]
+    """By the columns of the report."""
+    units: Mapping[str, float] = field(default_factory=dict)
+    """What of the score is each unit's; empty where units cannot be told apart."""
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """One program under both compilers; a side that could not be linked is None."""
+    """One program under both compilers; a side that could not be built is None."""
 
     name: str
     project: str
@@ -41,21 +33,27 @@ class ProgramResult:
     """The project's, in a few words."""
     style_group: str
     """See :func:`nestor.evaluate.groups.style_group`."""
-    stock: Sizes | None
-    policy: Sizes | None
+    stock: Outcome | None
+    policy: Outcome | None
+    report: Report = field(repr=False)
+    """What the columns are."""
 
     @property
-    def linked_change_pct(self) -> float | None:
-        """Change of the linked bytes; None if a side failed."""
+    def change_pct(self) -> float | None:
+        """Change of the score; None if a side failed."""
+        return self.column_change_pct(self.report.score)
+
+    def column_change_pct(self, column: str) -> float | None:
+        """Return the change of one column; None if a side failed."""
         if self.stock is None or self.policy is None:
             return None
-        return change_pct(self.stock.linked, self.policy.linked)
+        return change_pct(self.stock.columns[column], self.policy.columns[column])
 
-    def modules(self) -> list[dict[str, Any]]:
-        """Return each module's bytes of the linked program, the worst growth first."""
+    def units(self) -> list[dict[str, Any]]:
+        """Return each unit's part of the score, the worst growth first."""
         if self.stock is None or self.policy is None:
             return []
-        before, after = self.stock.modules, self.policy.modules
+        before, after = self.stock.units, self.policy.units
         names = sorted(before, key=lambda name: (before[name] - after[name], name))
         return [
             {"name": n, "stock": round(before[n], 1), "policy": round(after[n], 1)} for n in names
@@ -69,10 +67,10 @@ class ProgramResult:
             "language": self.language,
             "style": self.style,
             "style_group": self.style_group,
-            "stock": self.stock.to_json() if self.stock else None,
-            "policy": self.policy.to_json() if self.policy else None,
-            "linked_change_pct": self.linked_change_pct,
-            "modules": self.modules(),
+            "stock": dict(self.stock.columns) if self.stock else None,
+            "policy": dict(self.policy.columns) if self.policy else None,
+            f"{self.report.score}_change_pct": self.change_pct,
+            "modules": self.units(),
         }
 
 
@@ -81,7 +79,7 @@ class Failure:
     """Something that did not work."""
 
     what: str
-    """A module or a program."""
+    """A unit or a program."""
     side: str
     reason: str
 
@@ -94,70 +92,76 @@ class SmokeTests:
     failed: int
     """Each is among the evaluation's failures."""
     without: int
-    """Programs of which no short run is known, or that were not linked."""
+    """Programs for which the corpus has no short run, or that were not built."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A policy against stock on some programs of a corpus, linked in one mode."""
+    """A policy against stock on some programs of a corpus, in one mode of one build."""
 
     policy: str
-    mode: LinkMode
+    mode: str
     summary: bool
-    """The policy was told what the rest of the program does."""
+    """The policy was given summaries of the programs."""
     programs: tuple[ProgramResult, ...]
     """Worst regression first; failed programs before all."""
     failures: tuple[Failure, ...]
     compile_cpu_ratio: float | None
-    """CPU seconds under the policy over stock, of the modules that both compiled."""
+    """CPU seconds under the policy over stock, of what both compiled."""
     decisions: int
-    growth_capped: tuple[str, ...]
-    """Modules in which the advisor stopped asking because the module had doubled."""
+    remarks: Mapping[str, tuple[str, ...]]
+    """By the key of each of the report's remarks, the units that it is true of."""
     smoke: SmokeTests | None
     """None if nothing was run."""
     hashes: Mapping[str, str | None]
+    problem: str
+    build: str
+    """The name of the way in which the programs were built."""
+    report: Report
+    """What the columns are."""
 
-    @property
-    def compared(self) -> tuple[tuple[ProgramResult, Sizes, Sizes], ...]:
-        """The programs that both sides linked."""
-        return tuple(
-            (p, p.stock, p.policy)
-            for p in self.programs
-            if p.stock is not None and p.policy is not None
-        )
+    def compared(self) -> Iterator[tuple[ProgramResult, Mapping[str, float], Mapping[str, float]]]:
+        """Return the programs that both sides built, with their columns."""
+        for program in self.programs:
+            if program.stock is not None and program.policy is not None:
+                yield program, program.stock.columns, program.policy.columns
 
     def total(self) -> dict[str, Any]:
-        """Return the change over all programs that both sides linked."""
-        rows = self.compared
-        if not rows:
-            return {
-                "object_change_pct": None,
-                "linked_change_pct": None,
-                "ci95": None,
-                "linked_geomean_pct": None,
-            }
-        stock = [s.linked for _, s, _ in rows]
-        policy = [p.linked for _, _, p in rows]
-        return {
-            "object_change_pct": change_pct(
-                sum(s.object for _, s, _ in rows), sum(p.object for _, _, p in rows)
-            ),
-            "linked_change_pct": change_pct(sum(stock), sum(policy)),
-            "ci95": list(paired_bootstrap_pct([r.project for r, _, _ in rows], stock, policy)),
-            "linked_geomean_pct": geometric_mean_change_pct(stock, policy),
+        """Return the change over all programs that both sides built."""
+        rows = list(self.compared())
+        score = self.report.score
+        result: dict[str, Any] = {
+            f"{column}_change_pct": change_pct(
+                sum(stock[column] for _, stock, _ in rows),
+                sum(policy[column] for _, _, policy in rows),
+            )
+            if rows
+            else None
+            for column in self.report.columns
         }
+        result |= {"ci95": None, f"{score}_geomean_pct": None}
+        if rows:
+            stock = [columns[score] for _, columns, _ in rows]
+            policy = [columns[score] for _, _, columns in rows]
+            projects = [program.project for program, _, _ in rows]
+            result["ci95"] = list(paired_bootstrap_pct(projects, stock, policy))
+            result[f"{score}_geomean_pct"] = geometric_mean_change_pct(stock, policy)
+        return result
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain data (docs/reference/formats.md)."""
         return {
+            "problem": self.problem,
             "policy": self.policy,
+            "build": self.build,
             "link_mode": self.mode,
+            "score": self.report.score,
             "summary": self.summary,
             "programs": [p.to_json() for p in self.programs],
             "total": self.total(),
             "compile_cpu_ratio": self.compile_cpu_ratio,
             "decisions": self.decisions,
-            "growth_capped": list(self.growth_capped),
+            **{key: list(units) for key, units in self.remarks.items()},
             "smoke": asdict(self.smoke) if self.smoke else None,
             "failures": [asdict(f) for f in self.failures],
             "hashes": dict(self.hashes),
@@ -166,5 +170,5 @@ class Evaluation:
 
 def worst_first(result: ProgramResult) -> tuple[bool, float, str]:
     """Return what programs are sorted by: failed ones, then the largest growth."""
-    change = result.linked_change_pct
+    change = result.change_pct
     return (change is not None, -(change or 0.0), result.name)

@@ -1,7 +1,7 @@
 """Does a program built under a policy still do what the stock build does, in a short run?
 
-The runs are those that the corpus knows (``corpus.smoke``). They execute foreign code, so they
-happen only when a user asks for them.
+The runs are those that the corpus has (``corpus.smoke``). They execute foreign code, so they
+happen only when a user wants them.
 """
 
 import hashlib
@@ -47,7 +47,8 @@ def smoke_run(
             return None
         own = Path("..") / "bin" / program.name.rpartition("/")[2]
         (Path(text) / "bin").mkdir()
-        shutil.copy(binary, folder / own)
+        shutil.copyfile(binary, folder / own)
+        (folder / own).chmod(0o755)
         output = Path(text) / "stdout"
         outcome = run(
             [*under, str(own), *prepared.arguments],

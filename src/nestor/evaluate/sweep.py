@@ -9,8 +9,8 @@ from typing import Any
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.process import Outcome, run
 from nestor.corpus.model import Module
+from nestor.problem.rollout import Pool
 from nestor.progress import Progress, silent
-from nestor.rollout.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def sweep(pool: Pool, modules: tuple[Module, ...], progress: Progress = silent) 
     )
     return Sweep(
         modules=len(modules),
-        jobs=pool.settings.jobs,
+        jobs=pool.jobs,
         failures=tuple(
             (m.name, o.reason) for m, o in zip(modules, outcomes, strict=True) if not o.ok
         ),

@@ -2,7 +2,7 @@
 
 A learner compares with another one only at equal cost, and a run that is interrupted must end
 where the uninterrupted one ends. Measured CPU time gives the first and not the second. So a
-compile costs what the stock compile of its module took when the reference was made
+compile costs what the stock compile of its unit took when the reference was recorded
 (:mod:`nestor.learn.reference`), whatever it takes now; what it really took is shown beside it.
 """
 
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from nestor.errors import NestorError
-from nestor.learn.experience import Tally
+from nestor.files import write_atomically
+from nestor.learn.accounting import Tally
 from nestor.learn.learner import Learner, Metrics
 from nestor.policy.spec import Policy
 
@@ -28,7 +29,7 @@ class Budget:
     cpu_minutes: float | None = None
     """CPU minutes of compilers and linkers, by the price list of the reference."""
     compiles: int | None = None
-    """Compiles of single modules."""
+    """Compiles of single units."""
 
     def __post_init__(self) -> None:
         if self.cpu_minutes is not None and self.compiles is not None:
@@ -158,8 +159,7 @@ def price_list(folder: Path, prices: Mapping[str, float]) -> dict[str, float]:
     try:
         if path.exists():
             return {str(name): float(price) for name, price in json.loads(path.read_text()).items()}
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(dict(prices)))
+        write_atomically(path, json.dumps(dict(prices)))
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise NestorError(f"{path} cannot be used ({error}); take another --out.") from None
     return dict(prices)

@@ -1,4 +1,4 @@
-"""Keep a learner's state on disk so that a killed run goes on where it was.
+"""Keep a learner's state on disk, so that a run that was killed goes on where it was.
 
 A state is a (possibly nested) frozen dataclass of arrays and numbers; it becomes one safetensors
 file that is replaced atomically. The file carries a digest of everything the run depends on, so
@@ -16,6 +16,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from nestor.errors import NestorError
+from nestor.files import write_atomically
 
 State = TypeVar("State")
 
@@ -31,12 +32,9 @@ def save(path: Path, state: Any, run: str) -> None:
     :raises CheckpointError: if there is no room.
     """
     data = save_tensors(_flatten(state), metadata={"run": json.dumps(run)})
-    partial = path.with_suffix(".partial")
     try:
-        partial.write_bytes(data)
-        partial.replace(path)
+        write_atomically(path, data)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise CheckpointError(
             f"The checkpoint {path} could not be written ({error.strerror}); the one before it is"
             " whole: make room and run the same command again."

@@ -1,4 +1,4 @@
-"""What a learner is."""
+"""The contract of a learner."""
 
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from nestor.policy.spec import Policy
 
 Metrics = Mapping[str, float]
-"""What one update tells about itself, by the name of its curve."""
+"""Numbers that one update reports, by the name of their curve."""
 
 State = TypeVar("State")
 Batch = TypeVar("Batch")
@@ -33,7 +33,7 @@ class Learner(Protocol[State, Batch]):
         """Return what the next update learns from; may compile."""
 
     def update(self, state: State, batch: Batch) -> tuple[State, Metrics]:
-        """Return the next state and what to plot."""
+        """Return the next state and what to plot; never compiles."""
 
     def policy(self, state: State) -> Policy:
         """Return the policy that ``state`` stands for."""

@@ -1,152 +1,163 @@
-"""All learners for inlining, by the name that the command line knows them by.
+"""All learners by the name that the command line uses, and what each of them can do.
 
-A new one is a file with a frozen dataclass of settings and a function ``set_up``, and a line in
+A new one is a page with a frozen dataclass of settings and a function ``set_up``, and a line in
 :data:`LEARNERS`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from nestor.errors import NestorError
-from nestor.learn import (
+from nestor.learn.algorithms import (
+    ars,
     best_of,
+    cloning,
     cma_es,
+    distil,
     dqn,
-    experience,
+    es,
     ppo,
-    random_search,
     reinforce,
 )
-from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
-from nestor.learn.distil import Distil, DistilSettings
-from nestor.learn.evolution_strategies import EvolutionSettings, EvolutionStrategies
-from nestor.learn.experience import Known
-from nestor.learn.features import DISTIL_FEATURES, FREE_FEATURES, MODULE_FEATURES
-from nestor.learn.known_range import require_size
-from nestor.learn.searches import Searches, largest_programs
 from nestor.learn.setup import Ready, Setup
-from nestor.learn.start import as_network
-from nestor.learn.training import Result
-from nestor.learn.validation import judge, verdict
-from nestor.problems.inlining_size import INLINING_SIZE
-from nestor.tune.search import SearchSettings
+from nestor.policy.rule import RULES
+from nestor.problem.problem import Problem, ProblemError
 
-
-def set_up_distil(settings: DistilSettings, setup: Setup) -> Ready:
-    """Make distillation of searches ready to run."""
-    features = setup.features or (DISTIL_FEATURES if settings.lto is None else MODULE_FEATURES)
-    require_size(features, settings.gain.outliers)
-    pool = setup.pool
-    programs = largest_programs(experience.training_programs(pool.corpus))
-    if settings.projects:
-        programs = tuple(p for p in programs if p.project in settings.projects)
-    unknown = set(settings.projects) - {program.project for program in programs}
-    if unknown:
-        raise NestorError(
-            f"The corpus has no training project {min(unknown)}; 'nestor corpus info' lists them."
-        )
-    held_back = largest_programs(pool.corpus.programs_of("validation"))
-    searches = Searches(
-        pool,
-        programs,
-        SearchSettings(compiles=settings.compiles, chance=0.7, hold=False),
-        settings.trials,
-        setup.seed,
-        setup.trials or setup.folder / "trials",
-        setup.tally,
-        setup.progress,
-        settings.lto,
-    )
-    changes = judge(
-        pool, held_back, setup.tally, setup.folder / "validation", setup.progress, settings.lto
-    )
-    if not held_back:  # there is nothing to choose by: the last round is believed
-        caution = (settings.gain.caution,)
-        settings = replace(settings, candidates=1, cautions=caution, worthwhile=float("-inf"))
-    learner = Distil(
-        settings,
-        setup.seed,
-        features,
-        searches,
-        lambda policy: verdict(changes(policy)),
-        setup.init,
-    )
-    return Ready(learner, "Distilling", features, lambda _: {"training_programs": len(programs)})
-
-
-def set_up_cloning(settings: CloningSettings, setup: Setup) -> Ready:
-    """Make behavioural cloning ready to run."""
-    modules = setup.pool.corpus.modules_of("train")
-    done = experience.default_rollouts(setup.pool, modules, setup.tally, setup.progress).values()
-    logs = [rolled.trajectory for rolled in done if rolled.trajectory is not None]
-    features = setup.features or FREE_FEATURES
-    x = np.concatenate([log.matrix(features) for log in logs])
-    answers = np.concatenate([log.matrix([INLINING_SIZE.default_tensor])[:, 0] for log in logs])
-    learner = BehaviouralCloning.fit(settings, setup.seed, features, x, answers)
-
-    def after(result: Result) -> Mapping[str, Any]:
-        agreement = float((result.policy.answer(x) == (answers > 0)).mean())
-        return {"decisions": len(x), "agreement": agreement}
-
-    return Ready(learner, "Cloning the default heuristic", features, after)
-
-
-def set_up_evolution(settings: EvolutionSettings, setup: Setup) -> Ready:
-    """Make evolution strategies ready to run."""
-    if setup.init is None:
-        raise NestorError(
-            "Evolution strategies need a policy to start from: train one with --learner bc, then"
-            " pass it with --init."
-        )
-    start, tally = as_network(setup.init), setup.tally
-    if start.metadata.answers != "decision":
-        raise NestorError("What --init names deviates from a default; es needs a clone.")
-    if setup.budget.cpu_minutes is not None:
-        setup.reference(start.features)  # prices
-    programs = experience.training_programs(setup.pool.corpus)
-    stock = experience.baseline(setup.pool, programs, setup.progress)
-    modules = experience.modules_of(setup.pool.corpus, stock.programs)
-    defaults = experience.default_rollouts(setup.pool, modules, tally, setup.progress)
-    known = {
-        name: Known.of(rolled, INLINING_SIZE, start.features) for name, rolled in defaults.items()
-    }
-    compare = experience.comparer(setup.pool, stock, known, tally)
-    deviation = experience.deviation(known)
-    projects = tuple(program.project for program in stock.programs)
-
-    def after(result: Result) -> Mapping[str, Any]:
-        (changes,) = compare([result.policy])
-        named = zip(stock.programs, changes, strict=True)
-        return {"training_programs": {p.name: float(100 * c) for p, c in named}}
-
-    learner = EvolutionStrategies(settings, setup.seed, start, projects, compare, deviation)
-    return Ready(learner, "Evolving", start.features, after)
+_ANY_RULE: Final = tuple(RULES)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A learner as the command line offers it."""
+    """A learner as the command line offers it, with its capabilities."""
 
     settings: type[Any]
     """A frozen dataclass, whose fields are options."""
     set_up: Callable[[Any, Setup], Ready]
     summary: str
+    rules: tuple[str, ...] = _ANY_RULE
+    """Names of the rules that it serves."""
+    init: Literal["optional", "required", "refused"] = "optional"
+    """Whether it starts from a policy that the user names (``--init``)."""
     budgeted: bool = True
     """Whether a budget of compiles or CPU minutes can end it."""
+    estimates: bool = True
+    """Whether it can learn from a model of the score in place of compiles (``--estimate``)."""
+    searches: bool = False
+    """Whether it searches programs: it needs a problem with moves, and keeps trials
+    (``--trials``)."""
 
 
 LEARNERS: Final[Mapping[str, Entry]] = {
-    "distil": Entry(DistilSettings, set_up_distil, "searches, distilled", budgeted=False),
-    "bc": Entry(CloningSettings, set_up_cloning, "the default heuristic, cloned", budgeted=False),
-    "es": Entry(EvolutionSettings, set_up_evolution, "guarded evolution strategies"),
-    "ars": Entry(random_search.RandomSearchSettings, random_search.set_up, "random search"),
-    "cma": Entry(cma_es.CmaSettings, cma_es.set_up, "CMA-ES"),
-    "reinforce": Entry(reinforce.ReinforceSettings, reinforce.set_up, "REINFORCE"),
-    "ppo": Entry(ppo.PpoSettings, ppo.set_up, "proximal policy optimisation"),
-    "dqn": Entry(dqn.DqnSettings, dqn.set_up, "deep Q-learning"),
-    "best-of": Entry(best_of.BestOfSettings, best_of.set_up, "imitation of the best (BC-Max)"),
+    "distil": Entry(
+        distil.DistilSettings,
+        distil.set_up,
+        "search every program, learn what leaving the default saves, search again",
+        rules=("threshold",),
+        budgeted=False,
+        estimates=False,
+        searches=True,
+    ),
+    "bc": Entry(
+        cloning.CloningSettings,
+        cloning.set_up,
+        "behavioural cloning of the default heuristic, the warm start of es",
+        init="refused",
+        budgeted=False,
+        estimates=False,
+    ),
+    "es": Entry(
+        es.EvolutionSettings,
+        es.set_up,
+        "evolution strategies from --init, scored by whole programs, never worse than before",
+        init="required",
+        estimates=False,
+    ),
+    "ars": Entry(
+        ars.RandomSearchSettings, ars.set_up, "augmented random search over a linear policy"
+    ),
+    "cma": Entry(cma_es.CmaSettings, cma_es.set_up, "CMA-ES over a linear policy"),
+    "reinforce": Entry(
+        reinforce.ReinforceSettings,
+        reinforce.set_up,
+        "REINFORCE, each decision rewarded by what it can affect",
+    ),
+    "ppo": Entry(
+        ppo.PpoSettings,
+        ppo.set_up,
+        "the same by proximal policy optimisation (--ppo.preset mlgo: as published)",
+    ),
+    "dqn": Entry(
+        dqn.DqnSettings,
+        dqn.set_up,
+        "deep Q-learning: the value of each action",
+        rules=("threshold", "pick"),
+    ),
+    "best-of": Entry(
+        best_of.BestOfSettings,
+        best_of.set_up,
+        "imitation of the best of several policies, unit by unit (BC-Max)",
+    ),
 }
-"""Every learner; a line each."""
+"""Every learner; the first is the usual one."""
+
+
+def find_learner(name: str) -> Entry:
+    """Return the learner of this name.
+
+    :raises NestorError: if there is none.
+    """
+    if name not in LEARNERS:
+        raise NestorError(f"There is no learner '{name}'; there are: {', '.join(LEARNERS)}.")
+    return LEARNERS[name]
+
+
+def usual_learner(problem: Problem) -> str:
+    """Return the name of the learner to take for ``problem`` if a user names none.
+
+    Searches distilled where programs can be searched, and a learner by gradient elsewhere.
+    """
+    try:
+        problem.moves()
+    except ProblemError:
+        return "ppo"
+    return next(name for name, entry in LEARNERS.items() if entry.searches)
+
+
+def check_setup(name: str, setup: Setup) -> None:
+    """Refuse what the learner of this name cannot do, before anything is compiled.
+
+    :raises NestorError: with one sentence that says what to change.
+    """
+    entry, problem = find_learner(name), setup.problem
+    if problem.rule.name not in entry.rules:
+        raise NestorError(
+            f"The learner {name} serves the rule {' and '.join(entry.rules)}, and {problem.name} has"
+            f" the rule {problem.rule.name}: {_others(lambda e: problem.rule.name in e.rules)}."
+        )
+    if entry.searches:
+        problem.moves()  # raises ProblemError if there are none
+    if setup.estimate is not None and not entry.estimates:
+        raise NestorError(f"The learner {name} needs whole compiles: leave out --estimate.")
+    if setup.init is not None and entry.init == "refused":
+        raise NestorError(f"The learner {name} starts from the default: leave out --init.")
+    if setup.init is None and entry.init == "required":
+        raise NestorError(
+            f"The learner {name} needs a policy to start from: train one with --learner bc, then"
+            " pass it with --init."
+        )
+    if setup.trials is not None and not entry.searches:
+        raise NestorError(
+            f"The learner {name} searches no programs: leave out --trials, or"
+            f" {_others(lambda e: e.searches)}."
+        )
+    if setup.budget.units is not None and not entry.budgeted:
+        raise NestorError(
+            f"The learner {name} has limits of its own: leave out --budget, or"
+            f" {_others(lambda e: e.budgeted)}."
+        )
+
+
+def _others(able: Callable[[Entry], bool]) -> str:
+    names = [name for name, entry in LEARNERS.items() if able(entry)]
+    return f"take --learner {' or '.join(names)}"

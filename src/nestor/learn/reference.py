@@ -1,17 +1,15 @@
-"""The stock heuristic as the reference of all learners: what it decides and what that weighs.
+"""The stock heuristic as the reference of all learners: what it decides and what that scores.
 
-Made once for a corpus and a compiler, whichever learner comes first, and kept in the user's cache.
-With it comes the price of each compile and link in CPU seconds, by which budgets are counted: it
-is the same for all learners.
+It is recorded once for a corpus and a compiler, whichever learner comes first, and kept in the
+user's cache. With it comes the price of each compile and link in CPU seconds, by which budgets are
+counted: it is the same for all learners.
 """
 
 import hashlib
 import io
 import json
-import resource
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,84 +17,81 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.compiler.plugin import cache_folder
-from nestor.compiler.trajectory_log import Trajectory
-from nestor.corpus.model import CorpusError, Module, Program
-from nestor.learn.experience import Tally, modules_of
-from nestor.learn.features import MODULE_FEATURES
+from nestor.corpus.model import Module, Program
+from nestor.files import write_atomically
+from nestor.learn.accounting import Tally
+from nestor.learn.answers import default_examples, greedy_answers
+from nestor.learn.batch import Examples
+from nestor.learn.programs import nothing_to_decide, units_of
+from nestor.policy.names import DEFAULT
 from nestor.policy.spec import Policy
+from nestor.problem.problem import Problem, Scorer
+from nestor.problem.rollout import Pool, Request, Rollout
+from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
-from nestor.rewards.linked_size import link
-from nestor.rewards.weights import Weights, weigh
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request, Rollout
 
 F64 = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+Records = npt.NDArray[Any]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _AT_ONCE: Final = 100
-"""Modules whose whole logs are held in memory at the same time."""
-_KEPT: Final = ("inlining_default", "effect", "caller", "callee")
-"""Columns that are kept besides the features."""
+"""Units whose whole logs are held in memory at the same time."""
 
 
 @dataclass(frozen=True)
 class Stock:
-    """One module under the stock heuristic."""
+    """One unit under the stock heuristic."""
 
-    module: Module
+    unit: Module
     trajectory: Trajectory
-    """Of the columns those of ``_recorded`` and of ``_KEPT``."""
-    functions: Mapping[str, float]
-    """Weighed bytes by name; see :mod:`nestor.rewards.weights`."""
+    """Of the columns, those that the reference records (:func:`record`)."""
+    parts: Mapping[str, float]
+    """Score by part (function); lower is better."""
     total: float
-    """The module's bytes of its linked programs."""
-    weights: Weights
+    """The unit's score."""
+    scorer: Scorer
     seconds: float
-    """CPU seconds of this compile: the price of any compile of this module."""
-
-    @property
-    def default(self) -> Bools:
-        """The heuristic's answers, ``[decisions]``."""
-        return np.asarray(self.trajectory.records["inlining_default"] > 0)
+    """CPU seconds of this compile: the price of any compile of this unit."""
 
     def unchanged_by(self, policy: Policy) -> bool:
-        """Return whether the module's compile under ``policy`` is stock's.
+        """Return whether the unit's compile under ``policy`` is stock's.
 
-        A policy that answers all of stock's questions as stock does is asked just these.
+        The questions of a compile follow from the answers before them. So a policy that answers
+        all of stock's questions as stock does is asked just these.
         """
-        answers = policy.answer(self.trajectory.matrix(policy.features), self.default)
-        return bool((answers == self.default).all())
+        answers = greedy_answers(policy, self.trajectory)
+        return bool((answers == self.trajectory.default).all())
 
 
 @dataclass(frozen=True)
 class Reference:
     """The training programs under the stock heuristic."""
 
+    problem: Problem
     features: tuple[str, ...]
-    """Those asked for."""
+    """Those that policies are to read."""
     stocks: tuple[Stock, ...]
-    """The modules with something to decide; learners name them by their place here."""
+    """The units with something to decide; learners name them by their place here."""
     link_seconds: Mapping[str, float]
     """CPU seconds of one link by program."""
 
     @property
     def totals(self) -> F64:
-        """Each module's linked bytes, ``[modules]``."""
+        """Each unit's score, ``[units]``."""
         return np.array([stock.total for stock in self.stocks])
 
     def prices(self) -> dict[str, float]:
-        """Return the CPU seconds of a compile of each module and of a link of each program."""
-        return dict(self.link_seconds) | {s.module.name: s.seconds for s in self.stocks}
+        """Return the CPU seconds of a compile of each unit and of a link of each program."""
+        return dict(self.link_seconds) | {s.unit.name: s.seconds for s in self.stocks}
 
-    def sample(self, rows: int, seed: int) -> tuple[F64, Bools]:
-        """Return the features and answers of at most so many decisions, drawn over all modules."""
-        x = np.concatenate([stock.trajectory.matrix(self.features) for stock in self.stocks])
-        answers = np.concatenate([stock.default for stock in self.stocks])
-        if len(x) > rows:
-            chosen = np.random.default_rng([seed, 3]).choice(len(x), rows, replace=False)
-            return x[chosen], answers[chosen]
-        return x, answers
+    def sample(self, questions: int, seed: int) -> Examples:
+        """Return at most so many questions, drawn over all units, with the default's answers."""
+        logs = [stock.trajectory for stock in self.stocks]
+        whole = default_examples(logs, self.features, self.problem.rule)
+        if len(whole.action) <= questions:
+            return whole
+        generator = np.random.default_rng([seed, 3])
+        return whole.select(generator.choice(len(whole.action), questions, replace=False))
 
 
 def reference(
@@ -106,185 +101,175 @@ def reference(
     tally: Tally,
     progress: Progress = silent,
 ) -> Reference:
-    """Return the reference for ``programs``, from the cache or by compiling and linking them.
+    """Return the reference for ``programs``, from the cache or by compiling and scoring them.
 
-    :param features: of which the trajectories keep the values, beside those that learners read if
-        nobody asks for others: one reference serves them all.
-    :raises CorpusError: if no module has a decision that a linked program shows.
+    :param features: whose values the trajectories keep, beside those of
+        ``problem.features.unit``: one reference serves all learners that read no others.
+    :raises CorpusError: if no unit has a decision that a program shows.
     :raises LogError: if the compiler does not offer one of the features.
     """
-    modules = modules_of(pool.corpus, programs)
-    path = _path(pool, programs, modules, features)
+    units = units_of(pool.corpus, programs)
+    path = _path(pool, programs, units, features)
     try:
-        made = _read(path, modules, tuple(features))
-    except (OSError, ValueError, KeyError):  # not there, or of a process that was killed
-        made = _make(pool, programs, modules, tuple(features), tally, progress)
-        _write(path, made)
-    if not made.stocks:
-        reasons = "; ".join(sorted(tally.reasons)[:3]) or "nothing to inline"
-        raise CorpusError(f"No module of the corpus gave a decision to learn from: {reasons}.")
-    return made
+        found = _read(path, pool.problem, units, tuple(features))
+    except (OSError, ValueError, KeyError):  # it is not there, or of another version
+        found = record(pool, programs, tuple(features), tally, progress)
+        write_atomically(path, _to_bytes(found))
+    if not found.stocks:
+        raise nothing_to_decide(tally)
+    return found
 
 
-def _make(
+def record(
     pool: Pool,
     programs: Sequence[Program],
-    modules: Sequence[Module],
     features: tuple[str, ...],
     tally: Tally,
-    progress: Progress,
+    progress: Progress = silent,
 ) -> Reference:
-    with tempfile.TemporaryDirectory(prefix="nestor-reference-") as text:
-        rolled: dict[str, Rollout] = {}
-        for start in range(0, len(modules), _AT_ONCE):
-            requests = [
-                Request(m, "default", log=True, names=True, keep=Path(text) / f"{start + i}.o")
-                for i, m in enumerate(modules[start : start + _AT_ONCE])
-            ]
-            progress("Recording the default heuristic", start, len(modules))
-            done = pool.run(requests)
-            tally.add(done)
-            rolled |= {r.request.module.name: _reduced(r, features) for r in done if r.ok}
-        progress("Recording the default heuristic", len(modules), len(modules))
-        objects = {name: r.request.keep for name, r in rolled.items() if r.request.keep}
-        links, seconds = [], {}
-        for number, program in enumerate(programs):  # one by one: each is timed
-            progress("Linking stock", number, len(programs))
-            before = _children_seconds()
-            linked = link(
-                pool.plugin.toolchain,
-                pool.corpus,
-                program,
-                objects,
-                want_kept=True,
-                limits=pool.limits,
-            )
-            seconds[program.name] = _children_seconds() - before
-            if linked.failure is not None:
-                tally.fail(f"{program.name}: {linked.failure}")
-            links.append((program, linked))
-        progress("Linking stock", len(programs), len(programs))
-    sizes = {name: r.measure for name, r in rolled.items() if r.measure is not None}
-    weights = weigh(links, sizes)
+    """Compile and score ``programs`` under the default heuristic. See :func:`reference`."""
+    problem, units = pool.problem, units_of(pool.corpus, programs)
+    stage, rolled = "Recording the default heuristic", dict[str, Rollout]()
+    for start in range(0, len(units), _AT_ONCE):
+        requests = [
+            Request(unit, DEFAULT, log=True, names=True, keep=True)
+            for unit in units[start : start + _AT_ONCE]
+        ]
+        progress(stage, start, len(units))
+        done = pool.run(requests)
+        tally.add(done)
+        rolled |= {r.request.unit.name: _reduced(r, problem, features) for r in done if r.ok}
+    progress(stage, len(units), len(units))
+    scorers = problem.scorers(pool, programs, rolled, progress)
+    for failure in scorers.failures:
+        tally.fail(failure)
+    for one in rolled.values():
+        if one.object is not None:
+            pool.objects.release(one.object)
     stocks = []
-    for name, done_ in rolled.items():
-        if name in weights and done_.trajectory is not None and len(done_.trajectory):
+    for name, one in rolled.items():
+        scorer = scorers.units.get(name)
+        if scorer is not None and one.trajectory is not None and len(one.trajectory):
             stock = Stock(
-                done_.request.module,
-                done_.trajectory,
-                weights[name].functions_of(sizes[name]),
-                weights[name].total(sizes[name]),
-                weights[name],
-                done_.cpu_seconds,
+                one.request.unit,
+                one.trajectory,
+                scorer.parts(one.outcome),
+                scorer.total(one.outcome),
+                scorer,
+                one.cpu_seconds,
             )
             if stock.total > 0:
                 stocks.append(stock)
-    return Reference(features, tuple(stocks), seconds)
+    return Reference(problem, features, tuple(stocks), scorers.link_seconds)
 
 
-def _children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _recorded(problem: Problem, features: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*problem.features.unit, *features]))
 
 
-def _recorded(features: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*MODULE_FEATURES, *features]))
-
-
-def _reduced(done: Rollout, features: tuple[str, ...]) -> Rollout:
+def _reduced(done: Rollout, problem: Problem, features: tuple[str, ...]) -> Rollout:
     """Keep of a log what a reference keeps: whole logs of a large corpus fill the memory."""
     log = done.trajectory
     if log is None:
         return done
-    log.matrix(features)  # says which are missing
-    offered = log.records.dtype.names or ()
-    columns = [n for n in dict.fromkeys([*_recorded(features), *_KEPT]) if n in offered]
-    records = np.empty(len(log), [(name, log.records.dtype[name]) for name in columns])
-    for name in columns:
-        records[name] = log.records[name]
+    log.rows(features)  # raises LogError with the names of those that are missing
+    inputs = _recorded(problem, features)
+    answers = (problem.default_column, "answer", *problem.kept_columns)
+    candidates = None if log.candidates is None else _columns(log.candidates, inputs)
+    own = answers if candidates is not None else (*inputs, *answers)
     kept = Trajectory(
         features=features,
-        records=records,
-        growth_cap_reached=log.growth_cap_reached,
-        asked_after_growth_cap=log.asked_after_growth_cap,
-        stale_overrides=log.stale_overrides,
+        decisions=_columns(log.decisions, own),
+        default_column=problem.default_column,
+        candidates=candidates,
+        question=log.question,
         names=log.names,
     )
-    return Rollout(done.request, done.measure, kept, done.cpu_seconds, done.failure)
+    return replace(done, trajectory=kept)
+
+
+def _columns(records: Records, names: Sequence[str]) -> Records:
+    """Copy those of ``names`` that there are."""
+    offered = records.dtype.names or ()
+    columns = [name for name in dict.fromkeys(names) if name in offered]
+    result = np.empty(len(records), [(name, records.dtype[name]) for name in columns])
+    for name in columns:
+        result[name] = records[name]
+    return result
 
 
 def _path(
-    pool: Pool, programs: Sequence[Program], modules: Sequence[Module], features: Sequence[str]
+    pool: Pool, programs: Sequence[Program], units: Sequence[Module], features: Sequence[str]
 ) -> Path:
     depends = [
         _VERSION,
+        pool.problem.name,
         pool.plugin.toolchain.build_id,
         pool.plugin.digest,
         [[p.name, p.language, [[i.kind, i.value] for i in p.inputs]] for p in programs],
-        [[m.name, m.digest, list(m.options)] for m in modules],
-        list(_recorded(features)),
+        [[m.name, m.digest, list(m.options)] for m in units],
+        [*_recorded(pool.problem, features), pool.problem.default_column],
+        list(pool.problem.kept_columns),
     ]
     digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()
     return cache_folder() / "references" / f"{digest[:32]}.npz"
 
 
-def _write(path: Path, made: Reference) -> None:
-    """Write ``made``, whole or not at all. No pickle: arrays, and one JSON text."""
-    stocks = made.stocks
+def _to_bytes(made: Reference) -> bytes:
+    """Return the file of a reference: arrays, and one JSON text; no pickle."""
+    logs = [stock.trajectory for stock in made.stocks]
     text = {
         "link_seconds": dict(made.link_seconds),
-        "modules": [
+        "units": [
             {
-                "name": s.module.name,
-                "decisions": len(s.trajectory),
+                "name": s.unit.name,
+                "questions": len(s.trajectory),
+                "rows": len(s.trajectory.questions),
                 "names": {f"{key:x}": name for key, name in s.trajectory.names.items()},
-                "functions": dict(s.functions),
+                "parts": dict(s.parts),
                 "total": s.total,
-                "weights": dict(s.weights.functions),
-                "constants": s.weights.constants,
-                "new_weak": s.weights.new_weak,
+                "scorer": s.scorer.to_json(),
                 "seconds": s.seconds,
             }
-            for s in stocks
+            for s in made.stocks
         ],
     }
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "text": np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
-    }
-    if stocks:
-        arrays["records"] = np.concatenate([s.trajectory.records for s in stocks])
+    arrays: dict[str, Records] = {"text": np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)}
+    if logs:
+        arrays["decisions"] = np.concatenate([log.decisions for log in logs])
+    candidates = [log.candidates for log in logs if log.candidates is not None]
+    if candidates:
+        arrays["candidates"] = np.concatenate(candidates)
+        arrays["question"] = np.concatenate([log.questions for log in logs])
     data = io.BytesIO()
     np.savez_compressed(data, **arrays)  # type: ignore[arg-type]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(data.getvalue())
-    partial.replace(path)
+    return data.getvalue()
 
 
-def _read(path: Path, modules: Sequence[Module], features: tuple[str, ...]) -> Reference:
-    by_name = {module.name: module for module in modules}
+def _read(
+    path: Path, problem: Problem, units: Sequence[Module], features: tuple[str, ...]
+) -> Reference:
+    by_name = {unit.name: unit for unit in units}
     with np.load(path, allow_pickle=False) as arrays:
         text = json.loads(arrays["text"].tobytes())
-        records = dict(arrays.items()).get("records")
-    stocks, start = [], 0
-    for row in text["modules"]:
-        end = start + row["decisions"]
-        stocks.append(
-            Stock(
-                by_name[row["name"]],
-                Trajectory(
-                    features=features,
-                    records=records[start:end],  # type: ignore[index]
-                    growth_cap_reached=False,
-                    asked_after_growth_cap=0,
-                    stale_overrides=0,
-                    names={int(key, 16): name for key, name in row["names"].items()},
-                ),
-                row["functions"],
-                row["total"],
-                Weights(row["weights"], row["constants"], row["new_weak"]),
-                row["seconds"],
-            )
+        records = dict(arrays.items())
+    stocks, first, first_row = [], 0, 0
+    for unit in text["units"]:
+        own = slice(first, first + unit["questions"])
+        rows = slice(first_row, first_row + unit["rows"])
+        many = "candidates" in records
+        trajectory = Trajectory(
+            features=features,
+            decisions=records["decisions"][own],
+            default_column=problem.default_column,
+            candidates=records["candidates"][rows] if many else None,
+            question=records["question"][rows] if many else None,
+            names={int(key, 16): name for key, name in unit["names"].items()},
         )
-        start = end
-    return Reference(features, tuple(stocks), text["link_seconds"])
+        scorer = problem.scorer(unit["scorer"])
+        seconds = unit["seconds"]
+        stocks.append(
+            Stock(by_name[unit["name"]], trajectory, unit["parts"], unit["total"], scorer, seconds)
+        )
+        first, first_row = own.stop, rows.stop
+    return Reference(problem, features, tuple(stocks), text["link_seconds"])

@@ -5,19 +5,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nestor.errors import NestorError
+from nestor.learn.accounting import Tally
 from nestor.learn.budget import Budget, price_list
 from nestor.learn.episodes import Episodes
-from nestor.learn.experience import Tally, training_programs
 from nestor.learn.learner import Learner
+from nestor.learn.programs import training_programs
 from nestor.learn.reference import Reference, reference
-from nestor.learn.start import StartSettings, as_network, start
 from nestor.learn.training import Result
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import Policy
+from nestor.problem.problem import Problem
+from nestor.problem.rollout import Pool
 from nestor.progress import Progress, silent
-from nestor.rollout.pool import Pool
-from nestor.size.estimating_pool import PART_WITHOUT_CODE, EstimatingPool
-from nestor.size.model import load as load_size_model
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Ready:
     features: tuple[str, ...]
     """Which its policy reads."""
     after: Callable[[Result], Mapping[str, Any]] = lambda _result: {}
-    """What there is to tell when it has run."""
+    """What to report when it has run, by name."""
 
 
 @dataclass(frozen=True)
@@ -50,33 +50,46 @@ class Setup:
     """Where searches keep their trials, if not in the run's folder."""
     budget: Budget = field(default_factory=Budget)
     estimate: Path | None = None
-    """A size model that pays episodes in place of code."""
+    """A model of the score that judges episodes without a whole compile."""
     progress: Progress = silent
+
+    @property
+    def problem(self) -> Problem:
+        """What is decided."""
+        return self.pool.problem
 
     def reference(self, features: Sequence[str]) -> Reference:
         """Return the training programs under stock; from here on compiles have their prices.
 
         :param features: those to record, unless the user or the initial policy names others.
         """
-        own = as_network(self.init).features if self.init is not None else self.features
-        programs = training_programs(self.pool.corpus)
-        made = reference(self.pool, programs, own or tuple(features), self.tally, self.progress)
-        prices = made.prices()
-        if self.estimate is not None:
-            prices |= {s.module.name: PART_WITHOUT_CODE * s.seconds for s in made.stocks}
-        self.tally.prices = price_list(self.folder, prices)
-        return made
+        return self._reference(features, 1.0)
 
     def episodes(self, features: Sequence[str]) -> Episodes:
-        """Return what plays episodes of the training programs' modules. See ``reference``."""
-        made = self.reference(features)
+        """Return what plays episodes of the training programs' units. See :meth:`reference`."""
         if self.estimate is None:
-            return Episodes(self.pool, made, self.tally)
-        pool = EstimatingPool(self.pool, load_size_model(self.estimate))
-        return Episodes(pool, made, self.tally)
+            return Episodes(self.pool, self.reference(features), self.tally)
+        pool, part = self.problem.estimating(self.pool, self.estimate)
+        return Episodes(pool, self._reference(features, part), self.tally)
 
-    def start(self, settings: StartSettings, episodes: Episodes) -> MlpPolicy:
-        """Return the user's initial policy, or the one that ``settings`` describe."""
-        if self.init is not None:
-            return as_network(self.init)
-        return start(episodes.reference, settings, self.seed)
+    def _reference(self, features: Sequence[str], part: float) -> Reference:
+        """Return the reference; a compile of a unit costs ``part`` of its price."""
+        own = as_network(self.init).features if self.init is not None else self.features
+        programs = training_programs(self.pool.corpus)
+        found = reference(self.pool, programs, own or tuple(features), self.tally, self.progress)
+        units = {stock.unit.name: part * stock.seconds for stock in found.stocks}
+        self.tally.prices = price_list(self.folder, found.prices() | units)
+        return found
+
+
+def as_network(policy: Policy) -> MlpPolicy:
+    """Return the policy that a user wants to start from.
+
+    :raises NestorError: if it is no network.
+    """
+    if not isinstance(policy, MlpPolicy):
+        raise NestorError(
+            "This learner moves the weights of a network, and --init names another kind of policy;"
+            " --learner distil takes any."
+        )
+    return policy

@@ -1,7 +1,9 @@
 """Where a learner starts: at the default heuristic, with room to explore.
 
-Either a policy that says where to *deviate* from the default, and does so nowhere; or one that
-*decides* by itself, the clone of the default (the warm start of MLGO's learners).
+Under the rule ``threshold`` that is either a policy that says where to *deviate* from the default,
+and does so nowhere; or one that *decides* by itself, the clone of the default (the warm start of
+MLGO's learners). Under the other rules there is no opposite of the default: a learner starts at the
+clone, or at a policy to which all candidates are alike.
 """
 
 from dataclasses import dataclass, replace
@@ -10,30 +12,33 @@ from typing import Literal
 import numpy as np
 
 from nestor.errors import NestorError
-from nestor.learn.behavioural_cloning import BehaviouralCloning, CloningSettings
-from nestor.learn.known_range import known_range, require_size
+from nestor.learn.algorithms.cloning import Cloning, CloningSettings, clone
+from nestor.learn.extent import observed_range, require_extent
 from nestor.learn.reference import Reference
+from nestor.learn.setup import Setup, as_network
 from nestor.policy import network
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
-from nestor.policy.spec import Policy
+from nestor.policy.rule import THRESHOLD
 
-_ROWS = 50_000
-"""Decisions to which a normalisation and a clone are fitted."""
+_QUESTIONS = 50_000
+"""To which a normalisation and a clone are fitted."""
 
 
 @dataclass(frozen=True)
 class StartSettings:
-    """The policy that a learner starts from, if it is not given one."""
+    """The policy that a learner starts from, if the user names none."""
 
     answers: Literal["deviation", "decision"] = "deviation"
-    """Whether to do the opposite of the default, or to inline."""
+    """Whether to do the opposite of the default, or to decide as a clone of it. Under rules other
+    than threshold, "deviation" starts where all candidates are alike."""
     hidden: tuple[int, ...] = (32, 32)
     """Widths of the hidden layers; none makes the policy linear."""
     explore: float = 0.03
-    """Probability of the answer that the default would not give."""
+    """Probability of the answer that the default would not give (threshold), or of candidates that
+    the default would not choose (pick, "decision" only)."""
     outliers: float = 0.05
-    """Part of the decisions with the largest callees. Callees larger than the rest are the
-    default's, as is what lies outside of the training programs' range ("deviation" only)."""
+    """Part of the decisions in which a mistake can cost most. What exceeds the rest is left to the
+    default, as is what lies outside of the training programs' range ("deviation" only)."""
     clone_steps: int = 1500
     """Gradient steps of cloning ("decision" only)."""
 
@@ -44,32 +49,48 @@ class StartSettings:
             raise NestorError("The part of outliers must be at least 0 and less than 1.")
 
 
+def first_policy(setup: Setup, reference: Reference, settings: StartSettings) -> MlpPolicy:
+    """Return the user's initial policy, or the one that ``settings`` describe."""
+    if setup.init is not None:
+        return as_network(setup.init)
+    return start(reference, settings, setup.seed)
+
+
 def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy:
-    """Return the policy that answers as the default does, but for ``explore``."""
-    x, answers = reference.sample(_ROWS, seed)
-    names = reference.features
+    """Return the policy that answers as the default does, but for ``explore``.
+
+    Under a rule other than ``threshold``, "deviation" gives one whose logits are all 0.
+    """
+    examples, names = reference.sample(_QUESTIONS, seed), reference.features
+    problem = reference.problem
     if settings.answers == "decision":
-        clone = CloningSettings(
+        smoothing = CloningSettings(
             hidden=settings.hidden,
             steps=settings.clone_steps,
             learning_rate=0.03 if not settings.hidden else 0.01,
             smoothing=settings.explore,
         )
-        learner = BehaviouralCloning.fit(clone, seed, names, x, answers.astype(np.float64))
-        state = learner.init()
-        for _ in range(learner.steps):
-            state, _metrics = learner.update(state, learner.batch(state))
-        return learner.policy(state)
-    require_size(names, settings.outliers)
-    normalisation = LogNormalisation(*network.fit_normalisation(x))
+        return clone(Cloning.fit(smoothing, seed, names, examples, problem.name, problem.rule))
+    deviates = problem.rule == THRESHOLD
+    if deviates:
+        require_extent(names, problem.features.extent, settings.outliers)
+    normalisation = LogNormalisation(*network.fit_normalisation(examples.x))
     widths = (len(names), *settings.hidden, 1)
     layers = network.initial_layers(widths, np.random.default_rng([seed, 0]))
-    odds = np.log(settings.explore / (1 - settings.explore))
+    odds = np.log(settings.explore / (1 - settings.explore)) if deviates else 0.0
     last = Layer(np.zeros_like(layers[-1].weight), np.full(1, odds, dtype=np.float32))
     policy = network.build(
-        names, "deviation", normalisation, (*layers[:-1], last), problem="inlining-size"
+        names,
+        "deviation" if deviates else "decision",
+        normalisation,
+        (*layers[:-1], last),
+        problem=problem.name,
+        rule=problem.rule.name,
     )
-    return replace(policy, range=known_range(x, names, settings.outliers))
+    if not deviates:
+        return policy
+    seen = observed_range(examples.x, names, problem.features.extent, settings.outliers)
+    return replace(policy, range=seen)
 
 
 def with_two_outputs(policy: MlpPolicy) -> MlpPolicy:
@@ -83,16 +104,3 @@ def with_two_outputs(policy: MlpPolicy) -> MlpPolicy:
         np.concatenate([-half * last.bias, half * last.bias]),
     )
     return replace(policy, layers=(*policy.layers[:-1], both))
-
-
-def as_network(policy: Policy) -> MlpPolicy:
-    """Return the policy that a user wants to start from.
-
-    :raises NestorError: if it is no network.
-    """
-    if not isinstance(policy, MlpPolicy):
-        raise NestorError(
-            "This learner moves the weights of a network, and --init names another kind of policy;"
-            " --learner distil takes any."
-        )
-    return policy

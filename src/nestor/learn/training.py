@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import resource
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nestor.errors import NestorError
+from nestor.files import write_atomically
 from nestor.learn import checkpoint
-from nestor.learn.experience import Tally
 from nestor.learn.learner import Learner
 from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
@@ -49,53 +48,6 @@ class Result:
     last_metrics: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a run cost, in CPU seconds of this process."""
-
-    rollouts: int
-    failures: int
-    compiler_seconds: float
-    """User and system time of the compilers and linkers."""
-    own_seconds: float
-    """Everything else: learning, orchestration, reading objects."""
-    wall_seconds: float
-
-    @property
-    def overhead(self) -> float:
-        """The part of the CPU time that did not go into compilers."""
-        total = self.own_seconds + self.compiler_seconds
-        return self.own_seconds / total if total else 0.0
-
-    @property
-    def rollouts_per_cpu_second(self) -> float:
-        """Rollouts per CPU second of everything."""
-        total = self.own_seconds + self.compiler_seconds
-        return self.rollouts / total if total else 0.0
-
-
-class Meter:
-    """Measures the CPU time from its making to :meth:`read`."""
-
-    def __init__(self) -> None:
-        self._start = self._now()
-
-    @staticmethod
-    def _now() -> tuple[float, float, float]:
-        own = resource.getrusage(resource.RUSAGE_SELF)
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return (
-            own.ru_utime + own.ru_stime,
-            children.ru_utime + children.ru_stime,
-            time.monotonic(),
-        )
-
-    def read(self, tally: Tally) -> Cost:
-        """Return what was used since the meter was made."""
-        own, children, wall = (b - a for a, b in zip(self._start, self._now(), strict=True))
-        return Cost(tally.rollouts, tally.failures, children, own, wall)
-
-
 def train(
     learner: Learner[State, Batch], run: Run, progress: Progress = silent, stage: str = "Training"
 ) -> Result:
@@ -117,11 +69,11 @@ def train(
         raise checkpoint.CheckpointError(
             f"The run in {run.folder} has gone further than this: take another --out."
         )
-    (run.folder / "run.json").write_text(json.dumps(run.identity, indent=2, sort_keys=True))
+    write_atomically(run.folder / "run.json", json.dumps(run.identity, indent=2, sort_keys=True))
     resumed_at = int(state.step)
     metrics: Mapping[str, float] = {}
     kept = time.monotonic()
-    # What a killed run had plotted behind its last checkpoint is purged.
+    # What a killed run had plotted after its last checkpoint is purged.
     writer = SummaryWriter(str(run.folder / "curves"), purge_step=resumed_at)
     lines = run.folder / "curves.jsonl"
     _cut(lines, resumed_at)
@@ -155,7 +107,7 @@ def _make_folder(run: Run) -> None:
 
 
 def _cut(lines: Path, step: int) -> None:
-    """Leave of a file of curves what was before ``step``."""
+    """Remove from a file of curves everything from ``step`` on."""
     kept = []
     for line in lines.read_text().splitlines() if lines.exists() else []:
         try:
@@ -164,7 +116,7 @@ def _cut(lines: Path, step: int) -> None:
             break  # the last line of a process that was killed
         if before:
             kept.append(line + "\n")
-    lines.write_text("".join(kept))
+    write_atomically(lines, "".join(kept))
 
 
 def _canonical(value: Mapping[str, Any]) -> str:

@@ -7,13 +7,11 @@ PolicyError of one sentence, in bounded time and memory.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
 import re
-import secrets
 import stat
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -25,6 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from nestor.files import write_atomically
 from nestor.policy.linear import as_sum
 from nestor.policy.network import (
     MAX_LAYERS,
@@ -61,28 +60,16 @@ def load(path: str | os.PathLike[str]) -> Policy:
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """
-    Write a policy file at once or not at all; raises PolicyError if that is not possible.
+    Write a policy file at once or not at all, and its folder if need be.
 
-    The bytes depend on the policy alone.
+    The bytes depend on the policy alone. Raises PolicyError if it cannot be written.
     """
     data = to_bytes(policy)
-    target = Path(path)
-    # In the same folder, as a rename is atomic only within one file system.
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
-        try:
-            with partial.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise
-    except (OSError, ValueError) as error:
+        write_atomically(Path(path), data)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) else None
-        raise PolicyError(f"Cannot write the policy {target}: {reason or error}.") from error
+        raise PolicyError(f"Cannot write the policy {path}: {reason or error}.") from error
 
 
 def from_bytes(data: bytes, name: str = "in memory") -> Policy:
@@ -110,7 +97,7 @@ def to_bytes(policy: Policy) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise PolicyError(f"The policy's provenance is not plain JSON: {error}.") from error
     data = save_tensors(policy.tensors(), metadata={_KEY: text})
-    # Read back what was made: nothing is ever written that `load` would refuse.
+    # Read back what was written: no file is saved that `load` would refuse.
     from_bytes(data, "to be written")
     return data
 
@@ -118,6 +105,12 @@ def to_bytes(policy: Policy) -> bytes:
 def digest(policy: Policy) -> str:
     """SHA-256 (hex) of the policy's file: the one it was read from, else the one to be written."""
     return policy.file_digest or hashlib.sha256(to_bytes(policy)).hexdigest()
+
+
+def digest_of_file(path: Path) -> str:
+    """SHA-256 (hex) of any file, read once."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def describe(policy: Policy) -> dict[str, Any]:
@@ -249,14 +242,14 @@ def _check_entries(header: Mapping[str, Any], meta: Metadata) -> int:
 
 
 def _assemble(meta: Metadata, tensors: Mapping[str, Array], layers: int) -> Policy:
-    known = tensors.get(RANGE)
+    limits = tensors.get(RANGE)
     if meta.kind == "trees":
         arrays = {name: np.asarray(tensors[f"tree.{name}"]) for name in _TREE}
-        return TreesPolicy(meta, **arrays, range=known)
+        return TreesPolicy(meta, **arrays, range=limits)
     normalisation: Normalisation
     if meta.transform == "log":
         normalisation = LogNormalisation(tensors["normalise.shift"], tensors["normalise.scale"])
     else:
         normalisation = QuantileNormalisation(tensors["normalise.boundaries"])
     parts = (Layer(tensors[f"layer.{k}.weight"], tensors[f"layer.{k}.bias"]) for k in range(layers))
-    return MlpPolicy(meta, normalisation, tuple(parts), range=known)
+    return MlpPolicy(meta, normalisation, tuple(parts), range=limits)

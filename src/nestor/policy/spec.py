@@ -1,5 +1,5 @@
 """
-What a policy is: its metadata, the contract of every kind, and the check against a compiler.
+What a policy is: the contract of every kind, and the check against a compiler.
 
 The format is described in docs/reference/formats.md; this module holds what does not depend on the
 kind.
@@ -7,45 +7,41 @@ kind.
 
 from __future__ import annotations
 
-import copy
 import math
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nestor.errors import NestorError
-from nestor.policy.rule import PICK, RULES, THRESHOLD, Actions, Rule, rule_named
+from nestor.policy.metadata import DEFAULT_RULE, Metadata, PolicyError, shown
+from nestor.policy.rule import THRESHOLD, Actions, Rule, rule_named
 
-VERSION: Final = 1
-ANSWERS: Final = ("decision", "deviation")
-TRANSFORMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "mlp": ("log", "quantile"),
-    "trees": ("none",),
-}
-MAX_FEATURES: Final = 1024
+__all__ = [
+    "DEFAULT_RULE",
+    "F32",
+    "F64",
+    "RANGE",
+    "Array",
+    "Bools",
+    "FeatureSpec",
+    "Metadata",
+    "Policy",
+    "PolicyError",
+    "columns",
+    "shown",
+    "tensor",
+]
 
-#: The optional tensor of every kind that says for which inputs the policy was made.
+#: The optional tensor of every kind: the inputs for which the policy may answer.
 RANGE: Final = "range"
-
-#: The rule of files that name none.
-DEFAULT_RULE: Final = "threshold"
-
-_PROBLEM: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
-_MAX_PROBLEM: Final = 64
 
 Array = NDArray[Any]
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-
-class PolicyError(NestorError):
-    """A policy that cannot be used; the text is one sentence that says why."""
 
 
 @dataclass(frozen=True)
@@ -57,97 +53,6 @@ class FeatureSpec:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Metadata:
-    """
-    The JSON object of a policy file; always valid.
-
-    `features` are in the order of the input vector. `provenance` is free-form JSON. `problem` names
-    what is decided; what the name stands for is the caller's matter. `rule` is a name of
-    `nestor.policy.rule`. `candidate_features` are those of `features` that differ between the
-    candidates of one question; all others are the question's own.
-    Raises PolicyError for values that docs/reference/formats.md does not allow.
-    """
-
-    kind: str
-    features: tuple[str, ...]
-    answers: str
-    transform: str
-    provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
-    problem: str = field(kw_only=True)
-    rule: str = field(default=DEFAULT_RULE, kw_only=True)
-    candidate_features: tuple[str, ...] = field(default=(), kw_only=True)
-    version: int = field(default=VERSION, kw_only=True)
-
-    def __post_init__(self) -> None:
-        # bool is an int to Python, and `true` is no version.
-        if type(self.version) is not int or self.version < 1:
-            raise PolicyError(f"its version must be {VERSION}, not {shown(self.version)}")
-        if self.version > VERSION:
-            raise PolicyError(
-                f"its version is {shown(self.version)} and this Nestor reads up to {VERSION}: "
-                "use a newer Nestor"
-            )
-        _check_problem(self.problem)
-        _one_of("rule", self.rule, tuple(RULES))
-        _one_of("kind", self.kind, tuple(TRANSFORMS))
-        _one_of("answers", self.answers, ANSWERS)
-        _one_of("transform", self.transform, TRANSFORMS[self.kind])
-        if not isinstance(self.provenance, Mapping):
-            raise PolicyError("its provenance must be a JSON object")
-        # A copy: what the caller does to its own object later must not reach a policy.
-        object.__setattr__(self, "provenance", copy.deepcopy(dict(self.provenance)))
-        _check_names("features", self.features, least=1)
-        self._check_rule()
-
-    def _check_rule(self) -> None:
-        if self.answers == "deviation" and self.rule != THRESHOLD.name:
-            raise PolicyError(
-                f"its answers must be decision, not deviation, with the rule {self.rule}"
-            )
-        _check_names("candidate_features", self.candidate_features, least=0)
-        strange = [name for name in self.candidate_features if name not in self.features]
-        if strange:
-            raise PolicyError(f"its candidate feature {shown(strange[0])} is none of its features")
-        if self.candidate_features and self.rule != PICK.name:
-            raise PolicyError(f"it has candidate features, which the rule {self.rule} does not use")
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, object]) -> Metadata:
-        """The metadata in a parsed JSON object; fields that are not known are ignored."""
-        for name in ("version", "problem", "kind", "features", "answers", "transform"):
-            if name not in fields:
-                raise PolicyError(f"its metadata lacks the field {name!r}")
-        values: dict[str, Any] = {
-            name: fields[name] for name in ("version", "problem", "kind", "answers", "transform")
-        }
-        values |= {name: fields[name] for name in ("provenance", "rule") if name in fields}
-        for name in ("features", "candidate_features"):
-            names = fields.get(name, [])
-            if not isinstance(names, list):
-                raise PolicyError(f"its {name} must be a list of names")
-            values[name] = tuple(names)
-        return cls(**values)
-
-    def to_json(self) -> dict[str, object]:
-        """The same as a plain object, for a file."""
-        fields: dict[str, object] = {
-            "answers": self.answers,
-            "features": list(self.features),
-            "kind": self.kind,
-            "problem": self.problem,
-            "provenance": dict(self.provenance),
-            "transform": self.transform,
-            "version": self.version,
-        }
-        # Only where they say something: files without them keep their bytes.
-        if self.rule != DEFAULT_RULE:
-            fields["rule"] = self.rule
-        if self.candidate_features:
-            fields["candidate_features"] = list(self.candidate_features)
-        return fields
-
-
 @dataclass(frozen=True, eq=False)
 class Policy(ABC):
     """
@@ -157,8 +62,8 @@ class Policy(ABC):
     """
 
     metadata: Metadata
-    # Lowest and highest known value of every feature, f64 [features, 2]: where an input lies
-    # beyond them, the default decides. None: all values are known.
+    # Lowest and highest value of every feature that training has covered, f64 [features, 2]: where
+    # an input lies beyond them, the default decides. None: the policy decides everywhere.
     range: F64 | None = field(default=None, kw_only=True)
     # SHA-256 of the file that it was read from. Not an argument, so dataclasses.replace
     # never carries it over to a policy that differs from the file.
@@ -209,7 +114,7 @@ class Policy(ABC):
         """Like `logits`, perhaps faster and then different in the last bits: for learners."""
         return self._guarded(x, self._fast_logits)
 
-    def knows(self, x: Array) -> Bools:
+    def in_range(self, x: Array) -> Bools:
         """Which inputs [n] are within the range in all features."""
         inputs = self.inputs(x)
         if self.range is None:
@@ -222,9 +127,9 @@ class Policy(ABC):
         inputs = self.inputs(x)
         if self.range is None:
             return evaluate(inputs)
-        known = self.knows(inputs)
+        inside = self.in_range(inputs)
         result = np.zeros(len(inputs))
-        result[known] = evaluate(inputs[known])
+        result[inside] = evaluate(inputs[inside])
         return result
 
     @abstractmethod
@@ -233,7 +138,7 @@ class Policy(ABC):
 
     @abstractmethod
     def _logits(self, inputs: F64) -> F64:
-        """The logits of inputs that are known."""
+        """The logits of inputs that are in range."""
 
     def _fast_logits(self, inputs: F64) -> F64:
         return self._logits(inputs)
@@ -261,11 +166,11 @@ class Policy(ABC):
         """
         How probable action 1 is, [n], when sampling at `temperature` > 0.
 
-        For the rule `threshold` only; 0 where the policy does not know the input.
+        For the rule `threshold` only; 0 where the input is out of range.
         """
         self._check_threshold()
         result = THRESHOLD.probability(self.logits(x), temperature)
-        result[~self.knows(x)] = 0.0
+        result[~self.in_range(x)] = 0.0
         return result
 
     def answers_of(self, actions: Bools, default: Bools | None) -> Bools:
@@ -286,8 +191,8 @@ class Policy(ABC):
         `name` is what the user calls the policy, for the message.
         """
         if self.metadata.problem != problem:
-            who = f"The policy {name}" if name else "The policy"
-            raise PolicyError(f"{who} is for {self.metadata.problem}, not for {problem}.")
+            subject = f"The policy {name}" if name else "The policy"
+            raise PolicyError(f"{subject} is for {self.metadata.problem}, not for {problem}.")
 
     def _check_threshold(self) -> None:
         if self.metadata.rule != THRESHOLD.name:
@@ -322,13 +227,13 @@ def columns(
     if missing:
         raise PolicyError(
             f"The policy needs features that this compiler does not offer: {', '.join(missing)}; "
-            "use a policy that was made for this version of LLVM."
+            "use a policy for this version of LLVM."
         )
     vectors = [n for n in policy.features if n in place and math.prod(offered[place[n]].shape) != 1]
     if vectors:
         raise PolicyError(
             f"The policy uses features that are not single numbers here: {', '.join(vectors)}; "
-            "use a policy that was made for this version of LLVM."
+            "use a policy for this version of LLVM."
         )
     return tuple(place.get(name) for name in policy.features)
 
@@ -347,38 +252,3 @@ def tensor(name: str, array: Array, dtype: type[np.generic], dims: int) -> Array
     own = np.array(array, dtype=dtype, order="C")
     own.flags.writeable = False
     return own
-
-
-def shown(value: object) -> str:
-    """A value from a file, safe and short enough for a message."""
-    text = ascii(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise PolicyError(f"its {name} must be {' or '.join(allowed)}, not {shown(value)}")
-
-
-def _check_problem(problem: object) -> None:
-    if (
-        not isinstance(problem, str)
-        or len(problem) > _MAX_PROBLEM
-        or not _PROBLEM.fullmatch(problem)
-    ):
-        raise PolicyError(
-            "its problem must be words of a-z and 0-9 with hyphens between them, "
-            f"not {shown(problem)}"
-        )
-
-
-def _check_names(field_name: str, names: object, least: int) -> None:
-    if not isinstance(names, tuple) or not least <= len(names) <= MAX_FEATURES:
-        raise PolicyError(f"its {field_name} must be a list of {least} to {MAX_FEATURES} names")
-    seen: set[str] = set()
-    for name in names:
-        if not isinstance(name, str) or not name or not name.isprintable():
-            raise PolicyError(f"its {field_name} must be names, not {shown(name)}")
-        if name in seen:
-            raise PolicyError(f"its {field_name} list {shown(name)} twice")
-        seen.add(name)

@@ -17,6 +17,7 @@ from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy
 from nestor.policy.rule import Rule
 from nestor.policy.spec import Policy
 from nestor.problem.identity import Way
+from nestor.problem.overrides import OverrideFormat
 from nestor.problem.rollout import Pool, Request, Rollout, Workplace
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.progress import Progress, silent
@@ -45,6 +46,9 @@ class FeatureSets:
     extent: tuple[str, ...] = ()
     """Features that say how much a mistake can cost. Policies leave the largest values to the
     default; empty where no feature says it."""
+    mode: str = ""
+    """The feature of a summary that holds the link mode, as its place in ``modes``."""
+    modes: tuple[str, ...] = ()
 
 
 class Scorer(Protocol):
@@ -80,7 +84,27 @@ class Report:
     columns: tuple[str, ...]
     """All of them, the score among them."""
     unit: str = "bytes"
+    quantity: str = "bytes"
+    """What is counted, for titles: the unit and what it is of."""
     decimals: int = 0
+    detail: tuple[str, ...] = ()
+    """Columns that stand beside the score where programs are summed up."""
+    least: float = 0.0
+    """The score of a stock program from which on it counts in a mean over programs."""
+    remarks: tuple["Remark", ...] = ()
+    """What an evaluation says of units besides."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A fact of trajectories; an evaluation counts and lists the units that have it."""
+
+    fact: str
+    """Its name in :attr:`Trajectory.facts`; a unit has it if it is not 0."""
+    key: str
+    """Its name in the JSON of an evaluation."""
+    words: str
+    """What is said of such units, after their number."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +127,8 @@ class Problem(ABC):
     report: Report
     builtins: Builtins = NO_BUILTINS
     """Policies that need no file."""
+    imitated: tuple[str, ...] = ()
+    """Built-in policies that are worth imitating where they do better than the default."""
     kept_columns: tuple[str, ...] = ()
     """Columns of a trajectory's decisions that :meth:`credit` reads, besides the answers."""
     credit_unit: float = 1.0
@@ -152,6 +178,13 @@ class Problem(ABC):
         from nestor.build.objects import ObjectBuild  # above the contract: found when wanted
 
         return {"objects": ObjectBuild(self)}
+
+    def overrides(self) -> OverrideFormat:
+        """Return how answers that stand above a policy's are written.
+
+        :raises ProblemError: if this problem has no overrides.
+        """
+        raise ProblemError(f"{self.name} has no overrides.")
 
     def moves(self) -> "MoveSource":
         """Return what a search may change.

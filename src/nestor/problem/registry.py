@@ -24,6 +24,19 @@ def problem_names() -> tuple[str, ...]:
     return tuple(folder.replace("_", "-") for folder in folders)
 
 
+def environment_names() -> dict[str, str]:
+    """Return the name of each of Nestor's own problems by that of its Gymnasium environment.
+
+    A problem's package names its environment in an attribute ``ENVIRONMENT``, if it has one.
+    """
+    packages = {name: _package(name) for name in problem_names()}
+    return {
+        str(package.ENVIRONMENT): name
+        for name, package in packages.items()
+        if hasattr(package, "ENVIRONMENT")
+    }
+
+
 def find_problem(name: str) -> Problem:
     """Return a problem by its name, or from a folder or module of one's own.
 
@@ -32,7 +45,7 @@ def find_problem(name: str) -> Problem:
     :raises ProblemError: if there is none.
     """
     if name in problem_names():
-        return _problem_of(importlib.import_module(f"{_HOME}.{name.replace('-', '_')}"), name)
+        return _problem_of(_package(name), name)
     path = Path(name)
     place = path / "__init__.py" if path.is_dir() else path
     if "/" not in name and path.suffix != ".py":
@@ -43,6 +56,10 @@ def find_problem(name: str) -> Problem:
             " a folder or a .py file with a PROBLEM of your own (./NAME)."
         )
     return _problem_of(_load(place.resolve()), name)
+
+
+def _package(name: str) -> ModuleType:
+    return importlib.import_module(f"{_HOME}.{name.replace('-', '_')}")
 
 
 def _load(place: Path) -> ModuleType:

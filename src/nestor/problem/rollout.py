@@ -88,6 +88,9 @@ class Store(Protocol):
     def path(self, digest: str) -> Path:
         """Return the file of this SHA-256."""
 
+    def release(self, digest: str) -> None:
+        """Take one :meth:`put` of this content back; a file with none left may be deleted."""
+
 
 @dataclass(frozen=True)
 class Workplace:

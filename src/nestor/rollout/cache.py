@@ -2,7 +2,8 @@
 
 A greedy rollout depends on the problem, the compiler, the plugin, the unit, its options and the
 policy, and on nothing else, so its object can be looked up by a hash over these. Losing the cache,
-or having no room for it, costs time and nothing else.
+or having no room for it, costs time and nothing else. Any number of processes on any number of
+hosts may share it: files are put in place whole, and one that is gone or damaged is made again.
 """
 
 import hashlib
@@ -11,12 +12,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from nestor.compiler.objects import is_complete
 from nestor.compiler.plugin import cache_folder
 from nestor.corpus.model import Module
 from nestor.files import replacing, write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.problem.rollout import Pool, Request
 from nestor.progress import Progress, silent
+from nestor.rollout.records import policy_copy
 
 
 def baseline_key(pool: Pool, unit: Module, policy: NamedPolicy | None) -> str:
@@ -36,10 +39,20 @@ def policy_path(policy: NamedPolicy) -> Path:
 
     A build system that sees the path in a command line compiles again when the policy changes.
     """
-    path = cache_folder().resolve() / "policies" / f"{policy.digest}.safetensors"
-    if not path.exists():
+    path = policy_copy(policy.digest)
+    try:
+        whole = path.read_bytes() == policy.data
+    except OSError:
+        whole = False
+    if not whole:
         write_atomically(path, policy.data)
     return path
+
+
+def keep_object(compiled: Path, kept: Path) -> None:
+    """Copy an object to ``kept``, which no reader and no other process ever sees in part."""
+    with replacing(kept) as scratch:
+        shutil.copyfile(compiled, scratch)
 
 
 def baselines(
@@ -58,7 +71,7 @@ def baselines(
     for unit in units:
         key = baseline_key(pool, unit, policy)
         kept[unit.name] = folder / key[:2] / f"{key}.o"
-    missing = [unit for unit in units if not kept[unit.name].exists()]
+    missing = [unit for unit in units if not is_complete(kept[unit.name])]
     requests = [Request(unit, policy, keep=True) for unit in missing]
     failed = set()
     for done in pool.run(requests, progress, stage) if requests else []:
@@ -66,6 +79,5 @@ def baselines(
         if done.object is None:
             failed.add(name)
             continue
-        with replacing(kept[name]) as scratch:
-            shutil.copyfile(pool.objects.path(done.object), scratch)
+        keep_object(pool.objects.path(done.object), kept[name])
     return {name: path for name, path in kept.items() if name not in failed}

@@ -18,6 +18,7 @@ from nestor.files import write_atomically
 from nestor.policy.names import DEFAULT
 from nestor.problem.identity import Circumstances, Command, digest_of_object
 from nestor.problem.problem import Problem
+from nestor.rollout.records import gate_record, read_gate
 
 LEVELS = ("-Oz", "-O2")
 PROBES = ("probe.c", "probe.cpp")
@@ -67,10 +68,9 @@ def compare(problem: Problem, plugin: Plugin, module: Sequence[str], name: str) 
 
 def check(problem: Problem, plugin: Plugin) -> Identity:
     """Run the gate on the built-in modules, C and C++, -Oz and -O2; cached beside the plugin."""
-    cached = plugin.path.parent / f"identity-{problem.name}.json"
-    earlier = _read(cached)
+    earlier = read_gate(plugin, problem.name)
     if earlier is not None:
-        return earlier
+        return Identity(*earlier)
     results = [
         compare(problem, plugin, (level, "-c", str(probe_folder() / probe)), f"{probe} {level}")
         for probe in PROBES
@@ -80,7 +80,8 @@ def check(problem: Problem, plugin: Plugin) -> Identity:
         sum(r.checked for r in results), tuple(name for r in results for name in r.differing)
     )
     if result.identical:
-        write_atomically(cached, json.dumps({"checked": result.checked, "differing": []}))
+        text = json.dumps({"checked": result.checked, "differing": []})
+        write_atomically(gate_record(plugin, problem.name), text)
     return result
 
 
@@ -108,11 +109,3 @@ def has_ways(problem: Problem, plugin: Plugin) -> bool:
 def probe_folder() -> Path:
     """Return the folder of the built-in modules' sources."""
     return Path(str(resources.files("nestor"))) / "native" / "identity"
-
-
-def _read(path: Path) -> Identity | None:
-    try:
-        stored = json.loads(path.read_text())
-        return Identity(int(stored["checked"]), tuple(stored["differing"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

@@ -2,6 +2,8 @@
 
 import hashlib
 import shutil
+import threading
+from collections import Counter
 from pathlib import Path
 
 from nestor.files import replacing
@@ -12,15 +14,19 @@ class FileStore:
 
     def __init__(self, folder: Path):
         self._folder = folder
+        self._uses: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def put(self, file: Path) -> str:
         """Copy ``file`` in and return its SHA-256."""
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         target = self.path(digest)
-        if not target.exists():
-            with replacing(target) as scratch:
-                shutil.copyfile(file, scratch)
+        with self._lock:
+            self._uses[digest] += 1
+            if not target.exists():
+                with replacing(target) as scratch:
+                    shutil.copyfile(file, scratch)
         return digest
 
     def write(self, content: bytes) -> Path:
@@ -34,3 +40,11 @@ class FileStore:
     def path(self, digest: str) -> Path:
         """Return where the file of this SHA-256 is, or would be."""
         return self._folder / digest[:2] / digest
+
+    def release(self, digest: str) -> None:
+        """Take one :meth:`put` of this content back, and delete what has none left."""
+        with self._lock:
+            self._uses[digest] -= 1
+            if self._uses[digest] <= 0:
+                del self._uses[digest]
+                self.path(digest).unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Credit by function: which of many moves, tried in one build, saved which bytes.
+"""Credit by function: which of many moves, tried in one build, saved what.
 
-The linked bytes of every function before and after are compared; what changed in the reach of a
+What the score has of every function before and after is compared; what changed in the reach of a
 move is put down to it. Moves whose reaches met after all share their credit.
 """
 
@@ -17,8 +17,8 @@ class Share:
     """Indices of the moves."""
     functions: frozenset[int]
     """The functions that changed in their reach."""
-    bytes: float
-    """The change of the linked bytes; negative is a saving."""
+    change: float
+    """Of the score; negative is a saving."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Credit:
     """Functions that changed outside the reach of every move."""
 
 
-def changes(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
-    """Return the change in bytes of every function that changed."""
+def changes(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int, float]:
+    """Return the change of every function that changed, by its id."""
     found = {f: after.get(f, 0) - before.get(f, 0) for f in before.keys() | after.keys()}
     return {function: change for function, change in found.items() if change}
 
 
 def assign(reaches: Sequence[frozenset[int]], changed: Mapping[int, float]) -> Credit:
-    """Put ``changed`` (bytes by function) down to moves with the given reaches."""
+    """Put ``changed`` (by function) down to the moves with these reaches."""
     owner = list(range(len(reaches)))
 
     def find(move: int) -> int:

@@ -1,157 +1,122 @@
-"""Moves: what a search may change, and which functions' bytes a change can reach.
+"""Moves: what a search may change, as a problem describes it.
 
-A *move* answers one site, or all sites of one callee, the other way. It changes the caller, every
-function into which the caller is inlined, and perhaps the callee, which may lose its last use: the
-move's *reach*. Moves whose reaches are disjoint can be tried in one compile and paid apart.
+A *move* answers a question, or a group of questions, the other way. Its *reach* are the functions
+whose bytes (or whatever the score counts) it can change. Moves whose reaches are disjoint can be
+tried in one build, and what each of them did is read off the functions.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.trajectory_log import Trajectory
-from nestor.policy.overrides import Key
+from nestor.build.incremental import ProgramBuild
+from nestor.compiler.toolchain import Toolchain
+from nestor.policy.names import NamedPolicy
+from nestor.problem.overrides import Answer, Key, Overrides
+from nestor.problem.trajectory import Trajectory
 
-INLINED = (1, 2)
-FAILED = 3
-"""Values of the log's ``effect``."""
-
-FAR_FROM_DEFAULT = 160
-"""A site of more ``cost_estimate`` than this is hardly ever worth inlining for size."""
+Trajectories = Mapping[str, Trajectory]
+"""Of one build, by back end."""
 
 
 @dataclass(frozen=True)
-class Site:
-    """One call site of the program as a build saw it; copies in COMDAT functions are one site."""
+class Question:
+    """One question of a program as a build saw it; equal questions of several units are one."""
 
-    key: int
-    caller: int
-    callee: int
-    answer: bool
-    default: bool
-    cost: int
-    logit: float
+    key: Key
+    """Of an override that answers it and nothing else."""
+    answer: Answer
+    default: Answer
+    """What the default heuristic answers."""
     row: tuple[str, int]
-    """Module and row of its features in the trajectory."""
+    """Back end and row of its features in the trajectory."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """Give ``answer`` at ``sites``, which now answer otherwise."""
+    """Give ``answer`` to ``questions``, which are now answered otherwise."""
 
     key: Key
-    answer: bool
-    sites: tuple[Site, ...]
+    answer: Answer
+    questions: tuple[Question, ...]
+    clears: tuple[Key, ...] = ()
+    """Keys of single questions under ``key``, whose overrides go when the move is made."""
 
 
-def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
-    """Return every site that could be answered either way, each once, in a fixed order."""
-    found: dict[int, Site] = {}
-    for module, trajectory in trajectories.items():
-        r = trajectory.records
-        columns = (
-            r["site"].view("<u8"), r["caller"].view("<u8"), r["callee"].view("<u8"),
-            r["answer"] > 0, r["inlining_default"] > 0, r["cost_estimate"],
-            r["logit"], r["effect"],
-        )  # fmt: skip
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for row, (key, caller, callee, answer, default, cost, logit, effect) in enumerate(rows):
-            if effect != FAILED and key not in found:
-                where = (module, row)
-                found[key] = Site(key, caller, callee, answer, default, cost, logit, where)
-    return list(found.values())
+@dataclass(frozen=True)
+class Candidate:
+    """A move that may be tried."""
+
+    move: Move
+    claims: frozenset[int]
+    """Ids of the functions that no other move of the build may reach."""
+    distance: float
+    """How far its questions are from being answered otherwise, in the search's scale."""
 
 
-def pins_of(trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
-    """Return the answer of every site whose copies in all modules agree."""
-    answers: dict[int, set[bool]] = defaultdict(set)
-    for trajectory in trajectories.values():
-        r = trajectory.records[trajectory.records["effect"] != FAILED]
-        decided = (r["answer"] > 0).tolist()
-        for key, answer in zip(r["site"].view("<u8").tolist(), decided, strict=True):
-            answers[key].add(answer)
-    return {Key("site", key): min(both) for key, both in answers.items() if len(both) == 1}
+class Reach(Protocol):
+    """Which functions moves can change."""
+
+    def of(self, move: Any) -> frozenset[int]:
+        """Return the ids of the functions that ``move``, one of the problem's own, can change."""
 
 
-def site_moves(sites: Iterable[Site]) -> list[Move]:
-    """Return the moves that turn one site around."""
-    return [
-        Move(Key("site", site.key), not site.answer, (site,))
-        for site in sites
-        if site.answer or site.cost <= FAR_FROM_DEFAULT
-    ]
+class MoveSource(Protocol):
+    """The moves of one problem."""
 
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """Names of policies that a search from the default heuristic tries first."""
 
-def callee_moves(sites: Iterable[Site]) -> list[Move]:
-    """Return the moves that give one answer to all sites of a callee."""
-    by_callee: dict[int, list[Site]] = defaultdict(list)
-    for site in sites:
-        by_callee[site.callee].append(site)
-    moves = []
-    for callee, group in by_callee.items():
-        typical = sorted(site.cost for site in group)[len(group) // 2]
-        for answer in (True, False):
-            changed = tuple(site for site in group if site.answer != answer)
-            if not changed:
-                continue
-            # Many copies of something large never pay; a single one may save its function.
-            if answer and (typical > 250 or (len(group) > 40 and typical > 20)):
-                continue
-            moves.append(Move(Key("callee", callee), answer, changed))
-    return moves
+    def reach(self, *builds: Trajectories) -> Reach:
+        """Return the reach of moves between builds with these trajectories."""
 
+    def candidates(
+        self, trajectories: Trajectories, reach: Reach, scale: float
+    ) -> Sequence[Sequence[Candidate]]:
+        """Return every move on a build, in groups that take turns to be drawn from first.
 
-class Reach:
-    """Which functions a move can change, from the trajectories of builds before and after."""
+        :param reach: of that build.
+        :param scale: the gain (in units of the score) or deviation that makes a distance of 1.
+        """
 
-    def __init__(self, *builds: Mapping[str, Trajectory]):
-        self._into: dict[int, set[int]] = defaultdict(set)
-        """The functions into which a function was inlined."""
-        for trajectory in chain.from_iterable(build.values() for build in builds):
-            records = trajectory.records
-            inlined = records[np.isin(records["effect"], INLINED)]
-            pairs = zip(
-                inlined["caller"].view("<u8").tolist(),
-                inlined["callee"].view("<u8").tolist(),
-                strict=True,
-            )
-            for caller, callee in pairs:
-                self._into[callee].add(caller)
-        self._above: dict[int, frozenset[int]] = {}
+    def pins(self, trajectories: Trajectories) -> dict[Key, Answer]:
+        """Return overrides that hold every single question to the answer that it has."""
 
-    def above(self, function: int) -> frozenset[int]:
-        """Return ``function`` and all functions that hold a copy of it."""
-        if function not in self._above:
-            seen, todo = {function}, [function]
-            while todo:
-                for caller in self._into.get(todo.pop(), ()):
-                    if caller not in seen:
-                        seen.add(caller)
-                        todo.append(caller)
-            self._above[function] = frozenset(seen)
-        return self._above[function]
+    def effective(self, build: ProgramBuild, policy: NamedPolicy) -> dict[Key, Answer]:
+        """Return the overrides of ``build`` without those that change no answer of ``policy``."""
 
-    def of(self, move: Move) -> frozenset[int]:
-        """Return the functions whose bytes ``move`` can change."""
-        callers = {site.caller for site in move.sites}
-        return frozenset({s.callee for s in move.sites}.union(*(self.above(c) for c in callers)))
+    def comments(self, toolchain: Toolchain, build: ProgramBuild) -> Mapping[Key, str]:
+        """Return what each override of ``build`` is about, in the names of the source."""
 
 
 def features(
-    trajectories: Mapping[str, Trajectory], sites: Sequence[Site], names: Sequence[str]
+    trajectories: Trajectories, questions: Sequence[Question], names: Sequence[str]
 ) -> npt.NDArray[np.float64]:
-    """Return the features ``names`` of ``sites`` as f64 ``[sites, names]``."""
+    """Return the features ``names`` of ``questions``, ``[questions, names]``."""
     rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for index, site in enumerate(sites):
-        rows[site.row[0]].append((index, site.row[1]))
-    result = np.empty((len(sites), len(names)))
-    for module, pairs in rows.items():
+    for index, question in enumerate(questions):
+        rows[question.row[0]].append((index, question.row[1]))
+    result = np.empty((len(questions), len(names)))
+    for back_end, pairs in rows.items():
         where, which = zip(*pairs, strict=True)
-        records = trajectories[module].records[list(which)]
-        for column, name in enumerate(names):
-            result[list(where), column] = records[name]
+        result[list(where)] = trajectories[back_end].rows(names)[list(which)]
     return result
+
+
+__all__ = [
+    "Answer",
+    "Candidate",
+    "Key",
+    "Move",
+    "MoveSource",
+    "Overrides",
+    "Question",
+    "Reach",
+    "Trajectories",
+    "features",
+]

@@ -3,39 +3,31 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from nestor.compiler.demangle import demangle
-from nestor.compiler.lto import LtoKind
-from nestor.compiler.objects import Measure
+from nestor.build.build import Build
+from nestor.build.incremental import ProgramBuild
 from nestor.corpus.model import Program
-from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
-from nestor.policy.overrides import Key, Overrides, parse, to_text
+from nestor.files import write_atomically
+from nestor.policy.names import DEFAULT, NamedPolicy, named_policy
+from nestor.problem.overrides import Key, Overrides
+from nestor.problem.problem import Problem, Report
+from nestor.problem.rollout import Pool
 from nestor.progress import Progress, silent
-from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool
-from nestor.rollout.summaries import reads_program
-from nestor.tune.build import Build
-from nestor.tune.lto_build import make_builder
 from nestor.tune.search import Observer, Point, SearchSettings, State, search
-
-THRESHOLDS = ("threshold:0", "threshold:15", "threshold:25")
-"""The sweep that a search from the default must beat; the default itself is threshold:5."""
 
 
 @dataclass(frozen=True)
 class TuneSettings:
     """What a tuning run depends on besides program, policy and seed."""
 
-    modes: tuple[LinkMode, ...] = ("gc",)
-    """The link modes whose mean size is to become small; none of them may grow."""
+    modes: tuple[str, ...]
+    """The modes of the build whose mean score is to become small; it may grow in none of them."""
     sweep: bool = True
-    """From the default, try cost thresholds first and start from the best."""
-    lto: LtoKind | None = None
-    """Decide inside the linker, under LTO of this kind."""
+    """From the default heuristic, try the problem's other starts first and take the best."""
 
 
 @dataclass(frozen=True)
@@ -43,72 +35,108 @@ class Tuned:
     """What came of tuning a program."""
 
     program: str
-    policy: PolicyFile
+    policy: NamedPolicy
     """Under which the overrides apply."""
     summary: str | None
     """The text of the program's summary that the policy reads with them."""
     overrides: Overrides
     comments: Mapping[Key, str]
-    stock: Build
-    best: Build
-    """Both linked in every mode, also in those that were not searched for."""
-    modes: tuple[LinkMode, ...]
+    stock: ProgramBuild
+    best: ProgramBuild
+    """Both in every mode of the build, also in those that were not searched for."""
+    modes: tuple[str, ...]
     """Those that were."""
     curve: tuple[Point, ...]
-    """Verified sizes by whole-program compiles, stock first."""
+    """Verified scores by whole-program compiles, stock first."""
 
-    def text(self) -> str:
-        """Return the overrides file."""
-        title = [f"program {self.program}", f"policy {self.policy.name} {self.policy.digest}"]
-        for mode, before in self.stock.sizes.items():
-            after = self.best.sizes[mode].loadable
-            title.append(
-                f"linked bytes {mode}: {before.loadable:,} stock, {after:,} tuned"
-                f" ({100 * (after / before.loadable - 1):+.2f} %)"
+    def title(self, report: Report) -> str:
+        """Return what a file of the overrides says at its top."""
+        lines = [f"program {self.program}", f"policy {self.policy.name} {self.policy.digest}"]
+        after = self.best.scores()
+        for mode, before in self.stock.scores().items():
+            change = 100 * (after[mode] / before - 1)
+            stock, tuned = (f"{n:,.{report.decimals}f}" for n in (before, after[mode]))
+            lines.append(
+                f"{report.score} {report.unit} {mode}: {stock} stock, {tuned} tuned"
+                f" ({change:+.2f} %)"
             )
-        return to_text(self.overrides, self.comments, "\n".join(title))
+        return "\n".join(lines)
+
+    def text(self, problem: Problem) -> str:
+        """Return the overrides file."""
+        title = self.title(problem.report)
+        return problem.overrides().to_text(self.overrides, self.comments, title)
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What every build of one run has in common."""
+
+    pool: Pool
+    build: Build
+    program: Program
+    summary: str | None
+
+    def once(
+        self, policy: NamedPolicy, modes: Sequence[str], overrides: Overrides | None = None
+    ) -> ProgramBuild:
+        """Build the program once."""
+        summary = None if policy.policy is None else self.summary
+        builder = self.build.incremental(self.pool, self.program, policy, modes, summary)
+        try:
+            return builder.build(overrides or {})
+        finally:
+            builder.close()
 
 
 def tune(
     pool: Pool,
+    build: Build,
     program: Program,
-    policy: PolicyFile,
+    policy: NamedPolicy,
     settings: TuneSettings,
     budget: SearchSettings,
     seed: int,
     folder: Path,
     *,
-    summary: Path | None = None,
+    summary: str | None = None,
     progress: Progress = silent,
     observe: Observer = lambda build, trials: None,
 ) -> Tuned:
-    """Search for ``program``'s smallest build under ``policy`` and overrides.
+    """Search for ``program``'s best build under ``policy`` and overrides.
 
-    The result is never larger than stock in any of the link modes. The state of the search is
+    The score of the result is never above stock's in any of the modes. The state of the search is
     kept in ``folder`` after every step; the same call goes on from there.
 
+    :param summary: the text of the program's summary, for policies that read one.
+    :raises ProblemError: if the problem has no moves.
     :raises NestorError: if ``folder`` holds another search, or the program cannot be built.
     """
-    told = None if summary is None else summary.read_text()
-    identity = _identity(pool, program, policy, settings, budget, seed, told)
+    problem = pool.problem
+    moves = problem.moves()
+    identity = _identity(pool, build, program, policy, settings, budget, seed, summary)
     path = folder / "search.json"
     kept = _load(path, identity)
-    stock = _once(pool, program, policy_file("default"), get_args(LinkMode), None, settings.lto)
-    limits = {mode: stock.sizes[mode].loadable for mode in settings.modes}
+    session = _Session(pool, build, program, summary)
+    stock = session.once(DEFAULT, build.modes)
+    limits = {mode: stock.scores()[mode] for mode in settings.modes}
     if kept is None:
-        chosen, curve = _choose_start(pool, program, policy, settings, stock, summary, progress)
+        starts = moves.starts if policy.policy is None and settings.sweep else ()
+        candidates = [policy, *(named_policy(name, problem.builtins) for name in starts)]
+        chosen, curve = _choose_start(session, candidates, settings.modes, stock, progress)
         state = State(curve=curve)
     else:
-        chosen, state = policy_file(str(kept["start"])), _state(kept)
-    builder = make_builder(pool, program, chosen.argument, settings.modes, summary, settings.lto)
+        chosen, state = _start(kept, policy, problem), _state(kept, problem)
+    builder = build.incremental(pool, program, chosen, settings.modes, summary)
 
     def keep(new: State) -> None:
-        _save(path, identity, chosen, new)
+        _save(path, identity, chosen, new, problem)
 
     try:
         keep(state)
         state = search(
             builder,
+            moves,
             state,
             budget,
             seed,
@@ -117,18 +145,18 @@ def tune(
             keep=keep,
             limits=limits,
         )
-        overrides = _effective(builder.build(state.overrides), chosen)
+        overrides = moves.effective(builder.build(state.overrides), chosen)
     finally:
         builder.close()
-    best = _once(pool, program, chosen, get_args(LinkMode), summary, settings.lto, overrides)
-    if any(best.sizes[mode].loadable > most for mode, most in limits.items()):
-        chosen, best = policy_file("default"), stock
+    best = session.once(chosen, build.modes, overrides)
+    if any(best.scores()[mode] > most for mode, most in limits.items()):
+        chosen, best = DEFAULT, stock
     return Tuned(
         program=program.name,
         policy=chosen,
-        summary=told if reads_program(chosen.policy) else None,
+        summary=summary if problem.reads_summary(chosen.policy) else None,
         overrides=best.overrides,
-        comments=_comments(pool, best),
+        comments=moves.comments(pool.plugin.toolchain, best),
         stock=stock,
         best=best,
         modes=settings.modes,
@@ -136,134 +164,80 @@ def tune(
     )
 
 
-def _once(
-    pool: Pool,
-    program: Program,
-    policy: PolicyFile,
-    modes: Sequence[LinkMode],
-    summary: Path | None,
-    lto: LtoKind | None,
-    overrides: Overrides | None = None,
-) -> Build:
-    builder = make_builder(pool, program, policy.argument, modes, summary, lto)
-    try:
-        return builder.build(overrides or {})
-    finally:
-        builder.close()
-
-
 def _choose_start(
-    pool: Pool,
-    program: Program,
-    policy: PolicyFile,
-    settings: TuneSettings,
-    stock: Build,
-    summary: Path | None,
+    session: _Session,
+    candidates: Sequence[NamedPolicy],
+    modes: Sequence[str],
+    stock: ProgramBuild,
     progress: Progress,
-) -> tuple[PolicyFile, tuple[Point, ...]]:
-    """Return the best of stock, ``policy`` and, from the default, the threshold sweep.
+) -> tuple[NamedPolicy, tuple[Point, ...]]:
+    """Return the best of stock and ``candidates``, and the curve so far.
 
-    A start that is larger than stock in one of the link modes is none.
+    A start whose score is above stock's in one of the modes is none.
     """
-    candidates = [policy]
-    if policy.path is None and settings.sweep:
-        candidates += [policy_file(name) for name in THRESHOLDS]
-    best = policy_file("default")
-    sizes = [stock.sizes[mode] for mode in settings.modes]
-    curve = [Point(0.0, *(sum(s) / len(sizes) for s in zip(*map(_bytes, sizes), strict=True)))]
+    best = DEFAULT
+    limits = stock.scores()
+    curve = [_mean_point(stock, modes)]
     for number, candidate in enumerate(candidates):
         progress("Building the starts", number, len(candidates))
         smallest = curve[-1]
-        if candidate.path is not None:
-            build = _once(pool, program, candidate, settings.modes, summary, settings.lto)
-            grown = any(build.sizes[m].loadable > stock.sizes[m].loadable for m in settings.modes)
+        if candidate.policy is not None:
+            build = session.once(candidate, modes)
+            grown = any(build.scores()[mode] > limits[mode] for mode in modes)
             if build.total < smallest.total and not grown:
-                best, smallest = candidate, Point(0.0, build.total, build.text)
-        curve.append(replace(smallest, compiles=number + 1.0))
+                best, smallest = candidate, Point.of(0.0, build)
+        curve.append(Point(number + 1.0, smallest.total, smallest.others))
     progress("Building the starts", len(candidates), len(candidates))
     return best, tuple(curve)
 
 
-def _bytes(sizes: Measure) -> tuple[float, float]:
-    return float(sizes.loadable), float(sizes.text)
-
-
-def _effective(build: Build, policy: PolicyFile) -> Overrides:
-    """Return the overrides of ``build`` without those that change no answer."""
-    needed: set[Key] = set()
-    for trajectory in build.trajectories.values():
-        records = trajectory.records[trajectory.records["overridden"] > 0]
-        logits, default = records["logit"] > 0, records["inlining_default"] > 0
-        own = default
-        if policy.policy is not None:
-            answers = policy.policy.metadata.answers
-            own = logits if answers == "decision" else logits != default
-        changed = records[own != (records["answer"] > 0)]
-        needed |= {Key("site", n) for n in changed["site"].view("<u8").tolist()}
-        needed |= {Key("callee", n) for n in changed["callee"].view("<u8").tolist()}
-        # A site's line may say what the policy says and stand against its callee's.
-        against = records["site"].view("<u8").tolist()
-        needed |= {Key("site", n) for n in against}
-    return {key: answer for key, answer in build.overrides.items() if key in needed}
-
-
-def _comments(pool: Pool, build: Build) -> dict[Key, str]:
-    """Return what each override is about, in the names of the source."""
-    comments: dict[Key, str] = {}
-    names: dict[int, str] = {}
-    for trajectory in build.trajectories.values():
-        names |= trajectory.names
-    readable = demangle(pool.plugin.toolchain, names.values())
-
-    def name(number: int) -> str:
-        mangled = names.get(number, "?")
-        return readable.get(mangled, mangled)
-
-    for trajectory in build.trajectories.values():
-        records = trajectory.records[trajectory.records["overridden"] > 0]
-        columns = (records[tensor].view("<u8").tolist() for tensor in ("site", "caller", "callee"))
-        for site, caller, callee in zip(*columns, strict=True):
-            comments[Key("callee", callee)] = name(callee)
-            comments[Key("site", site)] = f"{name(callee)} in {name(caller)}"
-    return {key: text for key, text in comments.items() if key in build.overrides}
+def _mean_point(build: ProgramBuild, modes: Sequence[str]) -> Point:
+    """Return where ``build`` stands as the mean over some of its modes, before any compile."""
+    means = {
+        name: sum(build.columns[mode][name] for mode in modes) / len(modes)
+        for name in build.columns[modes[0]]
+    }
+    return Point(0.0, means.pop(build.score), means)
 
 
 def _identity(
     pool: Pool,
+    build: Build,
     program: Program,
-    policy: PolicyFile,
+    policy: NamedPolicy,
     settings: TuneSettings,
     budget: SearchSettings,
     seed: int,
-    told: str | None,
+    summary: str | None,
 ) -> dict[str, Any]:
     """Return what a search depends on; the number of compiles may be raised later."""
     return {
         "corpus": pool.corpus.digest,
         "program": program.name,
+        "problem": pool.problem.name,
+        "build": build.name,
         "compiler": pool.plugin.toolchain.build_id,
         "plugin": pool.plugin.digest,
         "policy": policy.digest,
-        "summary": None if told is None else hashlib.sha256(told.encode()).hexdigest(),
+        "summary": None if summary is None else hashlib.sha256(summary.encode()).hexdigest(),
         "settings": json.loads(json.dumps(asdict(settings))),
         "search": {k: v for k, v in asdict(budget).items() if k != "compiles"},
         "seed": seed,
     }
 
 
-def _save(path: Path, identity: Mapping[str, Any], chosen: PolicyFile, state: State) -> None:
+def _save(
+    path: Path, identity: Mapping[str, Any], chosen: NamedPolicy, state: State, problem: Problem
+) -> None:
     content = {
         "identity": identity,
-        "start": str(chosen.path or chosen.name),
+        "start": chosen.digest,
         "step": state.step,
-        "overrides": to_text(state.overrides),
+        "overrides": problem.overrides().to_text(state.overrides),
         "tried": {str(key): count for key, count in sorted(state.tried.items())},
-        "curve": [asdict(point) for point in state.curve],
+        "curve": [point.to_json() for point in state.curve],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(content))
-    partial.replace(path)
+    write_atomically(path, json.dumps(content))
 
 
 def _load(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -271,12 +245,12 @@ def _load(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     try:
         content: dict[str, Any] = json.loads(path.read_text())
-        known = content["identity"]
+        own = content["identity"]
     except (ValueError, KeyError, TypeError) as error:
         raise NestorError(
             f"{path} is no kept search ({error}): remove it, or take another --out."
         ) from None
-    if known != identity:
+    if own != identity:
         raise NestorError(
             f"{path.parent} holds the search of another program, policy, compiler or seed: take"
             " another --out, or remove it."
@@ -284,14 +258,20 @@ def _load(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
     return content
 
 
-def _state(content: Mapping[str, Any]) -> State:
-    def key(text: str) -> Key:
-        ((found, _),) = parse(f"nestor-overrides 1\n{text} keep").items()
-        return found
+def _start(content: Mapping[str, Any], policy: NamedPolicy, problem: Problem) -> NamedPolicy:
+    """Return the policy from which a kept search started."""
+    starts = (named_policy(name, problem.builtins) for name in problem.moves().starts)
+    for start in (policy, DEFAULT, *starts):
+        if start.digest == content["start"]:
+            return start
+    raise NestorError("The kept search started from a policy that is gone: take another --out.")
 
+
+def _state(content: Mapping[str, Any], problem: Problem) -> State:
+    overrides = problem.overrides()
     return State(
         step=int(content["step"]),
-        overrides=parse(content["overrides"]),
-        tried={key(text): int(count) for text, count in content["tried"].items()},
-        curve=tuple(Point(**point) for point in content["curve"]),
+        overrides=overrides.parse(content["overrides"]),
+        tried={overrides.key(words): int(count) for words, count in content["tried"].items()},
+        curve=tuple(Point.from_json(point) for point in content["curve"]),
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
-from nestor.corpus.files import DESCRIPTION
+from nestor.corpus.layout import DESCRIPTION, MANIFEST
 from nestor.cost.sources import bhive, compile_parquet, corpus, objects
 from nestor.cost.sources.collection import Collection
 from nestor.cost.sources.objects import ObjectFileError
@@ -62,7 +62,7 @@ def extract(
 
 
 def _is_corpus(folder: Path) -> bool:
-    return (folder / store.MANIFEST).exists() or (folder / DESCRIPTION).exists()
+    return (folder / MANIFEST).exists() or (folder / DESCRIPTION).exists()
 
 
 def _read_folder(folder: Path, into: Collection, progress: Progress) -> None:

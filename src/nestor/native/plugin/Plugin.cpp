@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Advisors.h"
-#include "FunctionLog.h"
-#include "Options.h"
+#include "plugin/core/Options.h"
+#include "plugin/functions/FunctionLog.h"
+#include "plugin/inlining/Advisors.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -23,7 +23,7 @@ static thread_local ModuleAnalysisManager *CurrentMAM = nullptr;
 static InlineAdvisor *makeAdvisor(Module &M, FunctionAnalysisManager &FAM,
                                   InlineParams Params, InlineContext IC) {
   return nestor::createAdvisor({M, *CurrentMAM, FAM, Params, IC},
-                               nestor::currentSettings())
+                               nestor::currentInliningSettings())
       .release(); // LLVM takes ownership.
 }
 
@@ -40,7 +40,7 @@ static bool beforeCodeGeneration(Module &M, TargetMachine &TM, CodeGenFileType,
 }
 
 static void registerCallbacks(PassBuilder &PB) {
-  if (!nestor::currentSettings().enabled())
+  if (!nestor::currentInliningSettings().enabled())
     return; // Without a -nestor-… option the compiler is the stock compiler.
   PB.registerAnalysisRegistrationCallback([](ModuleAnalysisManager &MAM) {
     CurrentMAM = &MAM;
@@ -50,7 +50,11 @@ static void registerCallbacks(PassBuilder &PB) {
 
 // clang loads plugins before it parses -mllvm, lld afterwards: there, -mllvm
 // -load=<plugin> before the options makes them known (docs/internals/lto.md).
-__attribute__((constructor)) static void onLoad() { nestor::registerOptions(); }
+// This is the only global constructor.
+__attribute__((constructor)) static void onLoad() {
+  nestor::registerOptions();
+  nestor::registerInliningOptions();
+}
 
 extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo
 llvmGetPassPluginInfo() {

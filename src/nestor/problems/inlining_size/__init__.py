@@ -4,10 +4,13 @@ Read ``problem`` first; it names the rest. ``log`` says what the plugin logs, ``
 policies read, ``credit`` and ``weights`` how bytes are credited, ``moves`` what a search tries.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from nestor.problems.inlining_size.problem import PROBLEM as PROBLEM
+
+ENVIRONMENT: Final = "InliningForSize"
+"""The name under which Gymnasium finds the environment."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,10 +1,16 @@
 """The options with which the plugin is asked to decide about inlining."""
 
+from __future__ import annotations  # 'nestor flags' starts without numpy, which policies take
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nestor.compiler.plugin import Plugin
-from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Request, Store
+
+if TYPE_CHECKING:
+    from nestor.build.build import Job
+    from nestor.policy.names import NamedPolicy
+    from nestor.problem.rollout import Request, Store, Workplace
 
 
 def plugin_flags(
@@ -62,6 +68,21 @@ def request_flags(request: Request, plugin: Plugin, files: Store, log: Path) -> 
         seed=request.seed,
         by_callee=request.by_group,
         temperature=request.temperature,
+    )
+
+
+def lto_flags(job: Job, place: Workplace, logs: Path) -> list[str]:
+    """Return the options for a job of :class:`nestor.build.lto.LtoBuild` that has a policy.
+
+    :param logs: the folder for a log of each back end.
+    """
+    assert job.policy is not None
+    return plugin_flags(
+        place.plugin,
+        policy_argument(job.policy, place.files),
+        log=logs if job.log else None,
+        names=job.log and job.names,
+        overrides=_file(job.overrides, place.files),
     )
 
 

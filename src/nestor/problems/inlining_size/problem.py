@@ -12,18 +12,22 @@ from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
 from nestor.problem.identity import Way
-from nestor.problem.problem import Credit, Problem, Report, Scorers
+from nestor.problem.problem import Credit, Problem, Remark, Report, Scorers
 from nestor.problem.rollout import Pool, Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size import credit as site_credit
-from nestor.problems.inlining_size import scorers, summaries
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
-from nestor.problems.inlining_size.features import FEATURES
+from nestor.problems.inlining_size.features.sets import FEATURES
 from nestor.problems.inlining_size.log import DEFAULT, read
+from nestor.problems.inlining_size.plugin_flags import lto_flags
 from nestor.problems.inlining_size.report import describe
+from nestor.problems.inlining_size.score import credit as site_credit
+from nestor.problems.inlining_size.score import scorers
+from nestor.problems.inlining_size.score.weights import Weights
+from nestor.problems.inlining_size.search.asked import SiteOverrides
+from nestor.problems.inlining_size.search.moves import SiteMoves
+from nestor.problems.inlining_size.summary import summaries
 from nestor.problems.inlining_size.ways import ways
-from nestor.problems.inlining_size.weights import Weights
 from nestor.progress import Progress, silent
 
 
@@ -68,9 +72,17 @@ class InliningSize(Problem):
 
         return {
             "link": LinkBuild(self),
-            "full-lto": LtoBuild(self, "full"),
-            "thin-lto": LtoBuild(self, "thin"),
+            "full-lto": LtoBuild(self, "full", lto_flags),
+            "thin-lto": LtoBuild(self, "thin", lto_flags),
         }
+
+    def overrides(self) -> SiteOverrides:
+        """Return overrides by call site, callee and module."""
+        return SiteOverrides()
+
+    def moves(self) -> SiteMoves:
+        """Return the moves of single sites and of callees."""
+        return SiteMoves()
 
     def summaries(
         self,
@@ -104,6 +116,13 @@ class InliningSize(Problem):
         """Return an answer in the words of a file of overrides."""
         return "inline" if answer else "keep"
 
+    def environment(self, **settings: Any) -> Any:
+        """Return a Gymnasium environment whose action is 1 to inline the call and 0 to keep it."""
+        from nestor.environment import CompileEnvironment
+        from nestor.problems.inlining_size.live import LIVE
+
+        return CompileEnvironment(LIVE, **settings)
+
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one call site with its functions' names, answers and effect."""
         return describe(trajectory, row)
@@ -117,8 +136,16 @@ PROBLEM = InliningSize(
     score="loadable bytes of the linked program",
     default_column=DEFAULT,
     features=FEATURES,
-    report=Report(score="linked", columns=("linked", "object", "text"), unit="bytes"),
+    report=Report(
+        score="linked",
+        columns=("linked", "object", "text"),
+        quantity="loadable bytes",
+        detail=("text",),
+        least=80_000,
+        remarks=(Remark("growth_cap_reached", "growth_capped", "hit the growth cap"),),
+    ),
     builtins=BUILTINS,
+    imitated=("threshold:0", "threshold:15", "threshold:25"),
     kept_columns=site_credit.COLUMNS,
     credit_unit=16.0,  # bytes: about one call
     credit_clip=60.0,

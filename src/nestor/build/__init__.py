@@ -1,0 +1,1 @@
+"""How a whole program is built, and what of it is whose."""

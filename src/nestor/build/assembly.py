@@ -1,0 +1,68 @@
+"""From compiled units to a program: what ``objects`` and ``link`` do differently."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import xxhash
+
+from nestor.corpus.model import Program
+from nestor.problem.rollout import Pool, Rollout
+from nestor.problem.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """A program made of compiled units."""
+
+    columns: Mapping[str, float] | None
+    """Those columns of the problem's report that the program as a whole has; None if it could not
+    be put together."""
+    failure: str | None
+    scores: Callable[[], Mapping[str, float]]
+    """What of the score is each unit's."""
+    functions: Callable[[Mapping[str, Trajectory]], Mapping[int, float]]
+    """What of the score each function takes, by id; from the units' logs, which name functions."""
+    binary: str | None = None
+    """SHA-256 of the binary, if it was to be kept."""
+
+
+def failed_assembly(reason: str) -> Assembly:
+    """Return a program that could not be put together."""
+    return Assembly(None, reason, dict, lambda logs: {})
+
+
+class Assembler(Protocol):
+    """Makes programs of compiled units."""
+
+    def __call__(
+        self,
+        pool: Pool,
+        program: Program,
+        rollouts: Mapping[str, Rollout],
+        mode: str,
+        keep: bool = False,
+    ) -> Assembly:
+        """Put ``program`` together from its units' rollouts, which kept their objects.
+
+        :param keep: keep the binary in the pool's store.
+        """
+
+
+def function_id(name: str, ids: Mapping[str, int]) -> int:
+    """Return the id of a function: that of ``ids``, or the hash of its name."""
+    return ids.get(name) or xxhash.xxh3_64_intdigest(name.encode())
+
+
+def ids_by_name(trajectory: Trajectory | None) -> dict[str, int]:
+    """Return the ids of a log's functions by their names."""
+    return {} if trajectory is None else {name: key for key, name in trajectory.names.items()}
+
+
+def sum_columns(parts: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """Add up columns; whole numbers stay whole."""
+    total: dict[str, Any] = {}
+    for part in parts:
+        for name, value in part.items():
+            total[name] = total.get(name, 0) + value
+    return total

@@ -1,0 +1,142 @@
+"""The protocol of building a whole program under a policy, and its results.
+
+A program is built in one of three ways: each unit by itself (``objects``), and linked (``link``), or
+by LTO, where the compiler sees the whole program inside the linker (``lto``). Evaluation, guards,
+searches and training all build through :class:`Build`, so none of them knows which way it is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
+
+from nestor.corpus.model import Program
+from nestor.errors import NestorError
+from nestor.policy.names import NamedPolicy
+from nestor.problem.rollout import Pool
+from nestor.problem.trajectory import Trajectory
+from nestor.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from nestor.build.incremental import ProgramBuilder
+
+
+class BuildError(NestorError):
+    """A program that cannot be built, or not in the way that is wanted."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Which program to build, and who decides."""
+
+    program: Program
+    mode: str
+    """One of the build's modes."""
+    policy: NamedPolicy | None = None
+    """None is the stock compiler, of which nothing is observed."""
+    overrides: str | None = None
+    """The text of a file of overrides."""
+    summary: str | None = None
+    """The text of the program's summary, for policies that read one."""
+    log: bool = False
+    """Return the trajectories."""
+    names: bool = False
+    """With the log, return the names of functions and the bytes that each takes."""
+    keep: bool = False
+    """Keep the binary."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compile:
+    """One compile of a build. Builds whose compiles are equal share the same object of this class."""
+
+    unit: str
+    """What was compiled: a module, or the program where the compiler sees it as a whole."""
+    digest: str | None
+    """SHA-256 of the object or program; None if there is none."""
+    trajectories: Mapping[str, Trajectory]
+    """By back end: the module, or each part of a program that is optimised by itself."""
+    cpu_seconds: float
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of one job; a failure is a result with its reason."""
+
+    job: Job
+    columns: Mapping[str, float] | None
+    """The program by the columns of the problem's report; None if it could not be built."""
+    failure: str | None
+    """Why there is no program, in one line; None if there is."""
+    compiles: tuple[Compile, ...]
+    """Those that failed are among them."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """What of the program's score is each unit's; empty where units cannot be told apart."""
+    functions: Mapping[int, float] = field(default_factory=dict)
+    """What of the score each function takes, by the function's id, if the names were wanted."""
+    binary: str | None = None
+    """SHA-256 of the binary in the pool's store of objects, if it was to be kept."""
+
+    @property
+    def trajectories(self) -> Iterator[tuple[str, Trajectory]]:
+        """The trajectories of all compiles by the name of their back end."""
+        return chain.from_iterable(done.trajectories.items() for done in self.compiles)
+
+
+class Build(Protocol):
+    """One way to build programs."""
+
+    @property
+    def name(self) -> str:
+        """How it is called on the command line."""
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Variants of the link; the first is the usual one."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the compiler sees the program as a whole.
+
+        Then no policy needs a summary, and any other answer means building everything again.
+        """
+
+    @property
+    def product(self) -> str:
+        """What a compile gives, in one word, for messages."""
+
+    def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
+        """Build every job, several at a time; results in the order of the jobs.
+
+        What several jobs need is compiled once, and what is compared stands side by side, so that
+        whatever else the machine does costs all sides the same.
+
+        :raises BuildError: if a job has a mode that this build lacks.
+        """
+
+    def incremental(
+        self,
+        pool: Pool,
+        program: Program,
+        policy: NamedPolicy,
+        modes: Sequence[str],
+        summary: str | None = None,
+    ) -> "ProgramBuilder":
+        """Return what builds one program again and again under changing overrides.
+
+        :param summary: the program's summary; ignored where the program is seen as a whole.
+        :raises BuildError: if this build lacks one of ``modes``.
+        """
+
+
+def check_modes(build: Build, modes: Sequence[str]) -> None:
+    """Refuse modes that ``build`` lacks.
+
+    :raises BuildError: with the modes that there are.
+    """
+    for mode in modes:
+        if mode not in build.modes:
+            raise BuildError(
+                f"The build '{build.name}' has no mode '{mode}'; there are {', '.join(build.modes)}."
+            )

@@ -1,0 +1,103 @@
+"""Programs linked from stand-alone objects, as their recorded link lines say."""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, cast, get_args
+
+from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
+from nestor.build.build import Built, Job
+from nestor.build.linking import Link, link, shares
+from nestor.build.unit_build import UnitBuilder, run_jobs
+from nestor.compiler.objects import Measure
+from nestor.corpus.model import Program
+from nestor.corpus.relink import LinkMode
+from nestor.policy.names import NamedPolicy
+from nestor.problem.problem import Problem
+from nestor.problem.rollout import Pool, Rollout
+from nestor.problem.trajectory import Trajectory
+from nestor.progress import Progress, silent
+
+LINKED = "linked"
+TEXT = "text"
+"""The columns that a linked program has: its loadable bytes, and those of code among them."""
+
+
+@dataclass(frozen=True)
+class LinkBuild:
+    """Links the objects of a program's modules (:class:`nestor.build.build.Build`).
+
+    It is for problems whose outcome is a :class:`nestor.compiler.objects.Measure`.
+    """
+
+    problem: Problem
+    name: ClassVar[str] = "link"
+    modes: ClassVar[tuple[str, ...]] = get_args(LinkMode)
+    whole: ClassVar[bool] = False
+    product: ClassVar[str] = "object"
+
+    def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
+        """See :meth:`nestor.build.build.Build.run`."""
+        return run_jobs(self, self.assemble, pool, jobs, progress)
+
+    def incremental(
+        self,
+        pool: Pool,
+        program: Program,
+        policy: NamedPolicy,
+        modes: Sequence[str],
+        summary: str | None = None,
+    ) -> UnitBuilder:
+        """See :meth:`nestor.build.build.Build.incremental`."""
+        return UnitBuilder(self, self.assemble, pool, program, policy, modes, summary)
+
+    def assemble(
+        self,
+        pool: Pool,
+        program: Program,
+        rollouts: Mapping[str, Rollout],
+        mode: str,
+        keep: bool = False,
+    ) -> Assembly:
+        """Link ``program`` and read from the linker's map what it kept of each module."""
+        objects = {n: pool.objects.path(r.object) for n, r in rollouts.items() if r.object}
+        with tempfile.TemporaryDirectory(prefix="nestor-binary-") as folder:
+            binary = Path(folder) / "program"
+            linked = link(
+                pool.plugin.toolchain,
+                pool.corpus,
+                program,
+                objects,
+                mode=cast(LinkMode, mode),
+                out=binary if keep else None,
+                want_kept=True,
+                limits=pool.limits,
+            )
+            if linked.measure is None:
+                return failed_assembly(linked.failure or "not linked")
+            kept = pool.objects.put(binary) if keep else None
+        sizes: dict[str, Measure] = {name: done.outcome for name, done in rollouts.items()}
+        columns = {LINKED: linked.measure.loadable, TEXT: linked.measure.text}
+
+        @cache
+        def scores() -> Mapping[str, float]:
+            weights = shares(program, linked, sizes)
+            return {name: weights.score(name, own) for name, own in sizes.items()}
+
+        return Assembly(columns, None, scores, lambda logs: _functions(linked, sizes, logs), kept)
+
+
+def _functions(
+    linked: Link, sizes: Mapping[str, Measure], logs: Mapping[str, Trajectory]
+) -> dict[int, int]:
+    """Return what each function takes of one link, by function id."""
+    found: defaultdict[int, int] = defaultdict(int)
+    for name, own in sizes.items():
+        ids = ids_by_name(logs.get(name))
+        for function in own.functions:
+            if (name, function.name) in linked.kept:
+                found[function_id(function.name, ids)] += function.size
+    return dict(found)

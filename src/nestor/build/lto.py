@@ -1,0 +1,200 @@
+"""Programs built by LTO: the policy decides inside the linker, with the whole program in view."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+import xxhash
+
+from nestor.build.build import BuildError, Built, Compile, Job, check_modes
+from nestor.build.incremental import Kept, ProgramBuild, find_kept
+from nestor.build.link import LINKED, TEXT
+from nestor.build.lto_link import Flags, LtoLink, back_ends, lto_link, prelink
+from nestor.compiler.lto import LtoKind
+from nestor.compiler.objects import Measure
+from nestor.corpus.model import Program
+from nestor.corpus.relink import LinkMode
+from nestor.policy.names import NamedPolicy
+from nestor.problem.overrides import Overrides
+from nestor.problem.problem import Problem
+from nestor.problem.rollout import Pool
+from nestor.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class LtoBuild:
+    """Links programs by LTO (:class:`nestor.build.build.Build`)."""
+
+    problem: Problem
+    kind: LtoKind
+    flags: Flags
+    """How the plugin inside the linker is asked."""
+    modes: tuple[str, ...] = get_args(LinkMode)
+    whole: bool = True
+    product: str = "program"
+
+    @property
+    def name(self) -> str:
+        """How it is called on the command line."""
+        return f"{self.kind}-lto"
+
+    def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
+        """See :meth:`nestor.build.build.Build.run`; each compile is one run of the linker."""
+        check_modes(self, [job.mode for job in jobs])
+        objects = self.prelinked(pool, [job.program for job in jobs], progress)
+        wanted = list(dict.fromkeys(replace(job, summary=None) for job in jobs))
+        names = sorted({job.policy.name for job in jobs if job.policy is not None})
+        stage = f"Linking {', '.join(['stock', *names])} by {self.kind} LTO"
+        links = pool.map(lambda job: self.link(pool, job, objects), wanted, progress, stage)
+        built = {job: self._built(job, done) for job, done in zip(wanted, links, strict=True)}
+        return [replace(built[replace(job, summary=None)], job=job) for job in jobs]
+
+    def incremental(
+        self,
+        pool: Pool,
+        program: Program,
+        policy: NamedPolicy,
+        modes: Sequence[str],
+        summary: str | None = None,
+    ) -> "LtoBuilder":
+        """See :meth:`nestor.build.build.Build.incremental`."""
+        return LtoBuilder(self, pool, program, policy, modes)
+
+    def prelinked(
+        self, pool: Pool, programs: Sequence[Program], progress: Progress = silent
+    ) -> dict[str, Path]:
+        """Return the pre-link objects of the modules of ``programs``."""
+        return prelink(pool, list(dict.fromkeys(programs)), self.kind, progress)
+
+    def link(self, pool: Pool, job: Job, objects: Mapping[str, Path]) -> LtoLink:
+        """Link one job from pre-link objects."""
+        return lto_link(pool, job, self.kind, objects, self.flags, self.problem.read_log)
+
+    def _built(self, job: Job, link: LtoLink) -> Built:
+        name = job.program.name
+        done = Compile(name, link.digest, link.trajectories, link.cpu_seconds, link.failure)
+        columns = None
+        if link.measure is not None:
+            # The objects of the modules are bitcode: what counts as theirs is the program.
+            own = self.problem.columns(link.measure)
+            columns = {**own, **program_columns(link.measure)}
+        return Built(
+            job,
+            columns,
+            link.failure,
+            (done,),
+            functions=functions_by_id(link),
+            binary=link.digest if job.keep else None,
+        )
+
+
+@dataclass(frozen=True)
+class _Linked(Kept):
+    """One build of the program in every mode."""
+
+    build: ProgramBuild
+
+
+class LtoBuilder:
+    """Builds of one program by LTO (:class:`nestor.build.incremental.ProgramBuilder`).
+
+    All decisions are made in the link, so any change of an answer means another link.
+    """
+
+    def __init__(
+        self,
+        build: LtoBuild,
+        pool: Pool,
+        program: Program,
+        policy: NamedPolicy,
+        modes: Sequence[str],
+    ):
+        """Prepare; nothing is compiled yet."""
+        check_modes(build, modes)
+        self.modes = tuple(modes)
+        self.compiled = 0
+        self.rollouts = 0
+        self.cpu_seconds = 0.0
+        self._build = build
+        self._pool = pool
+        self._job = Job(program, modes[0], policy, log=True, names=True)
+        self._format = pool.problem.overrides()
+        self._linked: list[_Linked] = []
+
+    @property
+    def compiles(self) -> float:
+        """Whole-program compiles so far."""
+        return float(self.compiled)
+
+    def build(self, overrides: Overrides, progress: Progress = silent) -> ProgramBuild:
+        """Link in every mode and measure, unless nothing that was asked has changed.
+
+        :raises BuildError: if a module or a link fails.
+        """
+        linked = find_kept(self._linked, self._format.index(overrides))
+        if linked is None:
+            linked = self._link(overrides, progress)
+            self._linked.append(linked)
+        return replace(linked.build, overrides=dict(overrides))
+
+    def keep_only(self, overrides: Overrides) -> None:
+        """Forget every build but that under ``overrides``."""
+        linked = find_kept(self._linked, self._format.index(overrides))
+        self._linked = [] if linked is None else [linked]
+
+    def close(self) -> None:
+        """Forget every build."""
+        self._linked = []
+
+    def _link(self, overrides: Overrides, progress: Progress) -> _Linked:
+        program = self._job.program
+        objects = self._build.prelinked(self._pool, [program], progress)
+        text = self._format.to_text(overrides) if overrides else None
+        jobs = [replace(self._job, mode=mode, overrides=text) for mode in self.modes]
+        links = self._pool.map(
+            lambda job: self._build.link(self._pool, job, objects), jobs, progress
+        )
+        self.compiled += 1
+        self.rollouts += len(links)
+        self.cpu_seconds += sum(link.cpu_seconds for link in links)
+        by_mode = dict(zip(self.modes, links, strict=True))
+        for link in links:
+            if link.failure is not None:
+                raise BuildError(f"{program.name}: {link.failure}.")
+        # What the mode of the link changes comes after the decisions.
+        trajectories = links[0].trajectories
+        asked = self._format.asked(trajectories.values())
+        modules: dict[str, tuple[str, ...]] = {}
+        for name, back_end in back_ends(program, self._build.kind, objects).items():
+            modules[back_end] = (*modules.get(back_end, ()), name)
+        return _Linked(
+            asked,
+            asked.among(self._format.index(overrides)),
+            ProgramBuild(
+                overrides=dict(overrides),
+                score=self._pool.problem.report.score,
+                columns={m: program_columns(k.measure) for m, k in by_mode.items() if k.measure},
+                functions={mode: functions_by_id(link) for mode, link in by_mode.items()},
+                trajectories=trajectories,
+                modules=modules,
+                scored=lambda mode: by_mode[mode].back_ends,
+            ),
+        )
+
+
+def program_columns(measure: Measure) -> dict[str, float]:
+    """Return the columns that a linked program has."""
+    return {LINKED: measure.loadable, TEXT: measure.text}
+
+
+def functions_by_id(link: LtoLink) -> dict[int, int]:
+    """Return what each function takes of the program, by function id."""
+    ids = {name: i for log in link.trajectories.values() for i, name in log.names.items()}
+    found: dict[int, int] = {}
+    for name, size in link.functions.items():
+        function = ids.get(name)
+        if function is None:
+            function = xxhash.xxh3_64_intdigest(name.encode())
+        found[function] = found.get(function, 0) + size
+    return found

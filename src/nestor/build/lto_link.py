@@ -1,0 +1,224 @@
+"""One run of lld under LTO: a program finished inside the linker, under a policy.
+
+What clang makes of the modules before (the *pre-link objects*) is stock and kept in the cache, so a
+rollout is one run of the linker. It is pure like any other: the objects are named by their
+content and the linker runs in their folder, so that no path gets into what it makes.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import cast
+
+import xxhash
+
+from nestor.build.build import Job
+from nestor.compiler.lto import LtoKind, link_flags, prelink_command
+from nestor.compiler.objects import Measure, ObjectError, measure
+from nestor.compiler.plugin import cache_folder
+from nestor.compiler.process import Ending, run
+from nestor.corpus.model import Module, Program
+from nestor.corpus.relink import LinkMode, link_command
+from nestor.files import replacing
+from nestor.problem.rollout import Pool, Workplace
+from nestor.problem.trajectory import LogError, Trajectory
+from nestor.progress import Progress, silent
+
+MERGED = "ld-temp.o"
+"""The source file's name of the module that full LTO makes of a program."""
+
+Flags = Callable[[Job, Workplace, Path], list[str]]
+"""From a job with a policy, and where its logs go, to the plugin's options for a compiler."""
+
+ReadLog = Callable[[Path], Trajectory]
+"""Reads the log of one back end; raises LogError if it is none."""
+
+# A line of lld's map for one input section of a back end's object, and for an exception table.
+_SECTION = re.compile(
+    r"^\s*[0-9a-f]+\s+[0-9a-f]+\s+([0-9a-f]+)\s+\d+\s+\S*program\.lto\.(\S+):\((\S+)\)$"
+)
+_TABLE = ".gcc_except_table."
+
+
+@dataclass(frozen=True)
+class LtoLink:
+    """What became of one link."""
+
+    measure: Measure | None
+    """The linked program's sizes; None if there is no program."""
+    functions: Mapping[str, int]
+    """Bytes by symbol of code, unwind entry and exception table; local functions of one name
+    (thin LTO only) are added up."""
+    back_ends: Mapping[str, int]
+    """Bytes of code, constants and exception tables by back end: one of full LTO (``MERGED``),
+    one for each module of thin LTO, by its pre-link object's name."""
+    trajectories: Mapping[str, Trajectory]
+    """By back end, of those that asked anything."""
+    cpu_seconds: float
+    failure: str | None
+    """Why there is no result, in one line; None if all went well."""
+    digest: str | None = None
+    """SHA-256 of the program."""
+
+
+def prelink(
+    pool: Pool, programs: Sequence[Program], kind: LtoKind, progress: Progress = silent
+) -> dict[str, Path]:
+    """Return the stock pre-link object of every module of ``programs``, compiling what is not kept.
+
+    A module that fails is absent from the result.
+    """
+    names = dict.fromkeys(chain.from_iterable(program.modules for program in programs))
+    modules = [pool.corpus.module(name) for name in names]
+    kept = {module.name: prelink_folder() / f"{_key(pool, module, kind)}.o" for module in modules}
+    missing = [module for module in modules if not kept[module.name].exists()]
+
+    def one(module: Module) -> None:
+        with tempfile.TemporaryDirectory(prefix="nestor-prelink-") as folder:
+            out = Path(folder) / "o"
+            command = prelink_command(
+                pool.plugin.toolchain, module.options, pool.corpus.bitcode(module), out, kind
+            )
+            if run(command, pool.limits).ok:
+                with replacing(kept[module.name]) as scratch:
+                    shutil.copyfile(out, scratch)
+
+    if missing:
+        pool.map(one, missing, progress, "Compiling for LTO")
+    return {name: path for name, path in kept.items() if path.exists()}
+
+
+def prelink_folder() -> Path:
+    """Return where pre-link objects are kept."""
+    return cache_folder().resolve() / "lto"
+
+
+def _key(pool: Pool, module: Module, kind: LtoKind) -> str:
+    parts = [pool.plugin.toolchain.build_id, module.digest, list(module.options), kind]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def back_ends(program: Program, kind: LtoKind, objects: Mapping[str, Path]) -> dict[str, str]:
+    """Return the back end that optimises each module of ``program``."""
+    if kind == "full":
+        return dict.fromkeys(program.modules, MERGED)
+    return {name: objects[name].name for name in program.modules}
+
+
+def lto_link(
+    pool: Pool,
+    job: Job,
+    kind: LtoKind,
+    objects: Mapping[str, Path],
+    flags: Flags,
+    read_log: ReadLog,
+) -> LtoLink:
+    """Link ``job.program`` from its modules' pre-link ``objects`` and read the result.
+
+    A failure is a result with its reason.
+
+    :param objects: all in one folder, as :func:`prelink` gives them.
+    """
+    missing = [name for name in job.program.modules if name not in objects]
+    if not job.program.modules:
+        return _failed("not linked: it has no modules")
+    if missing:
+        return _failed(f"not linked: {missing[0]} was not compiled for LTO")
+    try:
+        with tempfile.TemporaryDirectory(prefix="nestor-lto-") as folder:
+            return _link(pool, job, kind, objects, flags, read_log, Path(folder))
+    except OSError as error:  # a full disk, most likely
+        return _failed(f"{Ending.NOT_STARTED.value}: {error}")
+
+
+def _link(
+    pool: Pool,
+    job: Job,
+    kind: LtoKind,
+    objects: Mapping[str, Path],
+    flags: Flags,
+    read_log: ReadLog,
+    folder: Path,
+) -> LtoLink:
+    binary, map_file, logs = folder / "program", folder / "map", folder / "logs"
+    logs.mkdir()
+    command = link_command(
+        pool.plugin.toolchain,
+        replace(pool.corpus, root=pool.corpus.root.resolve()),
+        job.program,
+        {name: Path(objects[name].name) for name in job.program.modules},
+        binary,
+        cast(LinkMode, job.mode),
+    )
+    # The pool decides how many compilers run at once, so none has threads of its own.
+    command += ["-Wl,--threads=1", "-Wl,--thinlto-jobs=1", f"-Wl,-Map={map_file}"]
+    if job.policy is not None:
+        command += link_flags(pool.plugin, flags(job, pool.place, logs))
+    here = objects[job.program.modules[0]].parent
+    outcome = run(command, pool.limits, cwd=here, cancelled=pool.place.cancelled)
+    if not outcome.ok:
+        return _failed(f"link {outcome.reason}", outcome.cpu_seconds)
+    try:
+        sizes = measure(binary)
+        names = {
+            xxhash.xxh3_64_hexdigest(name.encode()): name
+            for name in set(back_ends(job.program, kind, objects).values())
+        }
+        found = {names.get(path.name, path.name): read_log(path) for path in sorted(logs.iterdir())}
+    except (ObjectError, LogError) as error:
+        return _failed(f"{Ending.FAILED.value}: {error}", outcome.cpu_seconds)
+    with binary.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    if job.keep:
+        pool.objects.put(binary)
+    sections = _sections(map_file) if job.names else []
+    return LtoLink(
+        sizes,
+        _functions(sizes, sections) if job.names else {},
+        _bytes_by_back_end(sections),
+        found,
+        outcome.cpu_seconds,
+        None,
+        digest,
+    )
+
+
+def _sections(map_file: Path) -> list[tuple[str, str, int]]:
+    """Return the back end, name and bytes of every section that a link kept."""
+    found = []
+    with map_file.open(errors="replace") as lines:
+        for line in lines:
+            section = _SECTION.match(line.rstrip())
+            if section:
+                back_end = MERGED if section[2] == "o" else section[2]
+                found.append((back_end, section[3], int(section[1], 16)))
+    return found
+
+
+def _functions(sizes: Measure, sections: Sequence[tuple[str, str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for function in sizes.functions:
+        found[function.name] = found.get(function.name, 0) + function.size
+    for _, name, size in sections:
+        function_name = name.removeprefix(_TABLE)
+        if name.startswith(_TABLE) and function_name in found:
+            found[function_name] += size
+    return found
+
+
+def _bytes_by_back_end(sections: Sequence[tuple[str, str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for back_end, name, size in sections:
+        if name.startswith((".text", ".rodata", ".gcc_except_table")):
+            found[back_end] = found.get(back_end, 0) + size
+    return found
+
+
+def _failed(reason: str, cpu_seconds: float = 0.0) -> LtoLink:
+    return LtoLink(None, {}, {}, {}, cpu_seconds, reason)

@@ -1,0 +1,61 @@
+"""Programs that are judged by the objects of their units: nothing is linked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from nestor.build.assembly import Assembly, failed_assembly, function_id, sum_columns
+from nestor.build.build import Built, Job
+from nestor.build.unit_build import UnitBuilder, run_jobs
+from nestor.corpus.model import Program
+from nestor.policy.names import NamedPolicy
+from nestor.problem.problem import Problem
+from nestor.problem.rollout import Pool, Rollout
+from nestor.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class ObjectBuild:
+    """Adds the columns of a program's units up (:class:`nestor.build.build.Build`)."""
+
+    problem: Problem
+    name: ClassVar[str] = "objects"
+    modes: ClassVar[tuple[str, ...]] = ("unlinked",)
+    whole: ClassVar[bool] = False
+    product: ClassVar[str] = "object"
+
+    def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
+        """See :meth:`nestor.build.build.Build.run`."""
+        return run_jobs(self, self.assemble, pool, jobs, progress)
+
+    def incremental(
+        self,
+        pool: Pool,
+        program: Program,
+        policy: NamedPolicy,
+        modes: Sequence[str],
+        summary: str | None = None,
+    ) -> UnitBuilder:
+        """See :meth:`nestor.build.build.Build.incremental`."""
+        return UnitBuilder(self, self.assemble, pool, program, policy, modes, summary)
+
+    def assemble(
+        self,
+        pool: Pool,
+        program: Program,
+        rollouts: Mapping[str, Rollout],
+        mode: str,
+        keep: bool = False,
+    ) -> Assembly:
+        """Add up the units of ``program``; there is no binary to keep."""
+        missing = [name for name in program.modules if rollouts[name].outcome is None]
+        if missing:
+            return failed_assembly(f"not added up: no object for {missing[0]}")
+        columns = {name: self.problem.columns(done.outcome) for name, done in rollouts.items()}
+        score = self.problem.report.score
+        return Assembly(
+            sum_columns(list(columns.values())),
+            None,
+            lambda: {name: own[score] for name, own in columns.items()},
+            lambda logs: {function_id(name, {}): own[score] for name, own in columns.items()},
+        )

@@ -1,0 +1,173 @@
+"""Builds of programs whose units are compiled by themselves: many jobs, or one incrementally."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nestor.build.assembly import Assembler, Assembly, sum_columns
+from nestor.build.build import Build, BuildError, Built, Job, check_modes
+from nestor.build.incremental import Kept, ProgramBuild, find_kept
+from nestor.build.units import Compiled, compile_units, unit_request
+from nestor.corpus.model import Program
+from nestor.policy.names import NamedPolicy
+from nestor.problem.overrides import Overrides
+from nestor.problem.rollout import Pool, Rollout
+from nestor.progress import Progress, silent
+
+
+def run_jobs(
+    build: Build, assemble: Assembler, pool: Pool, jobs: Sequence[Job], progress: Progress
+) -> list[Built]:
+    """Compile the units of all jobs and put the programs together, equal ones once."""
+    check_modes(build, [job.mode for job in jobs])
+    compiled = compile_units(pool, jobs, progress)
+    programs: defaultdict[object, list[int]] = defaultdict(list)
+    for number, (job, units) in enumerate(zip(jobs, compiled, strict=True)):
+        programs[job.program.name, job.mode, tuple(units.objects.items())].append(number)
+
+    def one(numbers: Sequence[int]) -> Assembly:
+        job, units = jobs[numbers[0]], compiled[numbers[0]]
+        keep = any(jobs[number].keep for number in numbers)
+        return assemble(pool, job.program, units.rollouts, job.mode, keep)
+
+    done = pool.map(one, list(programs.values()), progress, "Linking")
+    by_job = {
+        number: assembly
+        for numbers, assembly in zip(programs.values(), done, strict=True)
+        for number in numbers
+    }
+    result = []
+    for number, (job, units) in enumerate(zip(jobs, compiled, strict=True)):
+        assembly = by_job[number]
+        logs = {n: r.trajectory for n, r in units.rollouts.items() if r.trajectory is not None}
+        result.append(
+            Built(
+                job,
+                _all_columns(pool, assembly, units),
+                assembly.failure,
+                tuple(units.compiles.values()),
+                assembly.scores(),
+                assembly.functions(logs) if job.log and job.names else {},
+                assembly.binary if job.keep else None,
+            )
+        )
+    return result
+
+
+def _all_columns(pool: Pool, assembly: Assembly, units: Compiled) -> Mapping[str, float] | None:
+    """Return the program's columns, and the sums over its units of those that it lacks."""
+    if assembly.columns is None:
+        return None
+    outcomes = [done.outcome for done in units.rollouts.values()]
+    return {**sum_columns(list(map(pool.problem.columns, outcomes))), **assembly.columns}
+
+
+@dataclass(frozen=True)
+class _Unit(Kept):
+    """One compile of one unit."""
+
+    rollout: Rollout
+
+
+class UnitBuilder:
+    """Builds of one program, unit by unit (:class:`nestor.build.incremental.ProgramBuilder`)."""
+
+    def __init__(
+        self,
+        build: Build,
+        assemble: Assembler,
+        pool: Pool,
+        program: Program,
+        policy: NamedPolicy,
+        modes: Sequence[str],
+        summary: str | None = None,
+    ):
+        """Prepare; nothing is compiled yet."""
+        check_modes(build, modes)
+        self.modes = tuple(modes)
+        self.compiled = 0
+        self.rollouts = 0
+        self.cpu_seconds = 0.0
+        self._assemble = assemble
+        self._pool = pool
+        self._job = Job(program, modes[0], policy, summary=summary, log=True, names=True)
+        self._format = pool.problem.overrides()
+        self._units: dict[str, list[_Unit]] = {name: [] for name in program.modules}
+
+    @property
+    def compiles(self) -> float:
+        """Whole-program compiles so far: units compiled over the program's units."""
+        return self.compiled / max(1, len(self._job.program.modules))
+
+    def build(self, overrides: Overrides, progress: Progress = silent) -> ProgramBuild:
+        """Compile what changed, put the program together in every mode and measure.
+
+        :raises BuildError: if a unit or a link fails.
+        """
+        index = self._format.index(overrides)
+        program, problem = self._job.program, self._pool.problem
+        units = {name: find_kept(self._units[name], index) for name in program.modules}
+        units |= self._compile([n for n, u in units.items() if u is None], overrides, progress)
+        rollouts = {name: unit.rollout for name, unit in units.items() if unit is not None}
+        logs = {n: r.trajectory for n, r in rollouts.items() if r.trajectory is not None}
+        done = self._pool.map(
+            lambda mode: self._assemble(self._pool, program, rollouts, mode), self.modes
+        )
+        assemblies = dict(zip(self.modes, done, strict=True))
+        return ProgramBuild(
+            overrides=dict(overrides),
+            score=problem.report.score,
+            columns={mode: self._columns(assembly) for mode, assembly in assemblies.items()},
+            functions={mode: assembly.functions(logs) for mode, assembly in assemblies.items()},
+            trajectories=logs,
+            modules={name: (name,) for name in program.modules},
+            objects={name: done.object for name, done in rollouts.items() if done.object},
+            scored=lambda mode: assemblies[mode].scores(),
+        )
+
+    def keep_only(self, overrides: Overrides) -> None:
+        """Forget every compile that a build under ``overrides`` does not need."""
+        index = self._format.index(overrides)
+        for name, units in self._units.items():
+            needed = find_kept(units, index)
+            self._release(unit for unit in units if unit is not needed)
+            self._units[name] = [] if needed is None else [needed]
+
+    def close(self) -> None:
+        """Forget every compile."""
+        for name, units in self._units.items():
+            self._release(units)
+            self._units[name] = []
+
+    def _compile(
+        self, names: Sequence[str], overrides: Overrides, progress: Progress
+    ) -> Mapping[str, _Unit]:
+        text = self._format.to_text(overrides) if overrides else None
+        job = replace(self._job, overrides=text)
+        requests = [unit_request(self._pool, job, name) for name in names]
+        self.compiled += len(names)
+        self.rollouts += len(names)
+        index = self._format.index(overrides)
+        result = {}
+        failure = None
+        for name, done in zip(names, self._pool.run(requests, progress), strict=True):
+            self.cpu_seconds += done.cpu_seconds
+            if done.trajectory is None or done.object is None:
+                failure = failure or f"{name}: {done.failure}."
+                continue
+            asked = self._format.asked([done.trajectory])
+            result[name] = _Unit(asked, asked.among(index), done)
+            self._units[name].append(result[name])
+        if failure is not None:
+            raise BuildError(failure)
+        return result
+
+    def _columns(self, assembly: Assembly) -> Mapping[str, float]:
+        if assembly.columns is None:
+            raise BuildError(f"{self._job.program.name}: {assembly.failure}.")
+        return assembly.columns
+
+    def _release(self, units: Iterable[_Unit]) -> None:
+        for unit in units:
+            if unit.rollout.object is not None:
+                self._pool.objects.release(unit.rollout.object)

@@ -1,0 +1,1 @@
+"""``nestor corpus``: one command per file."""

@@ -1,0 +1,56 @@
+"""The options that say how programs are built."""
+
+from pathlib import Path
+
+from nestor.build.build import Build, BuildError
+from nestor.compiler.lto import LtoKind
+from nestor.errors import NestorError
+from nestor.problem.overrides import OverridesError
+from nestor.problem.problem import Problem
+
+
+def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None) -> Build:
+    """Return the build that a user means, the problem's usual one if none was named.
+
+    :param lto: short for the name of a build by LTO.
+    :raises BuildError: if the problem has no such build.
+    """
+    builds = problem.builds()
+    if lto is not None:
+        if name is not None:
+            raise NestorError("--lto names a build: leave --build out.")
+        name = lto_build(lto)
+    if name is None:
+        return next(iter(builds.values()))
+    if name not in builds:
+        raise BuildError(f"{problem.name} has no build '{name}'; there are {', '.join(builds)}.")
+    return builds[name]
+
+
+def lto_build(kind: LtoKind) -> str:
+    """Return the name of the build by LTO of a kind."""
+    return f"{kind}-lto"
+
+
+def check_summary(build: Build, summary: bool) -> None:
+    """Refuse summaries where the compiler sees the whole program.
+
+    :raises NestorError: if they are wanted.
+    """
+    if build.whole and summary:
+        raise NestorError("LTO sees the whole program: leave --summary out.")
+
+
+def overrides_text(problem: Problem, path: Path | None) -> str | None:
+    """Return the text of a file of overrides, read once here instead of by every compile.
+
+    :raises OverridesError: if the file cannot be read or holds none.
+    """
+    if path is None:
+        return None
+    try:
+        text = path.read_text(errors="replace")
+    except OSError as error:
+        raise OverridesError(f"{path} cannot be read: {error.strerror}.") from None
+    problem.overrides().parse(text)
+    return text

@@ -1,0 +1,236 @@
+"""``nestor train``: make a policy for any problem."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from nestor import __version__
+from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.setup import ready_plugin
+from nestor.corpus import store
+from nestor.corpus.level import parse_level
+from nestor.corpus.model import require_level
+from nestor.errors import NestorError
+from nestor.files import write_atomically
+from nestor.learn.accounting import Cost, Meter, Tally
+from nestor.learn.budget import Budget, Budgeted
+from nestor.learn.learners import LEARNERS, check_setup, find_learner, usual_learner
+from nestor.learn.setup import Ready, Setup
+from nestor.learn.training import Result, Run, train
+from nestor.policy import bundle
+from nestor.policy.names import named_policy
+from nestor.policy.spec import Policy
+from nestor.problem.problem import Problem
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+Settings = make_dataclass(
+    "Settings",
+    [
+        (name.replace("-", "_"), entry.settings, field(default_factory=entry.settings))
+        for name, entry in LEARNERS.items()
+    ],
+    frozen=True,
+)
+"""The options of every learner, under its name."""
+
+
+@dataclass(frozen=True)
+class Train:
+    r"""Train a policy for a decision problem.
+
+    The problem is inlining-size, regalloc-eviction, or the path of a folder or .py file with a
+    PROBLEM of your own, whose code is run.
+
+    Learners:
+    LEARNERS
+
+    Only projects in the corpus's split "train" are looked at. The folder --out gets
+    policy.safetensors, curves for TensorBoard, run.json, result.json and a checkpoint: a run that
+    is killed goes on where it was when the same command is given again, and ends with the same
+    bytes; one that is done goes on with a larger budget. 'nestor compare' sets runs side by side.
+
+    Examples:
+        nestor train inlining-size --corpus corpus/bench --out runs/distil
+        nestor train inlining-size --corpus corpus/tiny --out runs/bc --learner bc
+        nestor train inlining-size --corpus corpus/tiny --out runs/es --learner es \
+            --init runs/bc/policy.safetensors --es.steps 40
+        nestor train inlining-size --corpus corpus/bench --out runs/ppo --learner ppo \
+            --budget.cpu-minutes 15
+        nestor train regalloc-eviction --corpus corpus/tiny-O2 --out runs/evict --learner bc
+        nestor train ./hoisting --corpus corpus/tiny --out runs/hoisting --learner cma
+    """
+
+    problem: tyro.conf.Positional[str]
+    """What to train for."""
+    corpus: Path
+    """The corpus to learn from."""
+    out: Path
+    """The run's folder."""
+    learner: Annotated[str | None, tyro.conf.arg(metavar="{" + ",".join(LEARNERS) + "}")] = None
+    """The algorithm (default: distil where programs can be searched, else ppo)."""
+    init: str | None = None
+    """The policy to start from: a file or a built-in (needed by es, not for bc)."""
+    trials: Path | None = None
+    """Folder of the trials, which runs may share (distil only; default: OUT/trials)."""
+    seed: int = 0
+    """Seed of everything random."""
+    features: tuple[str, ...] = ()
+    """Features that the policy reads (default: the learner's choice, or those of --init)."""
+    estimate: Path | None = None
+    """A model of the score ('nestor sizes' makes one for inlining-size) by which sampled compiles
+    are judged before code generation: they cost about half (not for distil, bc and es)."""
+    budget: Budget = field(default_factory=Budget)
+    """What ends the run besides the learner's steps (not for distil and bc)."""
+    settings: Annotated[Settings, tyro.conf.arg(name="")] = field(  # type: ignore[valid-type]
+        default_factory=Settings
+    )
+    """Each learner's own."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Train and print what came of it."""
+        problem = find_problem(self.problem)
+        learner_name = self.learner or usual_learner(problem)
+        entry = find_learner(learner_name)
+        if not entry.budgeted and self.budget.units is not None:
+            able = ", ".join(name for name, other in LEARNERS.items() if other.budgeted)
+            raise NestorError(
+                f"The learner {learner_name} has limits of its own; a budget ends {able}."
+            )
+        settings = getattr(self.settings, learner_name.replace("-", "_"))
+        meter, tally = Meter(), Tally()
+        corpus = store.load(self.corpus)
+        require_level(corpus, parse_level(problem.level))
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                setup = Setup(
+                    pool=pool,
+                    folder=self.out,
+                    seed=self.seed,
+                    tally=tally,
+                    features=self.features,
+                    init=self._start(problem),
+                    trials=self.trials,
+                    budget=self.budget,
+                    estimate=self.estimate,
+                    progress=report,
+                )
+                check_setup(learner_name, setup)
+                ready: Ready = entry.set_up(settings, setup)
+                prepared = meter.read(tally)
+                identity = self._identity(learner_name, settings, ready, setup)
+                learner = ready.learner
+                if entry.budgeted:
+                    learner = Budgeted(learner, self.budget, tally)
+                run = Run(self.out, identity, raisable=frozenset(["budget"]))
+                result = train(learner, run, report, ready.stage)
+                extra = ready.after(result)
+        policy = _with_provenance(result.policy, identity)
+        path = self.out / "policy.safetensors"
+        bundle.save(policy, path)
+        self._print(path, policy, result, extra, meter.read(tally), prepared, tally)
+        return 0
+
+    def _start(self, problem: Problem) -> Policy | None:
+        if self.init is None:
+            return None
+        start = named_policy(self.init, problem.builtins).policy
+        if start is not None:
+            start.check_problem(problem.name, self.init)
+        return start
+
+    def _identity(self, learner: str, settings: Any, ready: Ready, setup: Setup) -> dict[str, Any]:
+        """Return everything that decides the result; it becomes the policy's provenance."""
+        entry, pool = find_learner(learner), setup.pool
+        identity = {
+            "nestor": __version__,
+            "problem": pool.problem.name,
+            "learner": learner,
+            "settings": json.loads(json.dumps(asdict(settings))),
+            "seed": self.seed,
+            "features": list(ready.features),
+            "init": bundle.digest(setup.init) if setup.init is not None else None,
+            "corpus": pool.corpus.digest,
+            "compiler": pool.plugin.toolchain.build_id,
+            "plugin": pool.plugin.digest,
+        }
+        if self.estimate is not None:
+            identity["estimate"] = bundle.digest_of_file(self.estimate)
+        if not entry.budgeted:
+            return identity
+        return identity | {"budget": asdict(self.budget), "budget_unit": self.budget.unit}
+
+    def _print(
+        self,
+        path: Path,
+        policy: Policy,
+        result: Result,
+        extra: Mapping[str, Any],
+        cost: Cost,
+        prepared: Cost,
+        tally: Tally,
+    ) -> None:
+        summary = {
+            "policy": str(path),
+            "digest": bundle.digest(policy),
+            "resumed_at": result.resumed_at,
+            **extra,
+            "cost": asdict(cost)
+            | {
+                "overhead": cost.overhead,
+                "rollouts_per_cpu_second": cost.rollouts_per_cpu_second,
+            },
+            "preparation": asdict(prepared),
+            "reused": tally.reused,
+            "failures": tally.reasons,
+            "metrics": dict(result.last_metrics),
+        }
+        write_atomically(self.out / "result.json", json.dumps(summary, indent=2))
+        if self.json:
+            print_json(summary)
+            return
+        stdout.print(f"policy     {path}", soft_wrap=True)
+        for name, value in extra.items():
+            if isinstance(value, dict):
+                for program, change in value.items():
+                    stdout.print(f"  {program:40} {change:+.2f} %", soft_wrap=True)
+            else:
+                stdout.print(f"{name:10} {value:,}")
+        stdout.print(
+            f"cost       {cost.rollouts:,} rollouts (the outcome of {tally.reused:,} more followed"
+            f" without compiling), {cost.failures} failed,"
+            f" {cost.rollouts_per_cpu_second:.1f} rollouts per CPU-second;"
+            f" learning and orchestration {100 * cost.overhead:.1f} % of"
+            f" {cost.own_seconds + cost.compiler_seconds:.0f} CPU-seconds;"
+            f" {cost.wall_seconds:.0f} s",
+            soft_wrap=True,
+        )
+        for what, count in tally.reasons.items():
+            stdout.print(f"  failed {count}×: {what}", soft_wrap=True, markup=False)
+
+
+def _learners() -> str:
+    """Return a line for each learner, for the help text."""
+    return "\n".join(f"        {name:10} {entry.summary}" for name, entry in LEARNERS.items())
+
+
+if Train.__doc__:  # absent under python -OO
+    Train.__doc__ = Train.__doc__.replace("    LEARNERS", _learners())
+
+
+def _with_provenance(policy: Policy, identity: dict[str, Any]) -> Policy:
+    return dataclasses.replace(
+        policy, metadata=dataclasses.replace(policy.metadata, provenance=identity)
+    )

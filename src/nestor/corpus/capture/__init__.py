@@ -1,0 +1,1 @@
+"""What compiler wrappers record of a build, and how it becomes a corpus."""

@@ -1,0 +1,208 @@
+"""Run a build, or the commands that a build would run, with the compiler wrappers."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import nestor
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.layout import JOURNAL
+from nestor.corpus.level import DEFAULT_LEVEL, Level
+from nestor.errors import NestorError
+from nestor.files import replacing
+from nestor.progress import Progress, silent
+
+_WRAPPER = (
+    "import sys; sys.path.insert(0, {package!r}); from nestor.cli.corpus.cc import run; "
+    "sys.exit(run({language!r}, sys.argv[1:]))"
+)
+_ERROR = re.compile(r"(?i)\berror: |CMake Error|\*\*\* ")
+_C_NAMES = ("cc", "gcc", "clang")
+_CXX_NAMES = ("c++", "g++", "clang++")
+
+
+class BuildError(NestorError):
+    """A build that did not succeed; the text ends with what it last said."""
+
+
+@dataclass(frozen=True)
+class Wrappers:
+    """A folder of compiler wrappers, and where what they record goes."""
+
+    toolchain: Toolchain
+    folder: Path
+    corpus: Path
+    """Gets the journal."""
+    project: str
+    """The project's name."""
+    source: Path
+    """The folder that names of modules start from."""
+    level: Level = DEFAULT_LEVEL
+    """The optimisation level of the recorded modules."""
+
+    @property
+    def cc(self) -> Path:
+        """The C wrapper."""
+        return self.folder / "cc"
+
+    @property
+    def cxx(self) -> Path:
+        """The C++ wrapper."""
+        return self.folder / "c++"
+
+    def write(self) -> "Wrappers":
+        """Write the wrappers: ``nestor cc`` and ``nestor c++`` as one word each.
+
+        They start faster than the command does: of Python's packages only ours is needed. They
+        have the usual names of compilers too, for builds that ignore ``CC``.
+        """
+        package = str(Path(nestor.__file__).parent.parent)
+        for language, names in (("c", _C_NAMES), ("c++", _CXX_NAMES)):
+            code = _WRAPPER.format(package=package, language=language)
+            command = f"{shlex.quote(sys.executable)} -IS -c {shlex.quote(code)}"
+            for name in names:
+                # Another build of the same corpus may be running the wrapper that is there.
+                with replacing(self.folder / name) as scratch:
+                    scratch.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+                    scratch.chmod(0o755)
+        return self
+
+    @staticmethod
+    def word(wrapper: Path) -> str:
+        """Return a wrapper as one word of a command line, which may split words at blanks.
+
+        Under its name alone it is found too: its folder is the first of the path.
+        """
+        return wrapper.name if re.search(r"\s", str(wrapper)) else str(wrapper)
+
+    def environment(self, *, capture: bool = True) -> dict[str, str]:
+        """Return the environment of a build; without ``capture`` the wrappers are plain."""
+        plain = {k: v for k, v in os.environ.items() if not k.startswith("NESTOR_")}
+        ours = {
+            "CC": self.word(self.cc),
+            "CXX": self.word(self.cxx),
+            "PATH": f"{self.folder}{os.pathsep}{plain.get('PATH', os.defpath)}",
+            "NESTOR_CLANG": str(self.toolchain.clang),
+            "NESTOR_CLANGXX": str(self.toolchain.clangxx),
+            "SOURCE_DATE_EPOCH": plain.get("SOURCE_DATE_EPOCH", "0"),
+        }
+        where = {
+            "NESTOR_CORPUS": str(self.corpus),
+            "NESTOR_PROJECT": self.project,
+            "NESTOR_SOURCE": str(self.source),
+            "NESTOR_LEVEL": self.level,
+        }
+        return {**plain, **ours, **(where if capture else {})}
+
+
+def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    """Run one command of a build in ``folder``; raises :class:`BuildError` if it fails."""
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=dict(environment), stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=3600, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"{command[0]}: {error}") from error
+    if done.returncode != 0:
+        text = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
+        errors = [line for line in text if _ERROR.search(line)] or text[-1:]
+        last = errors[0].strip() if errors else "no message"
+        raise BuildError(f"{Path(command[0]).name} failed ({done.returncode}): {last:.300}")
+
+
+def run_for_user(
+    command: Sequence[str],
+    corpus: Path,
+    project: str,
+    toolchain: Toolchain,
+    level: Level = DEFAULT_LEVEL,
+    stdout: TextIO | None = None,
+) -> int:
+    """Run the user's own build in this folder and return its exit status.
+
+    Its output goes to the terminal, or to ``stdout`` if that is given.
+
+    The wrappers stay in the corpus, because some builds (CMake's) keep their path.
+    """
+    folder = corpus / JOURNAL / "bin"
+    wrappers = Wrappers(toolchain, folder, corpus, project, Path.cwd(), level).write()
+    try:
+        return subprocess.run(
+            command, env=wrappers.environment(), stdout=stdout, check=False
+        ).returncode
+    except OSError as error:
+        raise BuildError(f"{command[0]} cannot be run: {error.strerror}.") from error
+
+
+def replay_database(
+    database: Path,
+    corpus: Path,
+    project: str | None,
+    toolchain: Toolchain,
+    level: Level = DEFAULT_LEVEL,
+    jobs: int = 2,
+    progress: Progress = silent,
+) -> int:
+    """Capture every entry of a ``compile_commands.json``; return the number of entries.
+
+    The compilers that it names are not run: clang takes their place and stops before optimisation,
+    so no object is written. There are no programs, because the file has no links.
+
+    :raises BuildError: for a file that is not such a database.
+    """
+    entries = _entries(database)
+    source = Path(os.path.commonpath([entry.file.parent for entry in entries]))
+    named = project or source.name or "project"
+    folder = corpus / JOURNAL / "bin"
+    wrappers = Wrappers(toolchain, folder, corpus, named, source, level).write()
+    environment = wrappers.environment() | {"NESTOR_CAPTURE_ONLY": "1"}
+
+    def replay(entry: _Entry) -> None:
+        wrapper = wrappers.cxx if entry.language == "c++" else wrappers.cc
+        run([str(wrapper), *entry.arguments], entry.directory, environment)
+
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        for done, _ in enumerate(pool.map(replay, entries), 1):
+            progress("capture", done, len(entries))
+    return len(entries)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    directory: Path
+    file: Path
+    arguments: tuple[str, ...]
+    language: str
+
+
+def _entries(database: Path) -> list[_Entry]:
+    try:
+        content = json.loads(database.read_bytes())
+        entries = [_entry(item, database.parent) for item in content]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise BuildError(
+            f"{database} is no compile_commands.json ({type(error).__name__}: {error}); write it "
+            "with 'cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON' or 'bear'."
+        ) from error
+    if not entries:
+        raise BuildError(f"{database} has no entries; build the project's default target first.")
+    return entries
+
+
+def _entry(item: dict[str, Any], beside: Path) -> _Entry:
+    words = item["arguments"] if "arguments" in item else shlex.split(item["command"])
+    if not words or not all(isinstance(word, str) for word in words):
+        raise ValueError("an entry has no words")
+    directory = (beside / item.get("directory", ".")).resolve()
+    file = Path(os.path.normpath(directory / item["file"]))
+    is_cxx = "++" in Path(words[0]).name or file.suffix in (".cc", ".cpp", ".cxx", ".C")
+    return _Entry(directory, file, tuple(words[1:]), "c++" if is_cxx else "c")

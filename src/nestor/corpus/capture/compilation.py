@@ -1,0 +1,286 @@
+"""What a compiler wrapper does after the real compiler has succeeded.
+
+A command is interpreted by clang's own plan of it (``-###``), never by parsing its options here.
+Each compilation is then repeated up to the bitcode before optimisation, at the level of the
+corpus; a link is recorded with its inputs. Imported once per source file of a build: keep it quick.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from nestor.corpus.capture import driver
+from nestor.corpus.capture.journal import Journal
+from nestor.corpus.layout import JOURNAL
+from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of, parse_level
+
+_NO_OBJECT = frozenset(
+    {
+        "-E", "-S", "-M", "-MM", "-fsyntax-only", "--version", "-dumpversion", "-dumpmachine",
+        "-cc1", "-cc1as", "-###", "--help", "--analyze",
+    }
+)  # fmt: skip
+_PROBES = (
+    "conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "CheckFunctionExists", "sanitycheck",
+)  # fmt: skip
+_PROBE_FOLDERS = ("CMakeFiles/CMakeTmp", "CMakeFiles/CMakeScratch", "TryCompile", "meson-private")
+# Files that a compilation writes beside the object; the repeated one must not touch them.
+_SIDE_OUTPUTS = frozenset(
+    {
+        "-dependency-file", "-MT", "-MQ", "-split-dwarf-output", "-split-dwarf-file",
+        "-opt-record-file", "-serialize-diagnostic-file", "-header-include-file",
+        "-diagnostic-log-file", "-o",
+    }
+)  # fmt: skip
+_SIDE_FLAGS = ("-ftime-trace", "-stats-file", "-save-temps", "-sys-header-deps", "-MP",
+               "-coverage-", "-dwarf-debug-flags")  # fmt: skip
+
+
+class Target(NamedTuple):
+    """Where captures go, and how they are made."""
+
+    journal: Journal
+    project: str
+    """The project's name."""
+    source: Path
+    """The folder that names of modules start from."""
+    level: Level
+    """The optimisation level of the bitcode, whatever the build's own."""
+
+
+class Compilation(NamedTuple):
+    """One cc1 job of a plan: its options, language, input and the object that it makes."""
+
+    arguments: list[str]
+    language: str
+    input: str
+    object: str
+
+
+def target(environment: Mapping[str, str]) -> Target | None:
+    """Return where captures go, or None if this is to be a plain compiler (no NESTOR_CORPUS).
+
+    :raises ValueError: if NESTOR_LEVEL is no level.
+    """
+    corpus = environment.get("NESTOR_CORPUS")
+    if not corpus:
+        return None
+    named = environment.get("NESTOR_SOURCE")
+    source = Path(named) if named else _tree(Path.cwd())
+    source = source.resolve()
+    project = environment.get("NESTOR_PROJECT") or source.name or "project"
+    level = parse_level(environment.get("NESTOR_LEVEL") or DEFAULT_LEVEL)
+    return Target(Journal(Path(corpus).absolute() / JOURNAL), clean(project), source, level)
+
+
+def may_make_code(arguments: Sequence[str]) -> bool:
+    """Tell whether a command may make objects or programs that belong to the user's project."""
+    if not arguments or not _NO_OBJECT.isdisjoint(arguments):
+        return False
+    if any(folder in str(Path.cwd()) for folder in _PROBE_FOLDERS):
+        return False
+    return not any(
+        Path(word).name.startswith(_PROBES) or any(folder in word for folder in _PROBE_FOLDERS)
+        for word in arguments
+    )
+
+
+def capture(
+    clang: str, language: str, arguments: Sequence[str], where: Target, *, built: bool = True
+) -> None:
+    """Record the command ``clang arguments`` of this folder, which has succeeded already.
+
+    ``language`` is ``"c"`` or ``"c++"``, the driver's. Without ``built`` the command was not run:
+    there is no object file, and links are not looked at. Failures become events of the journal;
+    nothing is raised for a command that cannot be captured.
+    """
+    inline: dict[str, str] = {}
+    plan = driver.plan(clang, _with_capture_options(arguments, where))
+    if plan is None:
+        _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")
+        return
+    for command in plan:
+        compilation = _compilation(command)
+        if compilation is not None:
+            inside_link = "-c" not in arguments
+            key = _compile(command[0], compilation, where, built=built, inside_link=inside_link)
+            if key is not None:
+                inline[compilation.object] = key
+        elif built and _makes_program(command):
+            _link(command, language, arguments, where, inline)
+
+
+def _with_capture_options(arguments: Sequence[str], where: Target) -> list[str]:
+    """Append our options, which win over the build's; before ``--``, which ends options."""
+    ours = [where.level, "-g0", "-ffunction-sections", "-fdata-sections", "-fno-lto", "-nostdlib",
+            f"-ffile-prefix-map={where.source}=."]  # fmt: skip
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:end], *ours, *arguments[end:]]
+
+
+def _compilation(command: Sequence[str]) -> Compilation | None:
+    if len(command) < 5 or command[1] != "-cc1" or "-emit-obj" not in command:
+        return None
+    if command[-3] != "-x" or "-o" not in command:
+        return None
+    return Compilation(
+        list(command[1:-3]), command[-2], command[-1], command[command.index("-o") + 1]
+    )
+
+
+def _makes_program(command: Sequence[str]) -> bool:
+    """Tell whether a command links an executable (no shared library, no joined object)."""
+    linker = Path(command[0]).name.startswith(("ld", "lld", "mold", "gold"))
+    joins = {"-shared", "-Bshareable", "-r", "--relocatable"}
+    return linker and "-o" in command[:-1] and joins.isdisjoint(command)
+
+
+def _compile(
+    clang: str, job: Compilation, where: Target, *, built: bool, inside_link: bool
+) -> str | None:
+    """Make the bitcode of one compilation and record it; return the object's key."""
+    if job.language not in ("c", "c++", "cpp-output", "c++-cpp-output") or job.input == "-":
+        return None
+    journal = where.journal
+    key = ""
+    temporary = inside_link or not built
+    if not temporary:
+        if not Path(job.object).is_file():
+            return None  # For example /dev/null.
+        key = hashlib.sha256(Path(job.object).read_bytes()).hexdigest()
+        event = journal.compile_event(key)
+        if event is not None and level_of(event["arguments"]) == where.level:
+            return key
+    with journal.scratch() as scratch:
+        status, messages = driver.run_quietly(
+            clang, _bitcode_line(job, where.source, scratch), _fixed_date()
+        )
+        if status != 0:
+            _fail(where, job.input, (messages.strip().splitlines() or ["no message"])[0])
+            return None
+        digest = journal.add_bitcode(scratch)
+    if temporary:
+        key = hashlib.sha256(f"inline:{digest}".encode()).hexdigest()
+    named = str(Path(job.input).with_suffix(".o")) if inside_link else job.object
+    journal.add_compile(
+        key,
+        {
+            "project": where.project,
+            "language": "c++" if job.language.startswith("c++") else "c",
+            "source": _inside(job.input, where.source),
+            "object": _inside(named, where.source),
+            "bitcode": digest,
+            "arguments": job.arguments,
+            "time": _now(job.object),
+        },
+    )
+    return key
+
+
+def _bitcode_line(job: Compilation, source: Path, out: Path) -> list[str]:
+    """Return the cc1 line that writes bitcode before optimisation and nothing else."""
+    words: list[str] = []
+    skip = False
+    for word in job.arguments:
+        if skip:
+            skip = False
+        elif word in _SIDE_OUTPUTS:
+            skip = True
+        elif word == "-emit-obj":
+            # Use-list orders: without them the optimiser may walk uses in another order.
+            words += ["-emit-llvm-bc", "-emit-llvm-uselists", "-disable-llvm-passes", "-w"]
+        elif not word.startswith(_SIDE_FLAGS) and word != "-Werror":
+            words.append(word)
+    # A relative input keeps the build folder out of the module's name, hence out of its digest.
+    path = Path(job.input)
+    if path.is_absolute() and path.is_relative_to(source):
+        path = Path(os.path.relpath(path))
+    return [*words, "-o", str(out), "-x", job.language, str(path)]
+
+
+def _link(
+    line: Sequence[str],
+    language: str,
+    arguments: Sequence[str],
+    where: Target,
+    inline: Mapping[str, str],
+) -> None:
+    from nestor.corpus.capture.link_line import (  # Most commands link nothing.
+        LinkLine,
+        LinkLineError,
+    )
+
+    target = line[line.index("-o") + 1]
+    if not Path(target).is_file():
+        return  # A test of the linker, such as "-o /dev/null".
+    name = _inside(target, where.source)
+    try:
+        parsed = LinkLine(line, where.journal, inline, where.source)
+    except (LinkLineError, OSError) as error:
+        _fail(where, name, str(error))
+        return
+    # The driver's own options, which -nostdlib has kept from the linker line.
+    driver_options = [
+        word
+        for word in ("-pthread", "-static-libgcc", "-static-libstdc++", "-m32", "-static-pie")
+        if word in arguments
+    ]
+    if "-static" in line:
+        driver_options.append("-static")
+    elif "-pie" not in line:
+        driver_options.append("-no-pie")
+    where.journal.add_link(
+        {
+            "project": where.project,
+            "language": language,
+            "program": name,
+            "tokens": [*(("option", word) for word in driver_options), *parsed.tokens],
+            "dropped": parsed.dropped,
+        }
+    )
+
+
+def _fail(where: Target, what: str, reason: str) -> None:
+    event = {"project": where.project, "what": what, "reason": reason}
+    if where.journal.add_failure(event):
+        message = f"nestor: {what} was built but not captured: {reason}\n"
+        os.write(2, message.encode(errors="surrogateescape"))
+
+
+def _inside(path: str, source: Path) -> str:
+    """Return ``path`` relative to the source tree, cleaned; only its name if it lies outside."""
+    absolute = Path(os.path.normpath(Path.cwd() / path))
+    try:
+        relative = absolute.relative_to(source)
+    except ValueError:
+        relative = Path(absolute.name)
+    return "/".join(clean(part) for part in relative.parts)
+
+
+def clean(part: str) -> str:
+    """Return one part of a path with nothing in it but plain characters."""
+    text = "".join(c if c.isascii() and (c.isalnum() or c in "._+=-") else "_" for c in part)
+    return text if text.strip(".") else "_"
+
+
+def _tree(folder: Path) -> Path:
+    """Return the checkout around ``folder``, or ``folder`` itself."""
+    for candidate in (folder, *folder.parents):
+        if (candidate / ".git").exists():
+            return candidate
+    return folder
+
+
+def _fixed_date() -> dict[str, str]:
+    """Return the environment with a date for ``__DATE__``, so that bitcode is reproducible."""
+    return {"SOURCE_DATE_EPOCH": "0", **os.environ}
+
+
+def _now(path: str) -> int:
+    """Return when the object was made (nanoseconds), 0 if it is already gone."""
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:
+        return 0

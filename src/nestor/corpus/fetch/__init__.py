@@ -1,0 +1,1 @@
+"""Fetch the projects of a tier: recipes, the archive that has their sources, builds."""

@@ -1,0 +1,33 @@
+"""The optimisation level at which the modules of a corpus were made.
+
+Bitcode before optimisation depends on the level already: at ``-Oz`` every function carries the
+attribute ``minsize``, which the back end obeys whatever its command line says. So a corpus has one
+level, and a problem wants the one that it decides at. Imported by the compiler wrapper: keep it
+quick.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+Level = Literal["-O1", "-O2", "-O3", "-Os", "-Oz"]
+
+LEVELS: Final[tuple[Level, ...]] = ("-O1", "-O2", "-O3", "-Os", "-Oz")
+DEFAULT_LEVEL: Final[Level] = "-Oz"
+"""Also of corpora whose description names no level: they are older than the choice."""
+
+
+def parse_level(text: object) -> Level:
+    """Return the level that ``text`` names.
+
+    :raises ValueError: if it names none.
+    """
+    for level in LEVELS:
+        if text == level:
+            return level
+    raise ValueError(f"'{text}' is no level of optimisation; write one of {', '.join(LEVELS)}")
+
+
+def level_of(options: Iterable[str]) -> Level | None:
+    """Return the level that a cc1 line names last, None if it names none of :data:`LEVELS`."""
+    named = [word for word in options if word in LEVELS]
+    return parse_level(named[-1]) if named else None

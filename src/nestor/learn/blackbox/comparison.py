@@ -1,0 +1,203 @@
+"""Compare policies by the scores of whole programs, compiling only what they change."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.build.build import Build, Built, Job
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.process import Limits
+from nestor.corpus.model import Corpus, CorpusError, Program
+from nestor.learn.accounting import Tally
+from nestor.learn.answers import greedy_answers
+from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.policy.spec import Policy
+from nestor.problem.problem import Problem
+from nestor.problem.rollout import Pool, Request, Rollout, Store, Workplace
+from nestor.progress import Progress, silent
+
+F64 = npt.NDArray[np.float64]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class ReusingPool:
+    """A pool that does not compile a unit which a policy would leave as the default does.
+
+    The questions of a compile follow from the answers before them. So a policy that gives the
+    default's answers to all questions of its trajectory is asked just these, and the object is the
+    default's.
+    """
+
+    pool: Pool
+    defaults: Mapping[str, Rollout]
+    """The default heuristic's rollouts by unit, with logs and kept objects."""
+    tally: Tally = field(repr=False)
+    _compiled: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The kept objects of this pool's own compiles, by SHA-256."""
+
+    @property
+    def problem(self) -> Problem:
+        """See :class:`nestor.problem.rollout.Pool`, as for everything below."""
+        return self.pool.problem
+
+    @property
+    def corpus(self) -> Corpus:
+        """The units and programs."""
+        return self.pool.corpus
+
+    @property
+    def plugin(self) -> Plugin:
+        """The plugin and the toolchain that compile."""
+        return self.pool.plugin
+
+    @property
+    def limits(self) -> Limits:
+        """What each compiler may use."""
+        return self.pool.limits
+
+    @property
+    def place(self) -> Workplace:
+        """Where the work of :meth:`map` runs."""
+        return self.pool.place
+
+    @property
+    def jobs(self) -> int:
+        """Compilers at once."""
+        return self.pool.jobs
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nothing is compiled any more."""
+        return self.pool.cancelled
+
+    @property
+    def objects(self) -> Store:
+        """The objects of the requests that wanted them kept."""
+        return self.pool.objects
+
+    def run(
+        self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
+    ) -> list[Rollout]:
+        """Compile what a policy changes, and return the default's rollouts for the rest."""
+        known = [self._known(request) for request in requests]
+        rest = [r for r, rollout in zip(requests, known, strict=True) if rollout is None]
+        compiled = self.pool.run(rest, progress, stage)
+        self.tally.add(compiled)
+        self.tally.count(0, reused=len(requests) - len(rest))
+        self._compiled.extend(done.object for done in compiled if done.object is not None)
+        new = iter(compiled)
+        return [next(new) if rollout is None else rollout for rollout in known]
+
+    def map(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        progress: Progress = silent,
+        stage: str = "Linking",
+    ) -> list[Result]:
+        """Run ``work`` on every item; results in order."""
+        return self.pool.map(work, items, progress, stage)
+
+    def cancel(self) -> None:
+        """Kill what runs and start nothing new."""
+        self.pool.cancel()
+
+    def release(self) -> None:
+        """Give up the objects of all compiles so far, but not those of the default."""
+        while self._compiled:
+            self.objects.release(self._compiled.pop())
+
+    def _known(self, request: Request) -> Rollout | None:
+        default = self.defaults.get(request.unit.name)
+        sampled = request.seed is not None or request.overrides is not None
+        if default is None or request.policy is None or sampled:
+            return None
+        policy = request.policy.policy
+        return default if policy is None or changed_answers(policy, default) == 0 else None
+
+
+def changed_answers(policy: Policy, default: Rollout) -> int:
+    """Return how many questions of the default's rollout ``policy`` answers differently."""
+    log = default.trajectory
+    return 0 if log is None else int((greedy_answers(policy, log) != log.default).sum())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Compares policies with stock by the scores of programs."""
+
+    pool: ReusingPool
+    build: Build
+    programs: tuple[Program, ...]
+    stock: F64
+    """Each program's score under the stock heuristic, ``[programs]``."""
+
+    def __call__(self, policies: Sequence[Policy]) -> F64:
+        """Return the relative change of each program's score, ``[policies, programs]``.
+
+        NaN where a compile or a link failed; 0, without a link, where no unit changes.
+        """
+        defaults, tally = self.pool.defaults, self.pool.tally
+        result = np.zeros((len(policies), len(self.programs)))
+        jobs, places = [], []
+        for row, policy in enumerate(policies):
+            named = NamedPolicy.of(policy)
+            same = {n for n, done in defaults.items() if changed_answers(policy, done) == 0}
+            for column, program in enumerate(self.programs):
+                if same.issuperset(program.modules):
+                    tally.count(0, reused=len(program.modules))
+                else:
+                    jobs.append(Job(program, self.build.modes[0], named))
+                    places.append((row, column))
+        tally.charge([job.program.name for job in jobs])
+        for (row, column), built in zip(places, self.build.run(self.pool, jobs), strict=True):
+            before = self.stock[column]
+            result[row, column] = (_score(self.pool, built) - before) / before
+        self.pool.release()
+        return result
+
+    def deviation(self, policy: Policy) -> float:
+        """Return the part of the default's questions that ``policy`` answers differently."""
+        defaults = self.pool.defaults.values()
+        questions = sum(len(done.trajectory) for done in defaults if done.trajectory is not None)
+        return sum(changed_answers(policy, done) for done in defaults) / questions
+
+
+def comparison(
+    pool: Pool,
+    programs: Sequence[Program],
+    defaults: Mapping[str, Rollout],
+    tally: Tally,
+    progress: Progress = silent,
+) -> Comparison:
+    """Build the programs under the default heuristic; those that fail are left out.
+
+    :param defaults: the default heuristic's rollouts by unit, with logs and kept objects.
+    :raises CorpusError: if none is left.
+    """
+    build = next(iter(pool.problem.builds().values()))
+    reusing = ReusingPool(pool, defaults, Tally())
+    jobs = [Job(program, build.modes[0], DEFAULT) for program in programs]
+    scores = [_score(reusing, built) for built in build.run(reusing, jobs, progress)]
+    usable = [(p, score) for p, score in zip(programs, scores, strict=True) if np.isfinite(score)]
+    if not usable:
+        raise CorpusError("None of the training programs can be built; try 'nestor evaluate'.")
+    own = {name for program, _ in usable for name in program.modules}
+    kept = {name: done for name, done in defaults.items() if name in own}
+    return Comparison(
+        ReusingPool(pool, kept, tally),
+        build,
+        tuple(program for program, _ in usable),
+        np.array([score for _, score in usable], dtype=np.float64),
+    )
+
+
+def _score(pool: Pool, built: Built) -> float:
+    """Return the score of a program; NaN if it could not be built."""
+    columns = built.columns
+    return float("nan") if columns is None else float(columns[pool.problem.report.score])

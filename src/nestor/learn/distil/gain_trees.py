@@ -1,0 +1,75 @@
+"""Models of gains by gradient boosting (Ke et al., "LightGBM", NIPS 2017)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import lightgbm
+import numpy as np
+import numpy.typing as npt
+
+from nestor.policy import trees
+from nestor.policy.spec import Policy, PolicyError
+from nestor.policy.trees import TreesPolicy, from_lightgbm
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Sums of regression trees."""
+
+    rounds: int = 150
+    """Trees of a model."""
+    coarse_rounds: int = 50
+    """Trees of a coarse one."""
+    leaves: int = 127
+    learning_rate: float = 0.1
+    least_rows: int = 10
+    """Rows that a leaf needs."""
+
+    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, coarse: bool) -> "BoostedTrees":
+        """Fit. See :class:`nestor.learn.distil.gain_model.Kind`."""
+        options: dict[str, Any] = {
+            "objective": "regression",
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.leaves,
+            "min_data_in_leaf": self.least_rows,
+            "feature_fraction": 0.7,
+            "bagging_fraction": 0.7,
+            "bagging_freq": 1,
+            "lambda_l2": 5.0,
+            "seed": seed,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": 1,
+            # A policy file has no missing values; they are numbers there (-1).
+            "use_missing": False,
+            "zero_as_missing": False,
+            "verbosity": -1,
+        }
+        table = lightgbm.Dataset(x, y, weight=weight)
+        rounds = self.coarse_rounds if coarse else self.rounds
+        return BoostedTrees(lightgbm.train(options, table, rounds))
+
+    def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
+        """Sum. See :class:`nestor.learn.distil.gain_model.Kind`."""
+        own = [(part, weight) for part, weight in parts if isinstance(part, TreesPolicy)]
+        if len(own) < len(parts):
+            raise PolicyError("only trees can be added to trees")
+        return trees.weighted_sum(own, offset)
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """A fitted model."""
+
+    booster: lightgbm.Booster
+
+    def predict(self, x: F64) -> F64:
+        """Predict. See :class:`nestor.learn.distil.gain_model.Model`."""
+        return np.asarray(self.booster.predict(x), dtype=np.float64)
+
+    def policy(self, features: Sequence[str], problem: str) -> TreesPolicy:
+        """Return the policy. See :class:`nestor.learn.distil.gain_model.Model`."""
+        return from_lightgbm(self.booster, features, "deviation", problem=problem)

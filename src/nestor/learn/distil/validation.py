@@ -1,0 +1,84 @@
+"""Validation: how policies change programs that are neither trained on nor held out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from nestor.build.build import Build
+from nestor.build.incremental import ProgramBuild
+from nestor.corpus.model import Program
+from nestor.learn.accounting import Tally
+from nestor.learn.distil.searches import search_modes
+from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.policy.spec import Policy
+from nestor.problem.rollout import Pool
+from nestor.progress import Progress, silent
+
+WITH_SUMMARY = "with a summary"
+"""The column of builds in the first mode for which the compiler has the program's summary."""
+
+Changes = Mapping[str, Mapping[str, float]]
+"""Relative change of the score against stock by program, and by mode or ``WITH_SUMMARY``."""
+
+
+def validation(
+    pool: Pool,
+    build: Build,
+    programs: Sequence[Program],
+    tally: Tally,
+    progress: Progress = silent,
+) -> Callable[[Policy], Changes]:
+    """Return the function that builds ``programs`` under a policy, with and without summaries.
+
+    Stock builds and summaries are made once, when they are first needed.
+
+    :raises BuildError: (the function) if a program cannot be built.
+    """
+    modes, problem = search_modes(build), pool.problem
+    stock: dict[str, ProgramBuild] = {}
+    summaries: dict[str, str] = {}
+
+    def built(program: Program, policy: NamedPolicy, summary: str | None = None) -> ProgramBuild:
+        own = modes if summary is None else modes[:1]
+        builder = build.incremental(pool, program, policy, own, summary)
+        try:
+            return builder.build({})
+        finally:
+            tally.count(builder.rollouts)
+            builder.close()
+
+    def changes(policy: Policy) -> Changes:
+        named, reads_summary = NamedPolicy.of(policy), problem.reads_summary(policy)
+        if reads_summary and not build.whole and not summaries:
+            texts = problem.summaries(pool, programs, modes[:1])
+            summaries.update({program: text for (program, _), text in texts.items()})
+        found = {}
+        for done, program in enumerate(programs):
+            progress("Validating", done, len(programs))
+            if program.name not in stock:
+                stock[program.name] = built(program, DEFAULT)
+            before, after = stock[program.name].scores(), built(program, named).scores()
+            row = {mode: after[mode] / before[mode] - 1 for mode in modes}
+            if reads_summary and program.name in summaries:
+                summarised = built(program, named, summaries[program.name]).scores()[modes[0]]
+                row[WITH_SUMMARY] = summarised / before[modes[0]] - 1
+            found[program.name] = row
+        overall = verdict(found)
+        summed = f"mean {100 * overall.mean:+.2f} %, worst {100 * overall.worst:+.2f} %"
+        progress(f"Validating: {summed}", len(programs), len(programs))
+        return found
+
+    return changes
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Relative changes of scores, summed up over programs and columns; 0 without programs."""
+
+    mean: float
+    worst: float
+
+
+def verdict(changes: Changes) -> Verdict:
+    """Return the mean and the largest of ``changes``."""
+    numbers = [change for columns in changes.values() for change in columns.values()] or [0.0]
+    return Verdict(sum(numbers) / len(numbers), max(numbers))

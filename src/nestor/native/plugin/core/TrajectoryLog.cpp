@@ -1,0 +1,51 @@
+//===- TrajectoryLog.cpp - Writes what was asked, answered and done -------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TrajectoryLog.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+Expected<std::unique_ptr<TrajectoryLog>>
+TrajectoryLog::create(StringRef Path, const std::vector<TensorSpec> &Columns,
+                      StringRef Module) {
+  std::error_code EC;
+  auto OS = std::make_unique<raw_fd_ostream>(Path, EC);
+  if (EC)
+    return createStringError(EC, EC.message());
+  return std::unique_ptr<TrajectoryLog>(
+      new TrajectoryLog(std::move(OS), Columns, Module));
+}
+
+TrajectoryLog::TrajectoryLog(std::unique_ptr<raw_fd_ostream> OS,
+                             const std::vector<TensorSpec> &Columns,
+                             StringRef Module)
+    : Stream(OS.get()),
+      Log(std::move(OS), Columns, TensorSpec::createSpec<float>("reward", {1}),
+          /*IncludeReward=*/false) {
+  Log.switchContext(Module);
+}
+
+void TrajectoryLog::begin() {
+  Log.startObservation();
+  Column = 0;
+}
+
+Error TrajectoryLog::finish(json::Object Summary) {
+  Log.switchContext(
+      formatv("nestor:summary {0}", json::Value(std::move(Summary))).str());
+  Log.flush();
+  if (!Stream->has_error())
+    return Error::success();
+  std::error_code EC = Stream->error();
+  Stream->clear_error(); // Else its destructor would end the compiler.
+  return createStringError(EC, EC.message());
+}
+
+} // namespace nestor

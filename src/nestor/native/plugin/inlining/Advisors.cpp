@@ -1,0 +1,124 @@
+//===- Advisors.cpp - Chooses the advisor for a compilation ---------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Advisors.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+#include <mutex>
+
+using namespace llvm;
+
+namespace nestor {
+
+bool stockAnswer(DefaultInlineAdvisor &Stock, CallBase &CB) {
+  std::unique_ptr<InlineAdvice> Advice = Stock.getAdvice(CB);
+  bool Inline = Advice->isInliningRecommended();
+  Advice->recordUnattemptedInlining();
+  return Inline;
+}
+
+static cl::Option *growthCap() {
+  return cl::getRegisteredOptions().lookup(
+      "ml-advisor-size-increase-threshold");
+}
+
+// Found out once, before the cap is lifted: thin LTO makes advisors on several
+// threads.
+bool isGrowthCapGiven() {
+  static const bool Given = [] {
+    const cl::Option *Cap = growthCap();
+    return Cap && Cap->getNumOccurrences();
+  }();
+  return Given;
+}
+
+/// Keeps LLVM's ML advisor from stopping where the stock heuristic would not.
+static void liftGrowthCap() {
+  static std::once_flag Once;
+  std::call_once(Once, [] {
+    cl::Option *Cap = growthCap();
+    if (Cap && !isGrowthCapGiven())
+      Cap->addOccurrence(1, Cap->ArgStr, "1e30");
+  });
+}
+
+/// Where the log of \p M goes: thin LTO compiles many modules in one process.
+static std::string logFile(const Module &M, StringRef Log) {
+  if (!sys::fs::is_directory(Log))
+    return Log.str();
+  SmallString<128> Path(Log);
+  uint64_t ID = xxh3_64bits(M.getModuleIdentifier());
+  sys::path::append(Path, utohexstr(ID, /*LowerCase=*/true, /*Width=*/16));
+  return Path.str().str();
+}
+
+/// What the file \p Path holds; nothing if the user named none.
+template <typename File>
+static Expected<std::optional<File>> load(const std::string &Path, const char *What) {
+  if (Path.empty())
+    return std::nullopt;
+  Expected<File> Loaded = File::load(Path);
+  if (!Loaded)
+    return createStringError("cannot use the " + std::string(What) + " '" + Path +
+                             "': " + toString(Loaded.takeError()));
+  return std::move(*Loaded);
+}
+
+static Expected<SiteFeatures> createOwnFeatures(const AdvisorContext &C,
+                                                const InliningSettings &S) {
+  auto Program = load<ProgramSummary>(S.Program, "program summary");
+  if (!Program)
+    return Program.takeError();
+  auto Vocabulary = load<Embeddings>(S.Vocabulary, "vocabulary");
+  if (!Vocabulary)
+    return Vocabulary.takeError();
+  return SiteFeatures(C.MAM, C.FAM, std::move(*Program), std::move(*Vocabulary));
+}
+
+static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
+                                                       const InliningSettings &S) {
+  Expected<SiteFeatures> Own = createOwnFeatures(C, S);
+  if (!Own)
+    return Own.takeError();
+  const std::vector<TensorSpec> Offered = Own->offered();
+  Expected<Decider> D = Decider::create(C.M, S, Offered);
+  if (!D)
+    return D.takeError();
+  std::unique_ptr<TrajectoryLog> Log;
+  if (!S.Log.empty()) {
+    const std::string Path = logFile(C.M, S.Log);
+    auto Opened = TrajectoryLog::create(Path, logColumns(Offered), C.M.getName());
+    if (!Opened)
+      return createStringError("cannot write the log '" + Path +
+                               "': " + toString(Opened.takeError()));
+    Log = std::move(*Opened);
+  } else if (auto Release = createReleaseAdvisor(C, *D, *Own)) {
+    return Release;
+  }
+  if (!D->isCapped())
+    liftGrowthCap();
+  return createDevelopmentAdvisor(C, std::move(*D), std::move(*Own),
+                                  std::move(Log), S.LogNames);
+}
+
+std::unique_ptr<InlineAdvisor> createAdvisor(const AdvisorContext &C,
+                                             const InliningSettings &S) {
+  // A profile's or a sample's early inliner is another problem than this one.
+  if (C.IC.Pass == InlinePass::CGSCCInliner) {
+    Expected<std::unique_ptr<InlineAdvisor>> Advisor = create(C, S);
+    if (Advisor)
+      return std::move(*Advisor);
+    C.M.getContext().emitError("nestor: " + toString(Advisor.takeError()));
+  }
+  return std::make_unique<DefaultInlineAdvisor>(C.M, C.FAM, C.Params, C.IC);
+}
+
+} // namespace nestor

@@ -1,0 +1,157 @@
+//===- Decider.cpp - Policy, default, sample or override: the answer ------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decider.h"
+#include "policy/Draws.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/Module.h"
+#include <cmath>
+
+using namespace llvm;
+
+namespace nestor {
+
+constexpr StringLiteral Problem = "inlining-size";
+constexpr int DefaultAsFeature = -1;
+
+/// Loads a policy that turns the one row of a call site into an answer.
+static Expected<LoadedPolicy> loadOwnPolicy(StringRef Path) {
+  Expected<LoadedPolicy> Policy = loadPolicy(Path);
+  if (!Policy)
+    return Policy.takeError();
+  if (Policy->Problem != Problem)
+    return createStringError("it is for " + Policy->Problem + ", not for " +
+                             Problem);
+  if (Policy->ActionRule != Rule::Threshold)
+    return createStringError("its rule is " + nameOf(Policy->ActionRule) +
+                             ", and inlining needs " + nameOf(Rule::Threshold));
+  return std::move(*Policy);
+}
+
+/// Where each of the policy's features comes from, or which ones the compiler
+/// does not have. A policy may read fewer features than there are.
+static Expected<std::vector<int>>
+bindFeatures(ArrayRef<std::string> Wanted, ArrayRef<TensorSpec> Offered) {
+  std::vector<int> Inputs;
+  std::string Missing;
+  for (const std::string &Name : Wanted) {
+    const auto *It = llvm::find_if(
+        Offered, [&](const TensorSpec &T) { return T.name() == Name; });
+    if (Name == "inlining_default")
+      Inputs.push_back(DefaultAsFeature);
+    else if (It != Offered.end() && It->getElementCount() == 1 &&
+             It->isElementType<int64_t>())
+      Inputs.push_back(It - Offered.begin());
+    else
+      Missing += (Missing.empty() ? "" : ", ") + Name;
+  }
+  if (!Missing.empty())
+    return createStringError("it needs features that this compiler does not "
+                             "offer: " +
+                             Missing);
+  return Inputs;
+}
+
+static Error because(StringRef What, StringRef Path, Error E) {
+  return createStringError(What + " '" + Path +
+                           "': " + toString(std::move(E)));
+}
+
+Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
+                                  ArrayRef<TensorSpec> Offered) {
+  Decider D;
+  if (!(S.Temperature > 0) || !std::isfinite(S.Temperature))
+    return createStringError("-nestor-temperature must be positive");
+  D.Seed = S.Seed;
+  D.SeedCallees = S.SeedCallees;
+  D.Temperature = S.Temperature;
+  if (!S.Policy.empty() && S.Policy != "default") {
+    Expected<LoadedPolicy> Policy = loadOwnPolicy(S.Policy);
+    if (!Policy)
+      return because("cannot use the policy", S.Policy, Policy.takeError());
+    auto Inputs = bindFeatures(Policy->Features, Offered);
+    if (!Inputs)
+      return because("cannot use the policy", S.Policy, Inputs.takeError());
+    D.Policy = std::move(*Policy);
+    D.Inputs = std::move(*Inputs);
+    D.X.resize(D.Inputs.size());
+    for (int Input : D.Inputs)
+      if (Input != DefaultAsFeature)
+        D.Tensors.push_back(Input);
+  }
+  if (D.Policy && D.Policy->Meaning == Answers::Deviation)
+    D.Copyable = M.getInstructionCount();
+  if (!S.Overrides.empty()) {
+    Expected<Overrides> Fixed = Overrides::load(S.Overrides);
+    if (!Fixed)
+      return because("cannot use the overrides", S.Overrides,
+                     Fixed.takeError());
+    D.Fixed = std::move(*Fixed);
+    if (D.Fixed.isStock(moduleID(M))) {
+      D.Policy.reset();
+      D.Tensors.clear();
+    }
+  }
+  D.NeedDefault = !D.Policy || !S.Log.empty() ||
+                  D.Policy->Meaning == Answers::Deviation ||
+                  llvm::is_contained(D.Inputs, DefaultAsFeature);
+  if (!S.Log.empty() || D.Fixed.hasSites() || (S.Seed && D.Policy))
+    D.Keys.emplace(M);
+  return D;
+}
+
+Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
+                         function_ref<double(size_t)> Read) {
+  Decision D;
+  if (NeedDefault)
+    D.Default = Default();
+  if (Keys)
+    D.Site = Keys->keyOf(CB);
+  D.Answer = D.Default;
+  if (isSpent())
+    ++AskedWhenSpent;
+  else if (Policy && readInputs(D, Read))
+    askPolicy(CB, D);
+  // A name is hashed only if overrides of callees look it up.
+  const uint64_t Callee =
+      Fixed.hasCallees() ? functionID(*CB.getCalledFunction()) : 0;
+  if (std::optional<bool> Override = Fixed.lookup(D.Site, Callee)) {
+    D.Answer = *Override;
+    D.Overridden = 1;
+  }
+  return D;
+}
+
+/// Completes \p D by the policy's answer to X.
+void Decider::askPolicy(CallBase &CB, Decision &D) {
+  D.Logit = Policy->Evaluator->logit(X);
+  const Rule R = Policy->ActionRule;
+  const Function &Callee = *CB.getCalledFunction();
+  D.Action = Seed ? sampleAction(
+                        R, D.Logit,
+                        uniform(*Seed, SeedCallees ? functionID(Callee) : D.Site),
+                        Temperature)
+                  : greedyAction(R, D.Logit);
+  D.LogProbability =
+      logProbability(R, D.Logit, D.Action, Seed ? Temperature : 1);
+  D.Answer =
+      Policy->Meaning == Answers::Decision ? D.Action : D.Action != D.Default;
+  bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
+  if (D.Answer && !D.Default && !Moves)
+    Copied += Callee.getInstructionCount();
+}
+
+/// Fills X; false at the first value that is out of the policy's range.
+bool Decider::readInputs(const Decision &D, function_ref<double(size_t)> Read) {
+  for (size_t I = 0; I < X.size(); ++I) {
+    X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default) : Read(Inputs[I]);
+    if (!Policy->inRange(I, X[I]))
+      return false;
+  }
+  return true;
+}
+
+} // namespace nestor

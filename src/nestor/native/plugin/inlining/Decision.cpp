@@ -1,0 +1,41 @@
+//===- Decision.cpp - A question about a call site, and its answer --------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decision.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+std::vector<TensorSpec> logColumns(ArrayRef<TensorSpec> Features) {
+  std::vector<TensorSpec> Columns(Features.begin(), Features.end());
+  for (const char *Name : {"inlining_default", "answer"})
+    Columns.push_back(TensorSpec::createSpec<int64_t>(Name, {1}));
+  for (const char *Name : {"logit", "log_probability"})
+    Columns.push_back(TensorSpec::createSpec<double>(Name, {1}));
+  for (const char *Name : {"overridden", "effect", "site", "caller", "callee"})
+    Columns.push_back(TensorSpec::createSpec<int64_t>(Name, {1}));
+  return Columns;
+}
+
+// The order is that of logColumns().
+void write(TrajectoryLog &Log, const Decision &D, Effect E) {
+  Log.begin();
+  for (int64_t F : D.Features)
+    Log.put(F);
+  Log.put(D.Default);
+  Log.put(D.Answer);
+  Log.put(D.Logit);
+  Log.put(D.LogProbability);
+  Log.put(D.Overridden);
+  Log.put(E);
+  Log.put(D.Site);
+  Log.put(D.Caller);
+  Log.put(D.Callee);
+  Log.end();
+}
+
+} // namespace nestor

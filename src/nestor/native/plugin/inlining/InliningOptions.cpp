@@ -1,0 +1,52 @@
+//===- InliningOptions.cpp - What the user asks of the inliner ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InliningOptions.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+namespace {
+struct InliningOptions {
+  cl::opt<std::string> Overrides{
+      "nestor-overrides", cl::value_desc("file"),
+      cl::desc("Nestor: decisions by site, callee or module that stand above the policy's")};
+  cl::opt<std::string> Program{
+      "nestor-program", cl::value_desc("file"),
+      cl::desc("Nestor: what the rest of the program does with the functions, "
+               "for policies that read it")};
+  cl::opt<std::string> Vocabulary{
+      "nestor-vocabulary", cl::value_desc("file"),
+      cl::desc("Nestor: offer the embeddings of functions that this vocabulary gives")};
+  cl::opt<bool> SeedCallees{
+      "nestor-seed-callees",
+      cl::desc("Nestor: with a seed, draw one number for all sites of a callee, "
+               "which goes away only if all are inlined")};
+};
+} // namespace
+
+// As in plugin/core/Options.cpp.
+static InliningOptions &options() {
+  static InliningOptions *const TheOptions = new InliningOptions;
+  return *TheOptions;
+}
+
+void registerInliningOptions() { options(); }
+
+InliningSettings currentInliningSettings() {
+  InliningOptions &O = options();
+  InliningSettings S;
+  static_cast<Settings &>(S) = currentSettings();
+  S.Overrides = O.Overrides;
+  S.Program = O.Program;
+  S.Vocabulary = O.Vocabulary;
+  S.SeedCallees = O.SeedCallees;
+  return S;
+}
+
+} // namespace nestor

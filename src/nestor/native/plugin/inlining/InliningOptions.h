@@ -1,0 +1,34 @@
+//===- InliningOptions.h - What the user asks of the inliner --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_INLININGOPTIONS_H
+#define NESTOR_INLININGOPTIONS_H
+
+#include "plugin/core/Options.h"
+#include <string>
+
+namespace nestor {
+
+/// The values of all options that the inline advisors read.
+struct InliningSettings : Settings {
+  std::string Overrides;
+  std::string Program; ///< The program's summary: changes no answer by itself.
+  std::string Vocabulary; ///< For the embeddings of functions, if wanted.
+  bool SeedCallees = false; ///< Draw one number for all sites of a callee.
+
+  /// Whether the inliner's advisor is to be replaced at all.
+  bool enabled() const {
+    return !Policy.empty() || !Overrides.empty() || !Log.empty();
+  }
+};
+
+/// See registerOptions().
+void registerInliningOptions();
+InliningSettings currentInliningSettings();
+
+} // namespace nestor
+
+#endif

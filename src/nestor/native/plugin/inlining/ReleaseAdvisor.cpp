@@ -1,0 +1,314 @@
+//===- ReleaseAdvisor.cpp - Only what the policy reads --------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// LLVM's ML advisor costs 2 to 11 % of a compile before any policy is evaluated: it
+// analyses each site three times, keeps properties of every function up to date
+// and counts the call graph. Most policies read little of that. This advisor
+// computes a feature when the policy reads it, with the same result, and gives
+// up on a policy that reads a feature which needs the whole machinery.
+//
+// Whatever decides more than an answer is kept exactly: which sites are never
+// inlined, the growth cap, and that the sizes are those of reachable blocks
+// (llvm/lib/Analysis/MLInlineAdvisor.cpp, FunctionPropertiesAnalysis.cpp). The
+// tests compare both advisors' objects over a corpus.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Advisors.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DepthFirstIterator.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/InlineModelFeatureMaps.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+/// LLVM's default of -ml-advisor-size-increase-threshold.
+constexpr double GrowthCap = 2.0;
+
+namespace {
+
+/// Counts of a function's reachable blocks.
+struct FunctionFacts {
+  int64_t Blocks = 0, ConditionalBlocks = 0, Instructions = 0;
+};
+
+using BlockSet = df_iterator_default_set<const BasicBlock *, 16>;
+
+class ReleaseAdvisor final : public InlineAdvisor {
+public:
+  ReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own);
+
+  void onPassEntry(LazyCallGraph::SCC *) override { forget(); }
+  void onPassExit(LazyCallGraph::SCC *) override { forget(); }
+  void onInlined(const Function &Caller, const Function &Callee,
+                 FunctionFacts CallerBefore, FunctionFacts CalleeBefore,
+                 bool CalleeDeleted);
+  FunctionFacts factsOf(const Function &F);
+
+private:
+  std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &CB) override;
+  std::unique_ptr<InlineAdvice> getMandatoryAdvice(CallBase &CB,
+                                                   bool Advice) override;
+  std::unique_ptr<InlineAdvice> untracked(CallBase &CB, bool Inline) {
+    return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
+  }
+  std::unique_ptr<InlineAdvice> inlineIt(CallBase &CB);
+  void forget() {
+    Facts.clear();
+    Reached.clear();
+    Own.clear();
+  }
+  bool isReachable(const BasicBlock &BB) const;
+  double readCallSite(CallBase &CB, size_t Tensor,
+                      function_ref<int()> Cost);
+
+  Decider D;
+  SiteFeatures Own;
+  DefaultInlineAdvisor Stock;
+  DenseMap<const Function *, FunctionFacts> Facts;
+  /// The blocks of functions that something was inlined into: that can leave
+  /// dead code of any shape, where the simplification before left none.
+  DenseMap<const Function *, BlockSet> Reached;
+  int64_t InitialInstructions = 0, Instructions = 0;
+  bool CapReached = false;
+};
+
+/// Follows a site whose answer was to inline.
+class ReleaseAdvice final : public InlineAdvice {
+public:
+  ReleaseAdvice(ReleaseAdvisor &Owner, CallBase &CB,
+                OptimizationRemarkEmitter &ORE)
+      : InlineAdvice(&Owner, CB, ORE, true),
+        CallerBefore(Owner.factsOf(*Caller)),
+        CalleeBefore(Owner.factsOf(*Callee)) {}
+
+private:
+  void recordInliningImpl() override { inlined(false); }
+  void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
+  void inlined(bool CalleeDeleted) {
+    static_cast<ReleaseAdvisor *>(Advisor)->onInlined(
+        *Caller, *Callee, CallerBefore, CalleeBefore, CalleeDeleted);
+  }
+
+  const FunctionFacts CallerBefore, CalleeBefore;
+};
+
+} // namespace
+
+static int64_t blocksFromCondition(const BasicBlock &BB) {
+  const Instruction *End = BB.getTerminator();
+  if (isa<SwitchInst>(End) || (isa<BranchInst>(End) && End->getNumSuccessors() > 1))
+    return End->getNumSuccessors();
+  return 0;
+}
+
+/// Whether nothing jumps to \p BB.
+static bool isDead(const BasicBlock &BB) {
+  return pred_empty(&BB) && !BB.isEntryBlock();
+}
+
+static void count(const BasicBlock &BB, FunctionFacts &Facts) {
+  ++Facts.Blocks;
+  Facts.ConditionalBlocks += blocksFromCondition(BB);
+  Facts.Instructions += BB.size(); // Debug information is not in the list.
+}
+
+static FunctionFacts countReached(const Function &F, BlockSet &Reached) {
+  FunctionFacts Result;
+  for (const BasicBlock *BB : depth_first_ext(&F, Reached))
+    count(*BB, Result);
+  return Result;
+}
+
+static FunctionFacts countFacts(const Function &F) {
+  // Walking the graph costs several times the plain loop, and is seldom needed.
+  if (llvm::any_of(F, isDead)) {
+    BlockSet Reached;
+    return countReached(F, Reached);
+  }
+  FunctionFacts Result;
+  for (const BasicBlock &BB : F)
+    count(BB, Result);
+  return Result;
+}
+
+/// Whether this advisor can compute \p Tensor. The counts of uses are left to
+/// LLVM's advisor, which keeps them from the last change of the function's body.
+static bool canRead(size_t Tensor) {
+  if (Tensor < size_t(InlineCostFeatureIndex::NumberOfFeatures) ||
+      SiteFeatures::has(Tensor))
+    return true;
+  switch (FeatureIndex(Tensor)) {
+  case FeatureIndex::callee_basic_block_count:
+  case FeatureIndex::caller_basic_block_count:
+  case FeatureIndex::callee_conditionally_executed_blocks:
+  case FeatureIndex::caller_conditionally_executed_blocks:
+  case FeatureIndex::nr_ctant_params:
+  case FeatureIndex::cost_estimate:
+  case FeatureIndex::is_callee_avail_external:
+  case FeatureIndex::is_caller_avail_external:
+    return true;
+  default:
+    return false;
+  }
+}
+
+ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
+                               SiteFeatures Own)
+    : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)), Own(std::move(Own)),
+      Stock(C.M, C.FAM, C.Params, C.IC) {
+  if (!this->D.isCapped())
+    return; // The stock heuristic has no cap.
+  for (const Function &F : M)
+    if (!F.isDeclaration())
+      InitialInstructions += countFacts(F).Instructions;
+  Instructions = InitialInstructions;
+}
+
+FunctionFacts ReleaseAdvisor::factsOf(const Function &F) {
+  auto [It, New] = Facts.try_emplace(&F);
+  if (New)
+    It->second = countFacts(F);
+  return It->second;
+}
+
+bool ReleaseAdvisor::isReachable(const BasicBlock &BB) const {
+  auto It = Reached.find(BB.getParent());
+  return It == Reached.end() ? !isDead(BB) : It->second.contains(&BB);
+}
+
+void ReleaseAdvisor::onInlined(const Function &Caller, const Function &Callee,
+                               FunctionFacts CallerBefore,
+                               FunctionFacts CalleeBefore, bool CalleeDeleted) {
+  Own.onInlined(Caller, Callee);
+  BlockSet Blocks;
+  FunctionFacts After = countReached(Caller, Blocks);
+  Facts[&Caller] = After;
+  Reached[&Caller] = std::move(Blocks);
+  Instructions += After.Instructions - CallerBefore.Instructions;
+  if (CalleeDeleted) {
+    Instructions -= CalleeBefore.Instructions;
+    Facts.erase(&Callee);
+    Reached.erase(&Callee);
+  }
+  if (D.isCapped() && Instructions > GrowthCap * InitialInstructions)
+    CapReached = true;
+}
+
+double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor,
+                                    function_ref<int()> Cost) {
+  if (SiteFeatures::has(Tensor))
+    return Own.read(CB, Tensor);
+  const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  switch (FeatureIndex(Tensor)) {
+  case FeatureIndex::callee_basic_block_count:
+    return factsOf(Callee).Blocks;
+  case FeatureIndex::caller_basic_block_count:
+    return factsOf(Caller).Blocks;
+  case FeatureIndex::callee_conditionally_executed_blocks:
+    return factsOf(Callee).ConditionalBlocks;
+  case FeatureIndex::caller_conditionally_executed_blocks:
+    return factsOf(Caller).ConditionalBlocks;
+  case FeatureIndex::nr_ctant_params:
+    return llvm::count_if(CB.args(),
+                          [](const Use &U) { return isa<Constant>(U); });
+  case FeatureIndex::cost_estimate:
+    return Cost();
+  case FeatureIndex::is_callee_avail_external:
+    return Callee.hasAvailableExternallyLinkage();
+  case FeatureIndex::is_caller_avail_external:
+    return Caller.hasAvailableExternallyLinkage();
+  default:
+    llvm_unreachable("canRead refused this tensor");
+  }
+}
+
+// The analyses are the price of this function, so each is made when its result
+// can still change the answer: attributes that forbid inlining cannot turn a "no"
+// around, and where the stock heuristic says "inline" both allow it.
+std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
+  Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  if (!isReachable(*CB.getParent()) || &Caller == &Callee)
+    return untracked(CB, false);
+  auto MandatoryKind = [&] {
+    return getMandatoryKind(CB, FAM, getCallerORE(CB));
+  };
+  if (CapReached)
+    return untracked(CB, MandatoryKind() == MandatoryInliningKind::Always);
+  bool Allowed = false; // By the attributes of the call.
+  if (CB.hasFnAttr(Attribute::AlwaysInline)) {
+    const MandatoryInliningKind Kind = MandatoryKind();
+    if (Kind != MandatoryInliningKind::NotMandatory)
+      return Kind == MandatoryInliningKind::Always ? getMandatoryAdvice(CB, true)
+                                                   : untracked(CB, false);
+    Allowed = true;
+  } else if (CB.isNoInline() || Callee.isInterposable()) {
+    return untracked(CB, false); // The same, for a fraction of the price.
+  }
+
+  auto Assumptions = [&](Function &F) -> AssumptionCache & {
+    return FAM.getResult<AssumptionAnalysis>(F);
+  };
+  auto &TTI = FAM.getResult<TargetIRAnalysis>(Callee);
+  bool Estimated = false, StockInlines = false;
+  std::optional<int> Estimate; // None: the site cannot be inlined at all.
+  auto Cost = [&]() -> const std::optional<int> & {
+    if (!Estimated)
+      Estimate = getInliningCostEstimate(CB, TTI, Assumptions);
+    Estimated = true;
+    return Estimate;
+  };
+  std::optional<InlineCostFeatures> CostFeatures;
+  Decision Record = D.decide(
+      CB, [&] { return StockInlines = stockAnswer(Stock, CB); },
+      [&](size_t Tensor) -> double {
+        if (Tensor >= size_t(InlineCostFeatureIndex::NumberOfFeatures))
+          return readCallSite(CB, Tensor, [&] { return Cost().value_or(0); });
+        if (!CostFeatures)
+          CostFeatures = getInliningCostFeatures(CB, TTI, Assumptions);
+        return CostFeatures ? (*CostFeatures)[Tensor] : 0;
+      });
+  if (!Record.Answer)
+    return untracked(CB, false);
+  if (!StockInlines &&
+      (!Cost() ||
+       (!Allowed && MandatoryKind() == MandatoryInliningKind::Never)))
+    return untracked(CB, false);
+  return inlineIt(CB);
+}
+
+std::unique_ptr<InlineAdvice> ReleaseAdvisor::inlineIt(CallBase &CB) {
+  // Growth matters to a policy's features and to its cap.
+  if (!D.hasPolicy() || CapReached)
+    return untracked(CB, true);
+  return std::make_unique<ReleaseAdvice>(*this, CB, getCallerORE(CB));
+}
+
+std::unique_ptr<InlineAdvice>
+ReleaseAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
+  return Advice ? inlineIt(CB) : untracked(CB, false);
+}
+
+std::unique_ptr<InlineAdvisor> createReleaseAdvisor(const AdvisorContext &C,
+                                                    Decider &D,
+                                                    SiteFeatures &Own) {
+  // Of two calls with one key the first that is decided keeps it, and this
+  // advisor decides fewer.
+  if (!llvm::all_of(D.tensors(), canRead) || D.usesSiteKeys() ||
+      isGrowthCapGiven())
+    return nullptr;
+  return std::make_unique<ReleaseAdvisor>(C, std::move(D), std::move(Own));
+}
+
+} // namespace nestor

@@ -1,0 +1,79 @@
+//===- SiteFeatures.h - Features that LLVM's own advisor lacks ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// LLVM's features say what inlining a site would cost, and little of what it
+// might save: whether the callee goes away, what the code of both looks like, what
+// the rest of the program does with the callee. These features say it. Both
+// advisors offer them behind LLVM's own; a value is that of the IR as it is when
+// the question comes up, and is computed only when it is read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_SITEFEATURES_H
+#define NESTOR_SITEFEATURES_H
+
+#include "Embeddings.h"
+#include "ProgramSummary.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Analysis/TensorSpec.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/PassManager.h"
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace nestor {
+
+class SiteFeatures {
+public:
+  SiteFeatures(llvm::ModuleAnalysisManager &MAM,
+               llvm::FunctionAnalysisManager &FAM,
+               std::optional<ProgramSummary> Program,
+               std::optional<Embeddings> Vocabulary);
+  SiteFeatures(SiteFeatures &&);
+  ~SiteFeatures();
+
+  /// All that a policy may read: LLVM's in-tree features, then these, and behind
+  /// them, if there is a vocabulary, the embeddings of callee and caller.
+  std::vector<llvm::TensorSpec> offered() const;
+  /// Whether \p Tensor, an index into offered(), is one of these.
+  static bool has(size_t Tensor);
+
+  /// The value of \p Tensor, one of these, for the direct call \p CB.
+  int64_t read(const llvm::CallBase &CB, size_t Tensor);
+
+  /// To be called when any function may have changed.
+  void clear();
+  /// To be called after \p Callee was inlined into \p Caller.
+  void onInlined(const llvm::Function &Caller, const llvm::Function &Callee);
+
+private:
+  struct Body;
+  struct Uses;
+  struct Frequencies;
+  struct Site;
+  struct Feature;
+  static const Feature Table[];
+
+  const Body &bodyOf(const llvm::Function &F);
+  Uses usesOf(const llvm::Function &F);
+  int64_t hotness(const llvm::CallBase &CB);
+  const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
+  const std::vector<int64_t> &embeddingOf(const llvm::Function &F);
+
+  llvm::ModuleAnalysisManager &MAM;
+  llvm::FunctionAnalysisManager &FAM;
+  std::optional<ProgramSummary> Program;
+  std::optional<Embeddings> Vocabulary;
+  llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
+  llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
+  llvm::DenseMap<const llvm::Function *, std::unique_ptr<Frequencies>> Blocks;
+  llvm::DenseMap<const llvm::Function *, std::vector<int64_t>> Embedded;
+};
+
+} // namespace nestor
+
+#endif

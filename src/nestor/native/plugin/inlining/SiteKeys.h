@@ -1,0 +1,72 @@
+//===- SiteKeys.h - Names for call sites that survive other decisions -----===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A call site's key is a hash of where the call was written and of the inlined
+// calls through which it got where it is:
+//
+//   written in F, the Nth call to G there      key = H(F, G, N)
+//   copied into F by inlining a site with      key = H(P, K)
+//   key P whose callee held a site of key K
+//
+// So the key of a site does not depend on decisions elsewhere, on the order in
+// which the compiler asks, or on unrelated edits of the source. The key travels
+// as metadata on the call, since that is what cloning preserves.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_SITEKEYS_H
+#define NESTOR_SITEKEYS_H
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/ValueHandle.h"
+#include <cstdint>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace nestor {
+
+/// xxh3 of \p F's name; local functions carry their source file's name too, since
+/// another module of the program may have its own function of that name.
+uint64_t functionID(const llvm::Function &F);
+
+/// xxh3 of the name of \p M's source file, without its folder.
+uint64_t moduleID(const llvm::Module &M);
+
+class SiteKeys {
+public:
+  /// Gives every call in \p M its key. To be made before the first decision.
+  explicit SiteKeys(llvm::Module &M);
+
+  /// The key of \p CB, unique within its caller among the calls that live now.
+  uint64_t keyOf(llvm::CallBase &CB);
+
+  /// To be called after the site with key \p Inlined was inlined into
+  /// \p Caller: renames the calls that came with the callee's body.
+  void onInlined(llvm::Function &Caller, uint64_t Inlined);
+
+  /// Takes the keys off again: bitcode that is written later is as without them.
+  void strip(llvm::Module &M) const;
+
+private:
+  /// A pass may duplicate a call within its function (unrolling, say). The first
+  /// copy that is decided keeps the key, the others get successors.
+  struct Claim {
+    llvm::WeakVH Site;
+    bool Gone = false; ///< Inlined away: no other call may take its key.
+  };
+
+  void tag(llvm::CallBase &CB, uint64_t Key, uint64_t Owner);
+
+  unsigned Kind;
+  llvm::DenseMap<uint64_t, Claim> Claims;
+};
+
+} // namespace nestor
+
+#endif

@@ -1,0 +1,176 @@
+//===- EvaluatorFile.cpp - Makes a policy from its file's tensors ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "EvaluatorFile.h"
+#include "llvm/ADT/STLExtras.h"
+#include <limits>
+
+using namespace llvm;
+
+namespace nestor {
+
+constexpr size_t MaxLayers = 8, MaxWidth = 4096;
+constexpr size_t MaxNodes = size_t(1) << 22, MaxTrees = size_t(1) << 16;
+constexpr unsigned MaxHeight = 512;
+
+static Error bad(const Twine &Why) { return createStringError(Why); }
+
+static Expected<std::vector<MLPPolicy::Layer>> readLayers(TensorReader &Reader,
+                                                          uint64_t Inputs) {
+  std::vector<MLPPolicy::Layer> Layers;
+  for (size_t K = 0; Reader.has(("layer." + Twine(K) + ".weight").str()); ++K) {
+    if (K == MaxLayers)
+      return bad("the network has more than 8 layers");
+    std::vector<uint64_t> Shape, BiasShape;
+    auto Weights = Reader.take<float>("layer." + Twine(K) + ".weight",
+                                      DType::F32, 2, Shape);
+    if (!Weights)
+      return Weights.takeError();
+    auto Bias = Reader.take<float>("layer." + Twine(K) + ".bias", DType::F32, 1,
+                                   BiasShape);
+    if (!Bias)
+      return Bias.takeError();
+    uint64_t Out = Shape[0], In = Shape[1];
+    uint64_t Expected = Layers.empty() ? Inputs : Layers.back().Out;
+    if (In != Expected || BiasShape[0] != Out || !Out || Out > MaxWidth)
+      return bad("layer " + Twine(K) + " does not fit the layer before it");
+    MLPPolicy::Layer L{unsigned(In), unsigned(Out), {}, std::move(*Bias)};
+    L.Weights.resize(Weights->size());
+    for (uint64_t O = 0; O < Out; ++O)
+      for (uint64_t I = 0; I < In; ++I)
+        L.Weights[I * Out + O] = (*Weights)[O * In + I];
+    Layers.push_back(std::move(L));
+  }
+  if (Layers.empty() || Layers.back().Out > 2)
+    return bad("the network's last layer must have one or two outputs");
+  return Layers;
+}
+
+static Expected<std::unique_ptr<Policy>>
+readMLP(TensorReader &Reader, StringRef Transform, uint64_t Features) {
+  std::vector<uint64_t> Shape;
+  if (Transform == "log") {
+    MLPPolicy::LogTransform Log;
+    for (auto [Name, Into] : {std::pair("normalise.shift", &Log.Shift),
+                              std::pair("normalise.scale", &Log.Scale)}) {
+      auto Values = Reader.take<double>(Name, DType::F64, 1, Shape);
+      if (!Values)
+        return Values.takeError();
+      if (Shape[0] != Features)
+        return bad(Twine("tensor '") + Name + "' needs a value per feature");
+      *Into = std::move(*Values);
+    }
+    auto Layers = readLayers(Reader, Features);
+    if (!Layers)
+      return Layers.takeError();
+    return std::make_unique<MLPPolicy>(std::move(Log), std::move(*Layers));
+  }
+  if (Transform != "quantile")
+    return bad("unknown transform '" + Transform + "'");
+  auto Values = Reader.take<float>("normalise.boundaries", DType::F32, 2, Shape);
+  if (!Values)
+    return Values.takeError();
+  if (Shape[0] != Features || !Shape[1])
+    return bad("tensor 'normalise.boundaries' needs a row per feature");
+  for (uint64_t Row = 0; Row < Features; ++Row)
+    if (!llvm::is_sorted(ArrayRef(*Values).slice(Row * Shape[1], Shape[1])))
+      return bad("tensor 'normalise.boundaries' is not ascending");
+  auto Layers = readLayers(Reader, 3 * Features);
+  if (!Layers)
+    return Layers.takeError();
+  return std::make_unique<MLPPolicy>(
+      MLPPolicy::QuantileTransform{unsigned(Shape[1]), std::move(*Values)},
+      std::move(*Layers));
+}
+
+static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
+                                                   uint64_t Features) {
+  std::vector<uint64_t> Shape;
+  uint64_t Trees = 0, NodeCount = 0;
+  auto Ints = [&](StringRef Name, uint64_t &Count) {
+    auto Values = Reader.take<int32_t>("tree." + Name, DType::I32, 1, Shape);
+    if (Values && !Count)
+      Count = Shape[0];
+    if (Values && Shape[0] != Count)
+      Values = bad("the trees' tensors differ in length");
+    return Values;
+  };
+  auto Reals = [&](StringRef Name) {
+    auto Values = Reader.take<double>("tree." + Name, DType::F64, 1, Shape);
+    if (Values && Shape[0] != NodeCount)
+      Values = bad("the trees' tensors differ in length");
+    return Values;
+  };
+  auto Root = Ints("root", Trees);
+  if (!Root)
+    return Root.takeError();
+  auto Feature = Ints("feature", NodeCount);
+  if (!Feature)
+    return Feature.takeError();
+  auto Left = Ints("left", NodeCount);
+  if (!Left)
+    return Left.takeError();
+  auto Right = Ints("right", NodeCount);
+  if (!Right)
+    return Right.takeError();
+  auto Threshold = Reals("threshold");
+  if (!Threshold)
+    return Threshold.takeError();
+  auto Value = Reals("value");
+  if (!Value)
+    return Value.takeError();
+  if (!Trees || Trees > MaxTrees || !NodeCount || NodeCount > MaxNodes)
+    return bad("there are no trees or too many");
+
+  std::vector<TreesPolicy::Node> Nodes(NodeCount);
+  for (size_t I = 0; I < NodeCount; ++I) {
+    int64_t F = (*Feature)[I], L = (*Left)[I], R = (*Right)[I];
+    if (F == -1) { // A leaf is its own child.
+      if (L != 0 || R != 0)
+        return bad("a tree's leaf has children");
+      Nodes[I] = {std::numeric_limits<double>::infinity(), 0, uint32_t(I),
+                  uint32_t(I)};
+      continue;
+    }
+    if (F < 0 || F >= int64_t(Features))
+      return bad("a tree refers to a feature that the policy does not have");
+    int64_t Self = int64_t(I), N = int64_t(NodeCount);
+    if (L <= Self || R <= Self || L >= N || R >= N)
+      return bad("a tree's child does not come after its parent");
+    if ((*Value)[I] != 0)
+      return bad("a tree's inner node carries a value");
+    Nodes[I] = {(*Threshold)[I], uint32_t(F), uint32_t(L), uint32_t(R)};
+  }
+  // Children come after their parents, so one backward pass gives all heights.
+  std::vector<unsigned> Heights(NodeCount, 0);
+  for (size_t I = NodeCount; I-- > 0;)
+    if (Nodes[I].Left != I) {
+      Heights[I] = 1 + std::max(Heights[Nodes[I].Left], Heights[Nodes[I].Right]);
+      if (Heights[I] > MaxHeight)
+        return bad("a tree is more than 512 nodes deep");
+    }
+  std::vector<uint32_t> Roots;
+  for (int32_t R : *Root) {
+    if (R < 0 || uint64_t(R) >= NodeCount)
+      return bad("a tree's root lies outside the nodes");
+    Roots.push_back(R);
+  }
+  return std::make_unique<TreesPolicy>(std::move(Nodes), std::move(*Value),
+                                       std::move(Roots), Heights);
+}
+
+Expected<std::unique_ptr<Policy>> readEvaluator(TensorReader &Reader,
+                                                StringRef Kind,
+                                                StringRef Transform,
+                                                size_t Features) {
+  if (Kind == "mlp")
+    return readMLP(Reader, Transform, Features);
+  if (Kind == "trees" && Transform == "none")
+    return readTrees(Reader, Features);
+  return bad("unknown kind '" + Kind + "' with transform '" + Transform + "'");
+}
+
+} // namespace nestor

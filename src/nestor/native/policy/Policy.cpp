@@ -1,0 +1,101 @@
+//===- Policy.cpp - Evaluates a policy on one row -------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Policy.h"
+#include <algorithm>
+#include <cmath>
+
+namespace nestor {
+
+double squash(double X) {
+  int Exponent; // frexp: M = Mantissa * 2^Exponent with Mantissa in [0.5, 1)
+  double Mantissa = std::frexp(std::fabs(X) + 1, &Exponent);
+  return std::copysign((Exponent - 1) + (2 * Mantissa - 1), X);
+}
+
+MLPPolicy::MLPPolicy(LogTransform Log, std::vector<Layer> Layers)
+    : Log(std::move(Log)), Layers(std::move(Layers)) {}
+
+MLPPolicy::MLPPolicy(QuantileTransform Quantile, std::vector<Layer> Layers)
+    : Quantile(std::move(Quantile)), Layers(std::move(Layers)) {}
+
+void MLPPolicy::normalise(llvm::ArrayRef<double> Features, float *Out) const {
+  if (!Quantile.Boundaries) {
+    for (size_t I = 0; I < Features.size(); ++I)
+      Out[I] = float(std::clamp(
+          (squash(Features[I]) - Log.Shift[I]) * Log.Scale[I], -8.0, 8.0));
+    return;
+  }
+  const float *Row = Quantile.Values.data();
+  for (double Feature : Features) {
+    const float *End = Row + Quantile.Boundaries;
+    float Z = float(std::upper_bound(Row, End, float(Feature)) - Row) /
+              float(Quantile.Boundaries);
+    *Out++ = Z;
+    *Out++ = std::sqrt(Z);
+    *Out++ = Z * Z;
+    Row = End;
+  }
+}
+
+/// Out += X * Column. Each output is a sum of its own, so vectorising over
+/// outputs does not change any order of rounding.
+static void addScaled(float *__restrict Out, const float *__restrict Column,
+                      float X, unsigned N) {
+  for (unsigned I = 0; I < N; ++I)
+    Out[I] += Column[I] * X;
+}
+
+double MLPPolicy::logit(llvm::ArrayRef<double> Features) {
+  std::vector<float> &X = Scratch[0], &Y = Scratch[1];
+  X.resize(Layers.front().In);
+  normalise(Features, X.data());
+  for (const Layer &L : Layers) {
+    Y.assign(L.Bias.begin(), L.Bias.end());
+    for (unsigned J = 0; J < L.In; ++J)
+      if (X[J] != 0) // Adding a zero changes no comparison, and ReLU makes many.
+        addScaled(Y.data(), L.Weights.data() + size_t(J) * L.Out, X[J], L.Out);
+    if (&L != &Layers.back())
+      for (float &V : Y)
+        V = V > 0 ? V : 0;
+    std::swap(X, Y);
+  }
+  return X.size() == 1 ? X[0] : X[1] - X[0];
+}
+
+TreesPolicy::TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
+                         std::vector<uint32_t> Roots,
+                         llvm::ArrayRef<unsigned> Heights)
+    : Nodes(std::move(Nodes)), Values(std::move(Values)),
+      Roots(std::move(Roots)) {
+  for (size_t I = 0; I < this->Roots.size(); ++I) {
+    if (I % Lanes == 0)
+      Depths.push_back(0);
+    Depths.back() = std::max(Depths.back(), Heights[this->Roots[I]]);
+  }
+}
+
+double TreesPolicy::logit(llvm::ArrayRef<double> Features) {
+  const double *X = Features.data();
+  double Sum = 0;
+  for (size_t Group = 0; Group < Depths.size(); ++Group) {
+    const size_t First = Group * Lanes;
+    const unsigned Count = std::min<size_t>(Lanes, Roots.size() - First);
+    uint32_t At[Lanes] = {};
+    std::copy_n(Roots.begin() + First, Count, At);
+    // A lane without a tree walks node 0 and is not added below.
+    for (unsigned Step = 0; Step < Depths[Group]; ++Step)
+      for (unsigned K = 0; K < Lanes; ++K) {
+        const Node &N = Nodes[At[K]];
+        At[K] = X[N.Feature] <= N.Threshold ? N.Left : N.Right;
+      }
+    for (unsigned K = 0; K < Count; ++K)
+      Sum += Values[At[K]];
+  }
+  return Sum;
+}
+
+} // namespace nestor

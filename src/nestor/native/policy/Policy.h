@@ -1,0 +1,88 @@
+//===- Policy.h - Evaluates a policy on one row ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The arithmetic is that of docs/reference/formats.md, bit for bit: f32 products
+// and sums in a fixed order for networks, f64 for trees, nothing that a C library
+// or an instruction set may round differently.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_POLICY_H
+#define NESTOR_POLICY_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include <cstdint>
+#include <vector>
+
+namespace nestor {
+
+/// Maps the features of one row to a logit.
+class Policy {
+public:
+  virtual ~Policy() = default;
+  /// \p Features are in the policy's order. Not thread-safe: scratch memory is
+  /// reused between calls.
+  virtual double logit(llvm::ArrayRef<double> Features) = 0;
+};
+
+/// Normalised features through dense layers with ReLU between them.
+class MLPPolicy final : public Policy {
+public:
+  struct Layer {
+    unsigned In, Out;
+    std::vector<float> Weights; ///< [In][Out]: a column per input, so that the
+                                ///< inner loop runs over independent sums.
+    std::vector<float> Bias;
+  };
+  struct LogTransform {
+    std::vector<double> Shift, Scale;
+  };
+  struct QuantileTransform {
+    unsigned Boundaries = 0;   ///< Per feature.
+    std::vector<float> Values; ///< [feature][boundary], each row ascending.
+  };
+
+  MLPPolicy(LogTransform Log, std::vector<Layer> Layers);
+  MLPPolicy(QuantileTransform Quantile, std::vector<Layer> Layers);
+  double logit(llvm::ArrayRef<double> Features) override;
+
+private:
+  void normalise(llvm::ArrayRef<double> Features, float *Out) const;
+
+  LogTransform Log;
+  QuantileTransform Quantile;
+  std::vector<Layer> Layers;
+  std::vector<float> Scratch[2];
+};
+
+/// The sum of regression trees.
+class TreesPolicy final : public Policy {
+public:
+  /// A leaf is its own child, so that trees of different depth can be walked in
+  /// step without a branch.
+  struct Node {
+    double Threshold;
+    uint32_t Feature, Left, Right;
+  };
+  /// \p Heights are those of the nodes, in steps to the deepest leaf below.
+  TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
+              std::vector<uint32_t> Roots, llvm::ArrayRef<unsigned> Heights);
+  double logit(llvm::ArrayRef<double> Features) override;
+
+private:
+  static constexpr unsigned Lanes = 8; ///< Trees walked in step.
+  std::vector<Node> Nodes;
+  std::vector<double> Values; ///< By node; 0 but at leaves.
+  std::vector<uint32_t> Roots;
+  std::vector<unsigned> Depths; ///< Of each group of Lanes trees.
+};
+
+/// A piecewise-linear log2(1 + |x|) with the sign of x.
+double squash(double X);
+
+} // namespace nestor
+
+#endif

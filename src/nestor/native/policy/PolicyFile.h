@@ -1,0 +1,52 @@
+//===- PolicyFile.h - Loads a policy file ---------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_POLICYFILE_H
+#define NESTOR_POLICYFILE_H
+
+#include "Policy.h"
+#include "Rule.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nestor {
+
+enum class Answers {
+  Decision,  ///< The action is the answer.
+  Deviation, ///< Action 1 is the opposite of the default's answer.
+};
+
+struct LoadedPolicy {
+  std::string Problem; ///< What is decided; its meaning is the caller's matter.
+  Rule ActionRule = Rule::Threshold;
+  Answers Meaning = Answers::Decision;
+  std::vector<std::string> Features; ///< The order of Policy::logit's input.
+  /// Those of them that differ between the candidates of one question.
+  std::vector<std::string> CandidateFeatures;
+  /// Per feature, the lowest and the highest value for which the policy decides;
+  /// beyond them the default does. Empty: the policy decides everywhere.
+  std::vector<std::pair<double, double>> Range;
+  std::unique_ptr<Policy> Evaluator;
+
+  bool inRange(size_t Feature, double X) const {
+    return Range.empty() ||
+           (Range[Feature].first <= X && X <= Range[Feature].second);
+  }
+};
+
+/// Parses the bytes of a policy file. Fails with one sentence on any file that
+/// docs/reference/formats.md does not allow; what is returned cannot fail later.
+llvm::Expected<LoadedPolicy> parsePolicy(llvm::StringRef File);
+
+/// Reads and parses \p Path.
+llvm::Expected<LoadedPolicy> loadPolicy(llvm::StringRef Path);
+
+} // namespace nestor
+
+#endif

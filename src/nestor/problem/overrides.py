@@ -1,0 +1,69 @@
+"""Overrides: answers that stand above a policy's, as a reviewable text file.
+
+A *key* says which questions an override answers: one, a group of them, or all of a unit. Keys can
+be hashed and sorted, and ``str`` gives the words that stand for one in the file. What keys there
+are, and what an answer is, is the problem's own.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nestor.errors import NestorError
+
+if TYPE_CHECKING:  # commands that only check a file start without NumPy
+    from nestor.problem.trajectory import Trajectory
+
+Key = Any
+Answer = Any
+Overrides = Mapping[Key, Answer]
+
+
+class OverridesError(NestorError):
+    """A file that holds no overrides; the text says where it is wrong."""
+
+
+class Asked(Protocol):
+    """The questions that one compile asked.
+
+    A compile depends on the answers to these and on nothing else.
+    """
+
+    def among(self, index: Any) -> object:
+        """Return the overrides of ``index`` that answer one of these questions.
+
+        What two indices give compares equal exactly if the compile gives the same under both.
+        """
+
+
+class OverrideFormat(Protocol):
+    """The overrides of one problem."""
+
+    def to_text(
+        self, overrides: Overrides, comments: Mapping[Key, str] | None = None, title: str = ""
+    ) -> str:
+        """Return the file's text: ``title`` as a comment, then a line per override, sorted."""
+
+    def parse(self, text: str) -> dict[Key, Answer]:
+        """Read the text of a file.
+
+        :raises OverridesError: with the line's number, as the compiler would.
+        """
+
+    def key(self, words: str) -> Key:
+        """Return the key of which ``str`` gives ``words``.
+
+        :raises OverridesError: if there is none.
+        """
+
+    def index(self, overrides: Overrides) -> Any:
+        """Look through ``overrides`` once, for comparing many compiles with them."""
+
+    def asked(self, trajectories: "Iterable[Trajectory]") -> Asked:
+        """Return what the compiles with these trajectories asked."""
+
+    def unit(self, trajectory: "Trajectory") -> Key:
+        """Return the key of all questions of the unit with this trajectory."""
+
+    @property
+    def stock(self) -> Answer:
+        """Answer a unit's key with this to leave all its questions to the default heuristic."""

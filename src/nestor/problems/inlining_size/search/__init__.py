@@ -1,0 +1,1 @@
+"""What a search over inlining may change: overrides, sites and moves."""

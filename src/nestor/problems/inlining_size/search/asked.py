@@ -1,0 +1,83 @@
+"""What a compile asked, and which overrides answer that.
+
+A search holds thousands of sites to their answers, so overrides are indexed by number once for all
+the compiles of a build.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from nestor.problem.overrides import Asked
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.search import overrides as texts
+from nestor.problems.inlining_size.search.overrides import KINDS, Key, Kind, Overrides
+
+Answers = Mapping[Kind, Mapping[int, bool]]
+"""Overrides by kind and number."""
+
+
+@dataclass(frozen=True)
+class AskedSites:
+    """The sites, callees and modules that a compile asked about, by kind."""
+
+    numbers: Mapping[Kind, frozenset[int]]
+
+    @staticmethod
+    def of(trajectories: Iterable[Trajectory]) -> "AskedSites":
+        """Return what the compiles with these trajectories asked about."""
+        own = list(trajectories)
+        sites, callees = (
+            frozenset[int]().union(*(t.decisions[name].view("<u8").tolist() for t in own))
+            for name in ("site", "callee")
+        )
+        modules = frozenset(trajectory.facts["module"] for trajectory in own)
+        return AskedSites({"site": sites, "callee": callees, "module": modules})
+
+    def among(self, index: Answers) -> Answers:
+        """Return those answers of ``index`` that were asked for."""
+        return {
+            kind: {number: answers[number] for number in self.numbers[kind] & answers.keys()}
+            for kind, answers in index.items()
+        }
+
+
+@dataclass(frozen=True)
+class SiteOverrides:
+    """The overrides of inlining (:class:`nestor.problem.overrides.OverrideFormat`)."""
+
+    stock: bool = False
+
+    def to_text(
+        self, overrides: Overrides, comments: Mapping[Key, str] | None = None, title: str = ""
+    ) -> str:
+        """Return the file's text: ``title`` as a comment, then a line per override, sorted."""
+        return texts.to_text(overrides, comments, title)
+
+    def parse(self, text: str) -> dict[Key, bool]:
+        """Read the text of a file.
+
+        :raises OverridesError: with the line's number, as the plugin would.
+        """
+        return texts.parse(text)
+
+    def key(self, words: str) -> Key:
+        """Return the key that ``words`` name.
+
+        :raises OverridesError: if there is none.
+        """
+        return texts.parse_key(words)
+
+    def index(self, overrides: Overrides) -> Answers:
+        """Return ``overrides`` by kind and number."""
+        found: dict[Kind, dict[int, bool]] = {kind: {} for kind in KINDS}
+        for key, answer in overrides.items():
+            found[key.kind][key.number] = answer
+        return found
+
+    def asked(self, trajectories: Iterable[Trajectory]) -> Asked:
+        """Return what the compiles with these trajectories asked."""
+        return AskedSites.of(trajectories)
+
+    def unit(self, trajectory: Trajectory) -> Key:
+        """Return the key of the module with this trajectory."""
+        return Key("module", trajectory.facts["module"])

@@ -1,0 +1,112 @@
+"""The call sites of a program, as a build's trajectories show them."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from nestor.compiler.demangle import demangle
+from nestor.compiler.toolchain import Toolchain
+from nestor.policy.names import NamedPolicy
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.log import DEFAULT, FAILED
+from nestor.problems.inlining_size.score.reach import Reach
+from nestor.problems.inlining_size.search.overrides import Key, Overrides
+from nestor.tune.moves import Move, Question
+
+
+@dataclass(frozen=True)
+class Site(Question):
+    """One call site; copies in COMDAT functions are one site."""
+
+    caller: int
+    callee: int
+    cost: int
+    logit: float
+
+
+def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
+    """Return every site that could be answered either way, each once, in a fixed order."""
+    found: dict[int, Site] = {}
+    for module, trajectory in trajectories.items():
+        r = trajectory.decisions
+        columns = (
+            r["site"].view("<u8"), r["caller"].view("<u8"), r["callee"].view("<u8"),
+            r["answer"] > 0, r[DEFAULT] > 0, r["cost_estimate"],
+            r["logit"], r["effect"],
+        )  # fmt: skip
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for row, (key, caller, callee, answer, default, cost, logit, effect) in enumerate(rows):
+            if effect != FAILED and key not in found:
+                where = (module, row)
+                found[key] = Site(
+                    Key("site", key), answer, default, where, caller, callee, cost, logit
+                )
+    return list(found.values())
+
+
+def pins_of(trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
+    """Return the answer of every site whose copies in all modules agree."""
+    answers: dict[int, set[bool]] = defaultdict(set)
+    for trajectory in trajectories.values():
+        r = trajectory.decisions[trajectory.decisions["effect"] != FAILED]
+        decided = (r["answer"] > 0).tolist()
+        for key, answer in zip(r["site"].view("<u8").tolist(), decided, strict=True):
+            answers[key].add(answer)
+    return {Key("site", key): min(both) for key, both in answers.items() if len(both) == 1}
+
+
+class SiteReach(Reach):
+    """Which functions a move can change.
+
+    The caller, every function into which the caller is inlined, and perhaps the callee, which may
+    lose its last use.
+    """
+
+    def of(self, move: Move) -> frozenset[int]:
+        """Return the functions whose bytes ``move`` can change."""
+        sites = [site for site in move.questions if isinstance(site, Site)]
+        callers = {site.caller for site in sites}
+        return frozenset({s.callee for s in sites}.union(*(self.above(c) for c in callers)))
+
+
+def effective(
+    overrides: Overrides, trajectories: Mapping[str, Trajectory], policy: NamedPolicy
+) -> dict[Key, bool]:
+    """Return ``overrides`` without those that change no answer of ``policy``."""
+    needed: set[Key] = set()
+    for trajectory in trajectories.values():
+        records = trajectory.decisions[trajectory.decisions["overridden"] > 0]
+        logits, default = records["logit"] > 0, records[DEFAULT] > 0
+        own = default
+        if policy.policy is not None:
+            answers = policy.policy.metadata.answers
+            own = logits if answers == "decision" else logits != default
+        changed = records[own != (records["answer"] > 0)]
+        needed |= {Key("site", n) for n in changed["site"].view("<u8").tolist()}
+        needed |= {Key("callee", n) for n in changed["callee"].view("<u8").tolist()}
+        # A site's line may say what the policy says and stand against its callee's.
+        against = records["site"].view("<u8").tolist()
+        needed |= {Key("site", n) for n in against}
+    return {key: answer for key, answer in overrides.items() if key in needed}
+
+
+def comments(
+    toolchain: Toolchain, overrides: Overrides, trajectories: Mapping[str, Trajectory]
+) -> dict[Key, str]:
+    """Return what each override is about, in the names of the source."""
+    found: dict[Key, str] = {}
+    names = dict(chain.from_iterable(log.names.items() for log in trajectories.values()))
+    readable = demangle(toolchain, names.values())
+
+    def name(number: int) -> str:
+        mangled = names.get(number, "?")
+        return readable.get(mangled, mangled)
+
+    for trajectory in trajectories.values():
+        records = trajectory.decisions[trajectory.decisions["overridden"] > 0]
+        columns = (records[column].view("<u8").tolist() for column in ("site", "caller", "callee"))
+        for site, caller, callee in zip(*columns, strict=True):
+            found[Key("callee", callee)] = name(callee)
+            found[Key("site", site)] = f"{name(callee)} in {name(caller)}"
+    return {key: text for key, text in found.items() if key in overrides}
