@@ -33,8 +33,8 @@ def test_all_that_the_library_exports_is_compared(part: str) -> None:
 
 
 def test_a_record_of_python_that_differs_is_refused_by_name() -> None:
-    fields = [(name, np.int32) for name in FORM.names or ()]
-    refused = {
+    fields: list[tuple[str, type]] = [(name, np.int32) for name in FORM.names or ()]
+    refused: dict[str, list[tuple[str, type]]] = {
         "latency": [fields[1], fields[0], *fields[2:]],
         "load_extra": fields[:-1],
         "slots": [("slots", np.int64), *fields[1:]],
