@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nestor.build.build import Build
+from nestor.build.objects import object_builds
 from nestor.corpus.model import Module
 from nestor.learn.accounting import Tally
 from nestor.learn.answers import greedy_actions
@@ -56,6 +58,10 @@ class Toy(Problem):
 
     changes: Changes = lambda log: np.zeros(len(log))
     units: Mapping[str, Trajectory] = None  # type: ignore[assignment]  # always given
+
+    def builds(self) -> Mapping[str, Build]:
+        """Judge programs by their objects."""
+        return object_builds(self)
 
     def compile(self, request: Request, place: Workplace | None = None) -> Rollout:
         asked = self.units[request.unit.name]
