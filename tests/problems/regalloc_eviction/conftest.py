@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
