@@ -1,4 +1,4 @@
-"""The protocol of builds: equal work once, failures as results, and the same answers in all ways."""
+"""The protocol of builds: equal work once, failures as results, the same answers in all ways."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """The guard: no program larger than stock in any link mode, and no more goes back than must.
 
-What is compiled is C whose text says how large each function is: one text for the stock compiler and
-one "under the policy".
+What is compiled is C whose text says how large each function is: one text for the stock compiler
+and one "under the policy".
 """
 
 import subprocess

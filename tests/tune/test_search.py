@@ -14,7 +14,7 @@ from nestor.policy.names import DEFAULT
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from nestor.problems.inlining_size.search.moves import callee_moves, site_moves
 from nestor.problems.inlining_size.search.overrides import Key, parse
-from nestor.problems.inlining_size.search.sites import SiteReach, pins_of, sites_of
+from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
 from nestor.rollout.local_pool import LocalPool
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import Tuned, TuneSettings, tune
@@ -122,8 +122,9 @@ def _moves(program: Program, builder: ProgramBuilder) -> list[Key]:
     assert {m.key.kind for m in callee_moves(sites)} == {"callee"}
     reach = SiteReach(builder.build({}).trajectories)
     for move in found:
-        assert move.questions[0].caller in reach.of(move)
-        assert move.questions[0].callee in reach.of(move)
+        (site,) = move.questions
+        assert isinstance(site, Site)
+        assert {site.caller, site.callee} <= reach.of(move)
     return [move.key for move in found]
 
 

@@ -28,10 +28,10 @@ _EXAMPLES_SHOWN = 5
 class Train:
     """Train a cost model on a table of measured blocks, and judge it by the rows it never saw.
 
-    The kinds are our own model and known ones for comparison: llvm-mca and an analytical bound,
+    The kinds are our own model and published ones for comparison: llvm-mca and an analytical bound,
     both rescaled to the measurements, an LSTM in the way of Ithemal and a graph network in the way
     of GRANITE. Only rows with a stable label train. A network that is interrupted goes on when the
-    same command is given again. MAPE and the other errors are in per cent.
+    same command is run again. MAPE and the other errors are in per cent.
 
     Examples:
         nestor costmodel train --out zen5.safetensors
@@ -47,18 +47,18 @@ class Train:
     kind: Kind = "own"
     """What to train."""
     split: SplitName | Literal["none"] = "random"
-    """What is held out to judge by: blocks drawn at random, whole opcode sequences, or nothing."""
+    """Rows held out to judge by: blocks drawn at random, whole opcode sequences, or none."""
     test: float = 0.2
-    """The part held out."""
+    """The share held out."""
     seed: int = 0
     """Seed of the split and of the training."""
     trainer: tyro.conf.OmitArgPrefixes[TrainerSettings] = field(default_factory=TrainerSettings)
-    """What some kinds need to know."""
+    """What only some kinds need."""
     json: bool = False
     """Print JSON."""
 
     def run(self) -> int:
-        """Train, write the model, and print what it is worth."""
+        """Train, write the model, and print how good it is on the rows held out."""
         import numpy as np
 
         from nestor.cost.blocks import table

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Predict:
     """Predict the cycles of one pass through basic blocks, with a 90 % interval.
 
-    Blocks are given in hexadecimal, one a word, or one a line in a text file or on standard input.
+    Blocks are hexadecimal, one a word, or one a line in a text file or on standard input.
     Objects, programs, static libraries and assembly files (.s) give functions: the sum of frequency
     times cycles over their blocks, where every block runs once unless --frequencies says how
     often. The sum of functions is static: no cache misses, no mispredicted branches.
@@ -43,7 +43,7 @@ class Predict:
     model: str = "shipped"
     """'shipped', a model file, 'llvm-mca' or 'bound'."""
     machine: str | None = None
-    """The machine to predict for, of those that the model knows."""
+    """The machine to predict for, of those in the model file."""
     assembly: str | None = None
     """Assembly text instead of files; instructions are parted by ';' or lines."""
     intel: bool = False
@@ -132,7 +132,7 @@ class Predict:
 class Explain:
     """Show what bounds a block (ports, longest chain or front end) and what the model adds.
 
-    Code is given as for 'nestor costmodel predict'.
+    Code is named as for 'nestor costmodel predict'.
 
     Examples:
         nestor costmodel explain 4801d8480fafc3
@@ -145,7 +145,7 @@ class Explain:
     model: str = "shipped"
     """'shipped' or a file of our own kind of model."""
     machine: str | None = None
-    """The machine to predict for, of those that the model knows."""
+    """The machine to predict for, of those in the model file."""
     assembly: str | None = None
     """Assembly text instead of files; instructions are parted by ';' or lines."""
     intel: bool = False

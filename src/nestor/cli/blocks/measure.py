@@ -71,7 +71,7 @@ class Measure:
         from nestor.cost.measure.session import measure
 
         if (self.out is None) != self.self_test:
-            raise NestorError("Name a file for the labels by --out, or ask for --self-test.")
+            raise NestorError("Name a file for the labels by --out, or run --self-test.")
         blocks = table.named(self.blocks)
         machine = this_machine()
         with progress() as report:

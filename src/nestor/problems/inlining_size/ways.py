@@ -29,7 +29,7 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
     """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
     log = folder / "log"
     plugged: tuple[Way, ...]
-    has_channel = capabilities(plugin.toolchain).inliner_channel
+    has_channel = "inliner" in capabilities(plugin.toolchain).channels
     if policy.policy is None:
         plugged = (
             _by_flags("stock", []),

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestor.policy.overrides import Key, OverridesError, parse, to_text
+from nestor.problem.overrides import OverridesError
+from nestor.problems.inlining_size.search.overrides import Key, parse, to_text
 
 numbers = st.integers(0, 2**64 - 1)
 keys = st.one_of(
