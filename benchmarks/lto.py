@@ -126,8 +126,9 @@ def main() -> int:
             folder = (options.out or Path(text)) / program.name.replace("/", "-")
             row = measure(pool, build, program, policy, options.compiles, folder)
             rows.append(row)
+            stock = row.stock[0] if row.stock else 0
             print(
-                f"{row.program:28} {row.plain or 0:>9,.0f} {row.stock[0] if row.stock else 0:>9,.0f}"
+                f"{row.program:28} {row.plain or 0:>9,.0f} {stock:>9,.0f}"
                 f"  {_cell(change(row.stock, row.policy))}"
                 f"  {_cell(change(row.stock, row.search))}  {row.cpu or 0:.2f}",
                 *row.failures,

@@ -1,4 +1,4 @@
-"""Write what a benchmark measured to a result file, in the form that ``benchmarks.tables`` reads."""
+"""Write what a benchmark measured to a result file that ``benchmarks.tables`` can read."""
 
 import datetime
 import json
