@@ -113,8 +113,8 @@ def trained(run: Run, rows: Table, folder: Path, note: Progress) -> CostModel:
     if run.model in (NO_LEVELS, CORE_ALONE):
         whole = Run("own", run.split, run.seed)
         model = trained(whole, rows, folder, note)
-        known = whole.path(folder, ".training.json").read_text()
-        run.path(folder, ".training.json").write_text(known)
+        same = whole.path(folder, ".training.json").read_text()
+        run.path(folder, ".training.json").write_text(same)
         assert isinstance(model, HybridModel)
         return CoreAlone(model) if run.model == CORE_ALONE else without_levels(model)
     path, costs = run.path(folder, ".safetensors"), run.path(folder, ".training.json")
@@ -152,7 +152,7 @@ def _baseline(name: str) -> tuple[BaselineKind, TrainerSettings]:
 
 
 def mca_estimates(rows: Table, folder: Path, note: Progress) -> F64:
-    """Return llvm-mca's own cycles of all rows, asked once."""
+    """Return llvm-mca's own cycles of all rows, computed once."""
     path = folder / f"llvm-mca-{len(rows)}.npy"
     if not path.exists():
         start = cpu_seconds()

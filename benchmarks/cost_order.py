@@ -52,10 +52,10 @@ def main() -> None:
               f" {share:14.1%}")  # fmt: skip
 
     train = parts.train[rows.stable[parts.train]]
-    known = levels.levels_of(np.log(rows.cycles[train]))
-    print(f"\n{len(known)} levels\nreach   moved   MAPE %   median %   Kendall")
+    levels_found = levels.levels_of(np.log(rows.cycles[train]))
+    print(f"\n{len(levels_found)} levels\nreach   moved   MAPE %   median %   Kendall")
     for reach in REACHES:
-        answers = levels.moved(predicted, known, reach)
+        answers = levels.moved(predicted, levels_found, reach)
         found = metrics.quality(np.exp(answers), measured)
         print(f"{reach:5.3f} {np.mean(answers != predicted):7.1%} {found.mape:8.2f}"
               f" {found.median_ape:10.2f} {found.kendall:9.4f}")  # fmt: skip

@@ -298,7 +298,7 @@ def _measured_labels() -> Table:
     titles = {
         "repeated": "measured again, stable both times",
         "repeated_all": "measured again, all",
-        "given": "against the labels of `zen5`",
+        "against_table": "against the labels of `zen5`",
     }
     keys = ("n", "mean", "median", "p95", "above_5")
     rows = [[title, *(content[part][key] for key in keys)] for part, title in titles.items()]

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from nestor.build.build import Build
+from nestor.build.objects import object_builds
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.objects import Measure, measure
 from nestor.compiler.process import run
@@ -89,6 +91,10 @@ class Hoisting(Problem):
     ) -> Scorers:
         """Score each module by itself."""
         return Scorers({name: LoadableBytes() for name, done in rollouts.items() if done.ok})
+
+    def builds(self) -> Mapping[str, Build]:
+        """Judge programs by their objects."""
+        return object_builds(self)
 
     def scorer(self, data: Mapping[str, Any]) -> LoadableBytes:
         """Return the scorer; it has no data."""

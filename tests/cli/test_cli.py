@@ -11,7 +11,8 @@ import pytest
 
 from nestor.cli.main import COMMANDS, PASS_THROUGH, main
 from nestor.corpus.model import Corpus
-from nestor.policy import builtin, bundle
+from nestor.policy import bundle
+from nestor.problems.inlining_size import builtins
 from tests.conftest import SOURCE
 
 
@@ -24,7 +25,7 @@ def nestor(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProcess
 @pytest.fixture
 def never(tmp_path: Path) -> Path:
     path = tmp_path / "a policy with spaces.safetensors"
-    bundle.save(builtin.constant(inline=False), path)
+    bundle.save(builtins.constant(inline=False), path)
     return path
 
 
@@ -88,7 +89,7 @@ def test_doctor_json() -> None:
     assert Path(entry["plugin"]["path"]).exists()
     assert entry["identity"]["identical"] is True
     assert entry["identity"]["checked"] >= 8
-    assert entry["capabilities"]["inliner_channel"] is True
+    assert "inliner" in entry["capabilities"]["channels"]
 
 
 def test_doctor_without_llvm(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus
-from nestor.policy.overrides import load
+from nestor.problems.inlining_size.search.overrides import load
 from tests.cli.test_cli import nestor
 from tests.conftest import make_corpus
 

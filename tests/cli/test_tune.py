@@ -4,9 +4,9 @@ import json
 import shlex
 from pathlib import Path
 
-from nestor.compiler.program_summary import load as load_summary
 from nestor.corpus.model import Corpus
-from nestor.policy.overrides import load
+from nestor.problems.inlining_size.search.overrides import load
+from nestor.problems.inlining_size.summary.program_summary import load as load_summary
 from tests.cli.test_cli import nestor
 
 

@@ -5,6 +5,7 @@ import fcntl
 import multiprocessing
 import os
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,8 @@ def _build(path: Path, log: Path) -> bytes:
 
 def test_several_processes_build_once(tmp_path: Path) -> None:
     path, log = tmp_path / "a cache" / "file.so", tmp_path / "log"
-    with _SPAWN.Pool(4) as processes:
-        contents = processes.starmap(_build, [(path, log)] * 8)
+    with ProcessPoolExecutor(4, _SPAWN) as processes:
+        contents = list(processes.map(_build, [path] * 8, [log] * 8, timeout=120))
     assert set(contents) == {b"built" * 100_000}
     assert len(log.read_text().splitlines()) == 1
     assert {p.name for p in path.parent.iterdir()} == {"file.so", "lock"}
@@ -93,7 +94,7 @@ def test_two_processes_build_the_plugin_once(
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
-    with _SPAWN.Pool(2) as processes:
-        first, second = processes.map(_plugin, [plugin.toolchain] * 2)
+    with ProcessPoolExecutor(2, _SPAWN) as processes:
+        first, second = processes.map(_plugin, [plugin.toolchain] * 2, timeout=600)
     assert first == second
     assert log.read_text().split() == ["-S", "--build"]

@@ -312,7 +312,7 @@ def test_cmake_and_a_makefile_with_a_fixed_compiler(tree: SourceTree) -> None:
 
 def test_the_wrapper_is_light(tree: SourceTree) -> None:
     """No import that costs tens of milliseconds may slip into the wrapper."""
-    code = "import sys; import nestor.cli.cc; print(*sys.modules)"
+    code = "import sys; import nestor.cli.corpus.cc; print(*sys.modules)"
     package = str(Path(build.__file__).parents[2])
     loaded = tree.run(
         ["python3", "-c", code], more={"PYTHONPATH": package, "PATH": os.environ["PATH"]}

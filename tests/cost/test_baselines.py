@@ -1,4 +1,4 @@
-"""The baselines: right on blocks whose cost is known, learnable, resumable, safe to load."""
+"""The baselines: right on blocks of certain cost, learnable, resumable, safe to load."""
 
 import itertools
 import json
@@ -43,8 +43,8 @@ def test_a_curve_never_falls_and_keeps_what_is_unknown(values: list[float], seed
     estimate = np.exp(np.array(values))
     cycles = estimate * np.random.default_rng(seed).uniform(0.5, 2, len(values))
     curve = rescaled.fit(estimate, cycles)
-    asked = np.exp(np.linspace(-6, 8, 200))
-    found = curve.rescale(np.append(asked, np.nan))
+    queries = np.exp(np.linspace(-6, 8, 200))
+    found = curve.rescale(np.append(queries, np.nan))
     assert np.isnan(found.cycles[-1])
     assert (np.diff(found.cycles[:-1]) >= 0).all()
     assert (found.low[:-1] <= found.high[:-1]).all()
@@ -179,8 +179,8 @@ def test_a_killed_training_goes_on(kind: NetworkKind, some: Table, tmp_path: Pat
     resumed = training.train(kind, some, rows, SMALL, 1, checkpoint)
     assert not checkpoint.exists()
     whole = training.train(kind, some, rows, SMALL, 1)
-    asked = some.blocks[:40]
-    assert resumed.predict(asked).cycles == pytest.approx(whole.predict(asked).cycles, rel=1e-5)
+    queries = some.blocks[:40]
+    assert resumed.predict(queries).cycles == pytest.approx(whole.predict(queries).cycles, rel=1e-5)
 
 
 def test_a_gpu_is_used_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,14 +58,14 @@ def test_info_knows_labels_machines_duplicates_and_what_is_no_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     some = table.named("zen5").select(np.r_[0:100, 0:10])
-    made = table.Table(
+    mixed = table.Table(
         (*some.blocks, b"\x06"),
         np.append(some.cycles, np.nan),
         np.append(some.spread, np.nan),
         machine=("A",) * 100 + ("B",) * 10 + ("",),
     )
     path = tmp_path / "t.parquet"
-    table.write(made, path)
+    table.write(mixed, path)
     assert main(["blocks", "info", str(path), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["rows"], said["distinct"], said["duplicates"]) == (111, 101, 10)

@@ -266,7 +266,7 @@ def test_predicting_assembly(run: Any, bound: Path) -> None:
         (("90", "--assembly", "nop"), "not both"),
         (("--assembly", "hello world"), "cannot read this as x86-64 assembly"),
         (("--assembly", "# nothing"), "no code"),
-        (("90", "--frequencies", "nowhere.csv"), "no profile"),
+        (("90", "--frequencies", "nowhere.csv"), "is not a profile"),
     ],
 )
 def test_nonsense_to_predict_gives_one_sentence(

@@ -18,7 +18,7 @@ LOAD = bytes.fromhex("488b03")
 
 @dataclass(frozen=True)
 class Fixed:
-    """Says what it is told to, and a cycle for anything else."""
+    """Predicts what ``answers`` hold, and one cycle for anything else."""
 
     answers: dict[bytes, float]
 
@@ -68,17 +68,17 @@ def test_the_worst_come_first_whether_too_high_or_too_low() -> None:
 
 def test_speed_is_rows_over_time_after_a_warm_up() -> None:
     ticks = iter([10.0, 12.0])
-    asked: list[int] = []
+    predicted: list[int] = []
 
     @dataclass(frozen=True)
     class Counting(Fixed):
         def predict(self, blocks: Sequence[bytes]) -> Prediction:
-            asked.append(len(blocks))
+            predicted.append(len(blocks))
             return super().predict(blocks)
 
     rows = table([1.0] * 8, [0.0] * 8, BLOCKS)
     assert judge(Counting({}), rows, lambda: next(ticks)).seconds == 2.0
-    assert asked == [1, 8]
+    assert predicted == [1, 8]
 
 
 def test_nothing_to_judge_by_is_said() -> None:

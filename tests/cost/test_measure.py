@@ -191,16 +191,16 @@ def test_other_files_are_not_gone_on_from(tmp_path: Path) -> None:
 
 @dataclasses.dataclass
 class Counting:
-    """A back end that says how long a block is, and notes what it was asked."""
+    """A back end that says how long a block is, and notes what it was measured_blocks."""
 
     name: str = "counting"
-    asked: list[bytes] = dataclasses.field(default_factory=list)
+    measured_blocks: list[bytes] = dataclasses.field(default_factory=list)
     stop_after: int = 1 << 30
 
     def measure(self, blocks: Sequence[bytes], progress: Progress) -> list[Measurement]:
-        if len(self.asked) >= self.stop_after:
+        if len(self.measured_blocks) >= self.stop_after:
             raise KeyboardInterrupt
-        self.asked += blocks
+        self.measured_blocks += blocks
         return [
             Measurement(block, "unstable" if len(block) > 250 else "ok", float(len(block)), 0.0, 3)
             for block in blocks
@@ -216,21 +216,21 @@ def test_a_stopped_session_goes_on_where_it_was(tmp_path: Path) -> None:
     first = Counting(stop_after=BATCH)
     with pytest.raises(KeyboardInterrupt):
         measure(blocks, first, "M", out)
-    assert len(rows.read(out)) == len(first.asked) == BATCH
+    assert len(rows.read(out)) == len(first.measured_blocks) == BATCH
     second = Counting()
     found = measure(blocks, second, "M", out)
-    assert second.asked == blocks[BATCH:]
+    assert second.measured_blocks == blocks[BATCH:]
     assert [row.measurement.block for row in found] == blocks
     third = Counting()
     assert [repr(row) for row in measure(blocks, third, "M", out)] == [repr(r) for r in found]
-    assert third.asked == []
+    assert third.measured_blocks == []
 
 
 def test_each_block_once_and_other_machines_stay(tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     backend = Counting()
     assert len(measure([b"a", b"b", b"a"], backend, "M", out)) == 2
-    assert backend.asked == [b"a", b"b"]
+    assert backend.measured_blocks == [b"a", b"b"]
     measure([b"a"], backend, "N", out)
     measure([b"a"], Counting("other"), "M", out)
     assert [(row.machine, row.backend) for row in rows.read(out)] == [
@@ -246,7 +246,7 @@ def test_again_measures_only_what_was_not_stable(tmp_path: Path) -> None:
     blocks = [b"a", b"b" * 300]
     measure(blocks, backend, "M", out)
     found = measure(blocks, backend, "M", out, again=True)
-    assert backend.asked == [*blocks, blocks[1]]
+    assert backend.measured_blocks == [*blocks, blocks[1]]
     assert [row.measurement.block for row in found] == blocks
     assert len(rows.read(out)) == 2
 
@@ -276,9 +276,11 @@ def test_a_self_test_draws_stable_blocks_and_compares() -> None:
     given_table = Table(tuple(blocks), lengths * 1.1, spread, ("AMD Zen 5",) * 300)
     backend = Counting()
     found = self_test(given_table, backend, "M", sample=120, seed=4, progress=silent)
-    assert sorted(backend.asked[:100]) == sorted(backend.asked[100:200]), "in turns"
-    assert len(backend.asked) == 240
-    assert {blocks.index(block) % 3 for block in backend.asked} == {1, 2}
+    assert sorted(backend.measured_blocks[:100]) == sorted(backend.measured_blocks[100:200]), (
+        "in turns"
+    )
+    assert len(backend.measured_blocks) == 240
+    assert {blocks.index(block) % 3 for block in backend.measured_blocks} == {1, 2}
     assert (found.stable, found.repeated.mean) == (100.0, 0.0)
     assert found.against_table.mean == pytest.approx(100 / 11)
     assert found.against_table.ratio == pytest.approx(1 / 1.1)

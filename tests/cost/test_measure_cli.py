@@ -1,6 +1,8 @@
 """``nestor blocks measure`` as its users meet it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,21 +10,27 @@ import pyarrow.parquet as pq
 
 from nestor.cost.blocks import table
 from nestor.cost.measure.cpu_name import this_machine
-from tests.cli.test_cli import nestor
 from tests.cost.abilities import needs_sandbox
 
 BLOCKS = ["480fafc9", "4801c9", "488b07", "f4", "eb00", "06", "0f0b"]
 FAST = ["--rounds", "3", "--runs", "3", "--attempts", "4"]
 
 
-def given(path: Path, **columns: object) -> Path:
+def nestor(*words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command as from a shell."""
+    code = "from nestor.cli.main import entry; entry()"
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def table_of(path: Path, **columns: object) -> Path:
     pq.write_table(pa.table({"block_hex": BLOCKS, **columns}), path)
     return path
 
 
 @needs_sandbox
 def test_every_block_is_a_row_and_measured_once(tmp_path: Path) -> None:
-    blocks, out = given(tmp_path / "blocks.parquet"), tmp_path / "labels.parquet"
+    blocks, out = table_of(tmp_path / "blocks.parquet"), tmp_path / "labels.parquet"
     words = ["blocks", "measure", str(blocks), "--out", str(out), *FAST]
     done = nestor(*words, "--limit", "5", "--json")
     assert done.returncode == 0, done.stderr
@@ -53,7 +61,7 @@ def test_every_block_is_a_row_and_measured_once(tmp_path: Path) -> None:
 
 @needs_sandbox
 def test_self_test_says_how_well_it_repeats(tmp_path: Path) -> None:
-    blocks = given(
+    blocks = table_of(
         tmp_path / "blocks.parquet",
         cycles=[3.0, 1.0, 0.33, 1.0, 1.0, 1.0, 1.0],
         spread=[0.0, 0.0, 0.0, 0.5, 0.5, 0.5, 0.5],
@@ -72,7 +80,7 @@ def test_self_test_says_how_well_it_repeats(tmp_path: Path) -> None:
 
 @needs_sandbox
 def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
-    blocks = given(tmp_path / "blocks.parquet")
+    blocks = table_of(tmp_path / "blocks.parquet")
     out = str(tmp_path / "out.parquet")
     for words in (
         ["blocks", "measure", str(blocks)],

@@ -62,10 +62,10 @@ def test_a_result_without_measurements_gives_none() -> None:
 
 
 def test_llvm_takes_the_snippet_with_all_its_state(toolchain: Toolchain, tmp_path: Path) -> None:
-    given, result = tmp_path / "snippet.s", tmp_path / "result.yaml"
-    given.write_text(snippet(listing(toolchain, BLOCK), [0x193B5000, 0x22345000]))
+    source, result = tmp_path / "snippet.s", tmp_path / "result.yaml"
+    source.write_text(snippet(listing(toolchain, BLOCK), [0x193B5000, 0x22345000]))
     core = max(os.sched_getaffinity(0))
-    words = command(toolchain, given, result, 800, ExegesisSettings(core=core))
+    words = command(toolchain, source, result, 800, ExegesisSettings(core=core))
     # For any x86-64, not for the processor at hand, which LLVM may not have a model of.
     done = run([*words, "--benchmark-phase=assemble-measured-code", "--mcpu=x86-64"])
     assert done.ok, done.stderr

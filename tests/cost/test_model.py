@@ -185,7 +185,7 @@ def test_an_explanation_names_the_chain_and_the_ports(model: HybridModel) -> Non
     stores = explain(model, bytes.fromhex("488907 48894708 48894710 48894718"))
     assert stores.limits[0] == "store ports" or "store ports" in stores.limits
     assert not any(i.on_chain for i in stores.instructions)
-    with pytest.raises(ModelError, match="no whole number"):
+    with pytest.raises(ModelError, match="does not decode"):
         explain(model, b"\x06")
 
 

@@ -146,7 +146,7 @@ def test_a_map_of_tomorrow_falls_back_to_disassembly(tmp_path: Path, toolchain: 
     found = blocks_of(path)
     assert found.mapped == 0
     assert list(found.failures) == [
-        "A basic-block address map has version 99 and features 0x20, which are not known; compile"
+        "A basic-block address map has version 99 and features 0x20, which cannot be read; compile"
         " with LLVM 22."
     ]
     assert counted(found) == counted(blocks_of(compiled(tmp_path, toolchain)))
@@ -167,7 +167,7 @@ def test_libraries_are_read_member_by_member(tmp_path: Path, toolchain: Toolchai
     assert sum(counted(found).values()) == 2 * sum(counted(alone).values())
     assert found.table().source == (f"{library}({long.name})",) * len(found)
     assert list(found.failures) == [
-        "it is no ELF file; name objects, programs or static libraries."
+        "it is not an ELF file; name objects, programs or static libraries."
     ]
     subprocess.run([tool, "--thin", "rcs", "thin.a", *names], cwd=tmp_path, check=True)
     assert counted(blocks_of(tmp_path / "thin.a")) == counted(found)
@@ -181,7 +181,7 @@ def test_libraries_are_read_member_by_member(tmp_path: Path, toolchain: Toolchai
 
 def test_what_is_no_code_is_refused_with_a_reason(tmp_path: Path, toolchain: Toolchain) -> None:
     (tmp_path / "text").write_text("int main;")
-    with pytest.raises(ObjectFileError, match="no ELF file"):
+    with pytest.raises(ObjectFileError, match="not an ELF file"):
         blocks_of(tmp_path / "text")
     with pytest.raises(ObjectFileError, match="cannot be read"):
         blocks_of(tmp_path / "absent")

@@ -22,24 +22,24 @@ def table(blocks: list[bytes]) -> Table:
 
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(SPLITS))
 def test_every_row_is_on_exactly_one_side(seed: int, name: SplitName) -> None:
-    made = split(table(FEW), name, seed, 0.4)
-    both = np.concatenate([made.train, made.test])
+    parts = split(table(FEW), name, seed, 0.4)
+    both = np.concatenate([parts.train, parts.test])
     assert sorted(both.tolist()) == list(range(len(FEW)))
-    assert 0 < len(made.test) <= 0.4 * len(FEW)
+    assert 0 < len(parts.test) <= 0.4 * len(FEW)
 
 
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_opcode_sequence_is_on_both_sides(seed: int) -> None:
-    made = sequence_disjoint_split(table(FEW), seed, 0.4)
-    train = {sequence(FEW[i]) for i in made.train}
-    assert train.isdisjoint(sequence(FEW[i]) for i in made.test)
+    parts = sequence_disjoint_split(table(FEW), seed, 0.4)
+    train = {sequence(FEW[i]) for i in parts.train}
+    assert train.isdisjoint(sequence(FEW[i]) for i in parts.test)
 
 
 def test_a_random_split_shares_sequences_but_no_block() -> None:
     twice = table(FEW + FEW)  # as with two machines
-    made = random_split(twice, 0, 0.3)
-    train = {twice.blocks[i] for i in made.train}
-    test = {twice.blocks[i] for i in made.test}
+    parts = random_split(twice, 0, 0.3)
+    train = {twice.blocks[i] for i in parts.train}
+    test = {twice.blocks[i] for i in parts.test}
     assert train.isdisjoint(test)
     assert {sequence(b) for b in train} & {sequence(b) for b in test}
 
@@ -50,8 +50,8 @@ def test_the_seed_decides() -> None:
 
 
 def test_a_block_that_is_no_code_is_a_sequence_of_its_own() -> None:
-    made = sequence_disjoint_split(table([*FEW, b"\x06", b"\x07"]), 0, 0.4)
-    assert len(made.train) + len(made.test) == len(FEW) + 2
+    parts = sequence_disjoint_split(table([*FEW, b"\x06", b"\x07"]), 0, 0.4)
+    assert len(parts.train) + len(parts.test) == len(FEW) + 2
 
 
 @pytest.mark.parametrize("blocks", [[], [b"\x90"], [b"\x90"] * 9])

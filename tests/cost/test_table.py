@@ -15,7 +15,7 @@ from nestor.cost.blocks.table import Table, TableError
 NOP = "90"
 
 
-def made(path: Path, **columns: object) -> Path:
+def written(path: Path, **columns: object) -> Path:
     pq.write_table(pa.table(columns), path)
     return path
 
@@ -46,7 +46,7 @@ def test_a_table_survives_the_disk(tmp_path: Path) -> None:
 
 
 def test_labels_are_optional(tmp_path: Path) -> None:
-    read = table.read(made(tmp_path / "t.parquet", block_hex=[NOP, NOP]))
+    read = table.read(written(tmp_path / "t.parquet", block_hex=[NOP, NOP]))
     assert len(read) == 2
     assert np.isnan(read.cycles).all()
     assert not read.labelled.any()
@@ -122,7 +122,7 @@ def test_a_name_that_is_no_file_lists_the_data_sets(tmp_path: Path) -> None:
 )
 def test_broken_tables_are_refused(tmp_path: Path, columns: dict[str, object], said: str) -> None:
     with pytest.raises(TableError, match=said):
-        table.read(made(tmp_path / "t.parquet", **columns))
+        table.read(written(tmp_path / "t.parquet", **columns))
 
 
 def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:

@@ -20,16 +20,27 @@ from gymnasium.utils.env_checker import check_env
 
 import nestor.registration
 from nestor.compiler.channel import Channel
-from nestor.compiler.identity import probe_folder
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import llvm_layout, store
 from nestor.corpus.model import Corpus, CorpusError
-from nestor.environment import InliningForSize
+from nestor.environment import CompileEnvironment, make
 from nestor.errors import NestorError
-from nestor.registration import ENVIRONMENT_ID, register
+from nestor.problem.registry import find_problem
+from nestor.problems.inlining_size.channel import channel_options
+from nestor.registration import environment_ids, register
+from nestor.rollout.gate import probe_folder
 
 CC1 = "-cc1 -triple x86_64-pc-linux-gnu -Oz -emit-obj -mrelocation-model pic -pic-level 2"
+ENVIRONMENT_ID = "nestor/InliningForSize-v0"
+EVICTION_ID = "nestor/RegallocEviction-v0"
 SILENT, ASKING, BROKEN = "demo/silent.o", "demo/asking.o", "demo/broken.o"
+
+
+def inlining(*corpus: Path, **settings: Any) -> CompileEnvironment:
+    """The environment of inlining for size."""
+    environment = make("inlining-size", **({"corpus": corpus[0]} if corpus else {}), **settings)
+    assert isinstance(environment, CompileEnvironment)
+    return environment
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +68,14 @@ def corpus(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Co
 
 
 @pytest.fixture
-def env() -> Iterator[InliningForSize]:
+def env() -> Iterator[CompileEnvironment]:
     """The environment on the built-in module."""
-    made = InliningForSize()
+    made = inlining()
     yield made
     made.close()
 
 
-def play(env: InliningForSize, action: int | None = None, **reset: Any) -> dict[str, Any]:
+def play(env: CompileEnvironment, action: int | None = None, **reset: Any) -> dict[str, Any]:
     """Play one episode with always the same action, or the default's; return the end."""
     _, info = env.reset(**reset)
     rewards, done = [], False
@@ -105,17 +116,25 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def compiler_of(env: InliningForSize) -> int:
+def compiler_of(env: CompileEnvironment) -> int:
     assert env._channel is not None
     return env._channel._process.pid
 
 
-def test_gymnasium_finds_no_fault() -> None:
+@pytest.mark.parametrize("identity", [ENVIRONMENT_ID, EVICTION_ID])
+def test_gymnasium_finds_no_fault(identity: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made = gymnasium.make(ENVIRONMENT_ID)
+        made = gymnasium.make(identity)
         check_env(made.unwrapped)
         made.close()
+
+
+def test_every_problem_with_an_environment_is_registered() -> None:
+    assert environment_ids() == {
+        ENVIRONMENT_ID: "inlining-size",
+        EVICTION_ID: "regalloc-eviction",
+    }
 
 
 def test_registering_again_is_silent() -> None:
@@ -143,18 +162,18 @@ def test_an_id_that_names_the_module_needs_no_import() -> None:
     assert (done.stdout, done.stderr) == ("True probe.cpp\n", "")
 
 
-def test_the_default_answers_give_the_stock_object(env: InliningForSize, corpus: Corpus) -> None:
+def test_the_default_answers_give_the_stock_object(env: CompileEnvironment, corpus: Corpus) -> None:
     end = play(env)
     assert end["digest"] == end["stock_digest"]
     assert (end["reward"], end["truncated"]) == (0.0, False)
     assert end["decisions"] == end["steps"] > 20
-    with contextlib.closing(InliningForSize(corpus.root, module=ASKING)) as other:
+    with contextlib.closing(inlining(corpus.root, module=ASKING)) as other:
         end = play(other)
         assert end["module"] == ASKING
         assert end["digest"] == end["stock_digest"]
 
 
-def test_the_reward_is_the_change_in_per_cent(env: InliningForSize) -> None:
+def test_the_reward_is_the_change_in_per_cent(env: CompileEnvironment) -> None:
     ends = [play(env, action) for action in (0, 1)]
     assert ends[0]["digest"] != ends[1]["digest"]
     for end in ends:
@@ -164,11 +183,11 @@ def test_the_reward_is_the_change_in_per_cent(env: InliningForSize) -> None:
 
 
 def test_features_are_what_the_compiler_announces(
-    env: InliningForSize, toolchain: Toolchain, tmp_path: Path
+    env: CompileEnvironment, toolchain: Toolchain, tmp_path: Path
 ) -> None:
     source = str(probe_folder() / "probe.cpp")
     command = [str(toolchain.clang), "-Oz", "-c", source, "-o", str(tmp_path / "x.o")]
-    with Channel(command) as channel:
+    with Channel(command, channel_options) as channel:
         row = channel.observe()
         assert row is not None
         assert env.features == tuple(tensor.name for tensor in channel.features)
@@ -178,11 +197,11 @@ def test_features_are_what_the_compiler_announces(
 
 
 def test_equal_seeds_draw_equal_modules(corpus: Corpus) -> None:
-    def modules(env: InliningForSize) -> list[Any]:
+    def modules(env: CompileEnvironment) -> list[Any]:
         infos = [env.reset(seed=7)[1], *(env.reset()[1] for _ in range(3))]
         return [(info["module"], info.get("skipped")) for info in infos]
 
-    with contextlib.closing(InliningForSize(corpus.root)) as env:
+    with contextlib.closing(inlining(corpus.root)) as env:
         first = modules(env)
         # What was learned meanwhile about modules must not change what is drawn.
         assert modules(env) == first
@@ -190,7 +209,7 @@ def test_equal_seeds_draw_equal_modules(corpus: Corpus) -> None:
 
 def test_modules_without_an_episode_are_passed_over_and_named(corpus: Corpus) -> None:
     skipped: dict[str, str] = {}
-    with contextlib.closing(InliningForSize(corpus.root, split="all")) as env:
+    with contextlib.closing(inlining(corpus.root, split="all")) as env:
         for seed in range(8):
             _, info = env.reset(seed=seed)
             assert info["module"] == ASKING
@@ -201,9 +220,9 @@ def test_modules_without_an_episode_are_passed_over_and_named(corpus: Corpus) ->
 
 
 def test_a_module_without_an_episode_is_a_clear_error(corpus: Corpus) -> None:
-    with contextlib.closing(InliningForSize(corpus.root, module=SILENT)) as env:
+    with contextlib.closing(inlining(corpus.root, module=SILENT)) as env:
         for _ in range(2):
-            with pytest.raises(NestorError, match=r"silent\.o: the inliner asks nothing; take"):
+            with pytest.raises(NestorError, match=r"silent\.o: the compiler asks nothing; take"):
                 env.reset()
         _, info = env.reset(options={"module": ASKING})
         assert info["module"] == ASKING
@@ -215,21 +234,21 @@ def test_a_module_without_an_episode_is_a_clear_error(corpus: Corpus) -> None:
 )
 def test_wrong_arguments_are_explained(wrong: dict[str, Any]) -> None:
     with pytest.raises(NestorError):
-        InliningForSize(**wrong)
+        inlining(**wrong)
 
 
 def test_corpus_arguments_are_checked(corpus: Corpus) -> None:
     with pytest.raises(CorpusError, match="not both"):
-        InliningForSize(corpus.root, module=ASKING, split="train")
+        inlining(corpus.root, module=ASKING, split="train")
     with pytest.raises(CorpusError, match="no module"):
-        InliningForSize(corpus.root, module="demo/other.o")
+        inlining(corpus.root, module="demo/other.o")
     with pytest.raises(CorpusError, match="no modules in the split test"):
-        InliningForSize(corpus.root, split="test")
+        inlining(corpus.root, split="test")
     with pytest.raises(ValueError, match="timeout"):
-        InliningForSize(timeout=0)
+        inlining(timeout=0)
 
 
-def test_a_compiler_that_dies_truncates_the_episode(env: InliningForSize) -> None:
+def test_a_compiler_that_dies_truncates_the_episode(env: CompileEnvironment) -> None:
     env.reset()
     os.kill(compiler_of(env), signal.SIGKILL)
     observation, reward, terminated, truncated, info = env.step(1)
@@ -241,7 +260,7 @@ def test_a_compiler_that_dies_truncates_the_episode(env: InliningForSize) -> Non
 
 
 def test_a_compiler_that_falls_silent_truncates_the_episode() -> None:
-    with contextlib.closing(InliningForSize(timeout=2.0)) as env:
+    with contextlib.closing(inlining(timeout=2.0)) as env:
         env.reset()
         os.kill(compiler_of(env), signal.SIGSTOP)
         before = time.monotonic()
@@ -252,13 +271,13 @@ def test_a_compiler_that_falls_silent_truncates_the_episode() -> None:
 
 
 def test_the_time_of_the_agent_does_not_count() -> None:
-    with contextlib.closing(InliningForSize(timeout=2.0)) as env:
+    with contextlib.closing(inlining(timeout=2.0)) as env:
         env.reset()
         time.sleep(2.2)
         assert "failure" not in env.step(1)[-1]
 
 
-def test_misuse_raises(env: InliningForSize) -> None:
+def test_misuse_raises(env: CompileEnvironment) -> None:
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(0)
     env.reset()
@@ -271,7 +290,7 @@ def test_misuse_raises(env: InliningForSize) -> None:
 
 
 def test_close_leaves_nothing(scratch: Path) -> None:
-    env = InliningForSize()
+    env = inlining()
     before, processes = descriptors(), children()
     for _ in range(3):
         env.reset()
@@ -286,7 +305,7 @@ def test_close_leaves_nothing(scratch: Path) -> None:
 
 
 def test_a_forgotten_environment_leaves_nothing(scratch: Path) -> None:
-    env = InliningForSize()
+    env = inlining()
     processes = children()
     env.reset()
     assert children() != processes
@@ -295,7 +314,7 @@ def test_a_forgotten_environment_leaves_nothing(scratch: Path) -> None:
     assert (children(), left_behind(scratch)) == (processes, [])
 
 
-def test_a_fork_does_not_end_the_compiler(env: InliningForSize) -> None:
+def test_a_fork_does_not_end_the_compiler(env: CompileEnvironment) -> None:
     env.reset()
     child = multiprocessing.get_context("fork").Process(target=env._finalizer)
     child.start()
@@ -308,8 +327,8 @@ def test_a_killed_agent_leaves_no_compiler_for_ever(tmp_path: Path) -> None:
     # LLVM's channel reads end-of-file for ever, at full speed; the kernel has to end it.
     code = (
         "import time\n"
-        "from nestor.environment import InliningForSize\n"
-        "env = InliningForSize(timeout=2.0)\n"
+        "from nestor.environment import make\n"
+        "env = make('inlining-size', timeout=2.0)\n"
         "env.reset()\n"
         "print(env._channel._process.pid, flush=True)\n"
         "time.sleep(60)\n"
@@ -343,3 +362,61 @@ def test_several_at_once() -> None:
     vector.close()
     assert first.shape == (2, len(names))
     assert [list(change) for change in ends] == [[0, 0]]
+
+
+@pytest.fixture
+def eviction() -> Iterator[CompileEnvironment]:
+    """The environment of register eviction on the built-in module."""
+    made = make("regalloc-eviction")
+    assert isinstance(made, CompileEnvironment)
+    yield made
+    made.close()
+
+
+def test_candidates_are_rows_and_a_mask(eviction: CompileEnvironment) -> None:
+    observation, info = eviction.reset()
+    mask = info["action_mask"]
+    assert observation.shape == (33, len(eviction.features))
+    assert mask.shape == (33,)
+    assert mask[info["default"]] == 1
+    assert mask.sum() >= 2
+    assert not observation[mask == 0].any()
+    own = observation[:, eviction.features.index("is_own")]
+    assert own.tolist() == [0.0] * 32 + [1.0]
+
+
+def test_default_evictions_give_the_stock_object(eviction: CompileEnvironment) -> None:
+    end = play(eviction)
+    assert end["digest"] == end["stock_digest"]
+    assert end["cost"] == end["stock"]
+
+
+def test_other_evictions_change_the_cost(eviction: CompileEnvironment) -> None:
+    _, info = eviction.reset()
+    done = False
+    while not done:
+        first = int(np.flatnonzero(info["action_mask"])[0])
+        _, reward, terminated, truncated, info = eviction.step(first)
+        done = terminated or truncated
+    assert info["digest"] != info["stock_digest"]
+    assert reward == pytest.approx(100 * (info["stock"] - info["cost"]) / info["stock"])
+    assert reward != 0
+
+
+def test_an_action_that_may_not_be_chosen_is_the_default(eviction: CompileEnvironment) -> None:
+    _, info = eviction.reset()
+    done, count = False, 0
+    while not done:
+        masked = int(np.flatnonzero(info["action_mask"] == 0)[0])
+        count += 1
+        _, _, terminated, truncated, info = eviction.step(masked)
+        done = terminated or truncated
+    assert info["replaced"] == count
+    assert info["digest"] == info["stock_digest"]
+
+
+def test_a_problem_without_an_environment_says_so() -> None:
+    example = Path(__file__).parent.parent.parent / "examples" / "hoisting"
+    assert find_problem(str(example)).name == "hoisting"
+    with pytest.raises(NestorError, match="hoisting has no environment"):
+        make(str(example))

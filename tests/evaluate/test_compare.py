@@ -1,7 +1,6 @@
 """Evaluation: the default is stock, other policies are not, and the statistics are right."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +13,15 @@ from nestor.evaluate.statistics import (
     geometric_mean_change_pct,
     paired_bootstrap_pct,
 )
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+from tests.inlining import LINK, PROBLEM, policy_named
 
 
 def test_default_changes_nothing(small_corpus: Corpus, plugin: Plugin) -> None:
-    with Pool(small_corpus, plugin) as pool:
-        (result,) = evaluate(pool, small_corpus.programs, [policy_file("default")])
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        (result,) = evaluate(pool, LINK, small_corpus.programs, [policy_named("default")])
     assert not result.failures
-    assert [p.linked_change_pct for p in result.programs] == [0, 0]
+    assert [p.change_pct for p in result.programs] == [0, 0]
     assert all(p.stock == p.policy for p in result.programs)
     assert result.decisions > 0
     assert result.compile_cpu_ratio is not None
@@ -30,17 +29,17 @@ def test_default_changes_nothing(small_corpus: Corpus, plugin: Plugin) -> None:
 
 
 def test_another_policy_changes_something(small_corpus: Corpus, plugin: Plugin) -> None:
-    with Pool(small_corpus, plugin) as pool:
-        policies = [policy_file("always"), policy_file("never")]
-        always, never = evaluate(pool, small_corpus.programs, policies)
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        policies = [policy_named("always"), policy_named("never")]
+        always, never = evaluate(pool, LINK, small_corpus.programs, policies)
     assert not always.failures + never.failures
-    sizes = {p.policy.linked for r in (always, never) for p in r.programs if p.policy}
+    sizes = {p.policy.columns["linked"] for r in (always, never) for p in r.programs if p.policy}
     assert len(sizes) > 1
 
 
 def test_json_has_the_documented_shape(small_corpus: Corpus, plugin: Plugin) -> None:
-    with Pool(small_corpus, plugin) as pool:
-        (result,) = evaluate(pool, small_corpus.programs, [policy_file("threshold:15")])
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        (result,) = evaluate(pool, LINK, small_corpus.programs, [policy_named("threshold:15")])
     data = json.loads(json.dumps(result.to_json()))
     assert set(data) >= {
         "programs", "total", "compile_cpu_ratio", "decisions", "failures", "hashes",
@@ -57,11 +56,11 @@ def test_json_has_the_documented_shape(small_corpus: Corpus, plugin: Plugin) -> 
 def test_same_bytes_with_any_number_of_jobs(
     small_corpus: Corpus, plugin: Plugin, jobs: int
 ) -> None:
-    with Pool(small_corpus, plugin, PoolSettings(jobs=jobs)) as pool:
-        (result,) = evaluate(pool, small_corpus.programs, [policy_file("mlgo2020")])
+    with LocalPool(PROBLEM, small_corpus, plugin, PoolSettings(jobs=jobs)) as pool:
+        (result,) = evaluate(pool, LINK, small_corpus.programs, [policy_named("mlgo2020")])
     sizes = [(p.name, p.stock, p.policy) for p in result.programs]
-    with Pool(small_corpus, plugin, PoolSettings(jobs=2)) as pool:
-        (again,) = evaluate(pool, small_corpus.programs, [policy_file("mlgo2020")])
+    with LocalPool(PROBLEM, small_corpus, plugin, PoolSettings(jobs=2)) as pool:
+        (again,) = evaluate(pool, LINK, small_corpus.programs, [policy_named("mlgo2020")])
     assert sizes == [(p.name, p.stock, p.policy) for p in again.programs]
 
 
@@ -108,20 +107,7 @@ def test_bootstrap_covers_the_truth() -> None:
 def test_held_out_programs_of_the_tiny_corpus(tiny_corpus: Corpus, plugin: Plugin) -> None:
     programs = select_programs(tiny_corpus, None)
     assert {p.project for p in programs} == {"lz4", "pugixml"}
-    with Pool(tiny_corpus, plugin) as pool:
-        (result,) = evaluate(pool, programs, [policy_file("mlgo2020")])
+    with LocalPool(PROBLEM, tiny_corpus, plugin) as pool:
+        (result,) = evaluate(pool, LINK, programs, [policy_named("mlgo2020")])
     assert not result.failures
-    assert all(p.linked_change_pct not in (None, 0) for p in result.programs)
-
-
-def test_policy_files_of_built_ins_are_made_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NESTOR_CACHE", str(tmp_path))
-    first = policy_file("threshold:15")
-    assert first.path is not None
-    stamp = first.path.stat().st_mtime_ns
-    again = policy_file("threshold:15")
-    assert (again.path, again.digest) == (first.path, first.digest)
-    assert first.path.stat().st_mtime_ns == stamp
-    assert policy_file("threshold:16").digest != first.digest
+    assert all(p.change_pct not in (None, 0) for p in result.programs)

@@ -11,18 +11,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nestor.compiler.identity import probe_folder
-from nestor.rollout.pool import PoolSettings
 
 from nestor.cli import main as command_line
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import llvm_layout
 from nestor.corpus.model import Corpus, CorpusError
-from nestor.environment import InliningForSize
-from nestor.evaluate.corpus_identity import CorpusIdentity, check_corpus, select_modules
+from nestor.evaluate.identity import CorpusIdentity, check_units, select_modules
 from nestor.policy import bundle, network
-from nestor.rollout.policy_file import PolicyFile, policy_file
+from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.problem.rollout import Request
+from nestor.problems.inlining_size import ways
+from nestor.problems.inlining_size.features.site import SITE_FEATURES
+from nestor.problems.inlining_size.plugin_flags import plugin_flags
+from nestor.rollout.gate import probe_folder
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+from tests.inlining import PROBLEM, policy_named
 
 CC1 = "-cc1 -triple x86_64-pc-linux-gnu -Oz -emit-obj -mrelocation-model pic -pic-level 2"
 C, CXX, SILENT, BROKEN = "demo/c.o", "demo/cxx.o", "demo/silent.o", "demo/broken.o"
@@ -57,11 +61,14 @@ def sound(corpus: Corpus) -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def random_policy(tmp_path_factory: pytest.TempPathFactory) -> PolicyFile:
-    """Return a random network that sees everything and answers with deviations."""
-    env = InliningForSize()
-    features = env.features
-    env.close()
+def random_policy(
+    sound: Corpus, plugin: Plugin, tmp_path_factory: pytest.TempPathFactory
+) -> NamedPolicy:
+    """Return a random network that sees all of LLVM's features and answers with deviations."""
+    with LocalPool(PROBLEM, sound, plugin) as pool:
+        (done,) = pool.run([Request(sound.module(C), DEFAULT, log=True)])
+    assert done.trajectory is not None
+    features = tuple(name for name in done.trajectory.features if name not in SITE_FEATURES)
     rng = np.random.default_rng(11)
     normalisation = network.LogNormalisation(
         rng.uniform(0, 3, len(features)), np.full(len(features), 0.5)
@@ -71,17 +78,18 @@ def random_policy(tmp_path_factory: pytest.TempPathFactory) -> PolicyFile:
     bundle.save(
         network.build(features, "deviation", normalisation, layers, problem="inlining-size"), path
     )
-    return policy_file(str(path))
+    return policy_named(str(path))
 
 
-def check(corpus: Corpus, plugin: Plugin, policy: PolicyFile, **more: Any) -> CorpusIdentity:
-    return check_corpus(corpus, plugin, corpus.modules, policy, PoolSettings(jobs=2), **more)
+def check(corpus: Corpus, plugin: Plugin, policy: NamedPolicy, **more: Any) -> CorpusIdentity:
+    with LocalPool(PROBLEM, corpus, plugin, PoolSettings(jobs=2)) as pool:
+        return check_units(pool, corpus.modules, policy, **more)
 
 
 def test_the_default_is_identical_in_every_way(sound: Corpus, plugin: Plugin) -> None:
     seen: list[tuple[int, int]] = []
     result = check(
-        sound, plugin, policy_file("default"), progress=lambda _, *counts: seen.append(counts)
+        sound, plugin, policy_named("default"), progress=lambda _, *counts: seen.append(counts)
     )
     assert result.holds
     # idle, default, logged and channel against stock; the log's count against the channel's
@@ -92,9 +100,9 @@ def test_the_default_is_identical_in_every_way(sound: Corpus, plugin: Plugin) ->
 
 @pytest.mark.parametrize("name", ["mlgo2020", "random"])
 def test_a_policy_is_the_same_in_c_and_in_python(
-    sound: Corpus, plugin: Plugin, random_policy: PolicyFile, name: str
+    sound: Corpus, plugin: Plugin, random_policy: NamedPolicy, name: str
 ) -> None:
-    policy = random_policy if name == "random" else policy_file(name)
+    policy = random_policy if name == "random" else policy_named(name)
     result = check(sound, plugin, policy)
     assert result.to_json()["differing"] == result.to_json()["failures"] == []
     assert (result.comparisons, result.identical) == (3 * 3, 3 * 3)
@@ -111,14 +119,14 @@ def test_what_the_channel_does_not_offer_is_compared_without_it(
         network.build(features, "deviation", normalisation, layers, problem="inlining-size"),
         tmp_path / "p",
     )
-    result = check(sound, plugin, policy_file(str(tmp_path / "p")))
+    result = check(sound, plugin, policy_named(str(tmp_path / "p")))
     assert result.holds
     assert result.comparisons == 3
 
 
 def test_a_policy_that_python_reads_differently_is_found(sound: Corpus, plugin: Plugin) -> None:
     # The file says never, Python is told always.
-    never, always = policy_file("never"), policy_file("always")
+    never, always = policy_named("never"), policy_named("always")
     result = check(sound, plugin, replace(never, policy=always.policy))
     assert not result.holds
     found = {(d.module, d.way, d.reference) for d in result.differing if d.what == "the object"}
@@ -130,18 +138,16 @@ def test_a_policy_that_python_reads_differently_is_found(sound: Corpus, plugin: 
 def test_a_plugin_that_ignores_the_policy_is_found(
     sound: Corpus, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Plugin.flags
+    def forgetful(plugin: Plugin, policy: Path | str, **more: Any) -> list[str]:
+        return plugin_flags(plugin, policy if more.get("log") is None else "default", **more)
 
-    def forgetful(self: Plugin, policy: Path | str, **more: Any) -> list[str]:
-        return real(self, policy if more.get("log") is None else "default", **more)
-
-    monkeypatch.setattr(Plugin, "flags", forgetful)
-    result = check(sound, plugin, policy_file("never"))
+    monkeypatch.setattr(ways, "plugin_flags", forgetful)
+    result = check(sound, plugin, policy_named("never"))
     assert {(d.module, d.way) for d in result.differing} >= {(C, "logged"), (CXX, "logged")}
 
 
 def test_failures_are_counted_and_named(corpus: Corpus, plugin: Plugin) -> None:
-    result = check(corpus, plugin, policy_file("default"))
+    result = check(corpus, plugin, policy_named("default"))
     assert not result.holds
     assert (result.comparisons, result.identical) == (4 * 5, 3 * 5)
     assert result.differing == ()
@@ -151,9 +157,8 @@ def test_failures_are_counted_and_named(corpus: Corpus, plugin: Plugin) -> None:
 
 
 def test_a_time_out_is_a_failure(sound: Corpus, plugin: Plugin) -> None:
-    result = check_corpus(
-        sound, plugin, sound.modules[:1], policy_file("mlgo2020"), PoolSettings(2, timeout=0.001)
-    )
+    with LocalPool(PROBLEM, sound, plugin, PoolSettings(2, timeout=0.001)) as pool:
+        result = check_units(pool, sound.modules[:1], policy_named("mlgo2020"))
     assert not result.holds
     assert {f.side for f in result.failures} == {"release", "logged", "channel, Python"}
     assert result.identical == 0
@@ -170,7 +175,7 @@ def test_a_policy_with_unknown_features_fails_with_their_names(
         ),
         tmp_path / "p",
     )
-    result = check(sound, plugin, policy_file(str(tmp_path / "p")))
+    result = check(sound, plugin, policy_named(str(tmp_path / "p")))
     assert not result.holds
     reasons = [f.reason for f in result.failures if f.what == C]
     assert len(reasons) == 3
@@ -189,12 +194,10 @@ def test_an_interrupt_does_not_wait_and_leaves_nothing(
     many = sound.modules * 100
     before = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        check_corpus(
-            sound, plugin, many, policy_file("default"), PoolSettings(jobs=2), progress=interrupt
-        )
+        check(replace(sound, modules=many), plugin, policy_named("default"), progress=interrupt)
     assert time.monotonic() - before < 10
     assert list(tmp_path.iterdir()) == []
-    assert not any("nestor-identity" in t.name for t in threading.enumerate())
+    assert not any("nestor-rollout" in t.name for t in threading.enumerate())
 
 
 def test_the_split_is_checked(corpus: Corpus) -> None:

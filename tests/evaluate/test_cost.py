@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from nestor.rollout.policy_file import policy_file
+from nestor.rollout.pool import Pool
 
 from benchmarks import cost
 from nestor.compiler.plugin import Plugin
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
 from tests.conftest import make_corpus
 from tests.evaluate.test_smoke import CRASHING, HELPERS, HONEST
 

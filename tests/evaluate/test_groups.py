@@ -6,7 +6,8 @@ import pytest
 
 from nestor.corpus.model import Corpus, Program, Project
 from nestor.evaluate.groups import groups, style_group
-from nestor.evaluate.result import Evaluation, ProgramResult, Sizes
+from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
+from nestor.problem.problem import Report
 
 CORPUS = Corpus(
     Path("nowhere"),
@@ -33,13 +34,20 @@ def test_style_group(project: str, language: str, group: str) -> None:
     assert style_group(CORPUS, Program(f"{project}/p", project, language, ())) == group
 
 
+REPORT = Report(score="linked", columns=("linked", "text"))
+
+
 def result(name: str, group: str, stock: int | None, policy: int | None) -> ProgramResult:
-    before, after = (None if n is None else Sizes(n, n, n // 2, {}) for n in (stock, policy))
-    return ProgramResult(name, name, "c++", "", group, before, after)
+    before, after = (
+        None if n is None else Outcome({"linked": n, "text": n // 2}) for n in (stock, policy)
+    )
+    return ProgramResult(name, name, "c++", "", group, before, after, REPORT)
 
 
 def evaluation(*programs: ProgramResult) -> Evaluation:
-    return Evaluation("p", "gc", False, programs, (), None, 0, (), None, {})
+    return Evaluation(
+        "p", "gc", False, programs, (), None, 0, {}, None, {}, "a problem", "a build", REPORT
+    )
 
 
 def test_means_over_large_programs_by_group() -> None:
@@ -52,13 +60,13 @@ def test_means_over_large_programs_by_group() -> None:
                 result("c", "new", 2000, 1000),
             )
         ],
-        least_bytes=1000,
+        least=1000,
     )
     assert [g.name for g in (everything, new, old)] == ["all", "new", "old"]
     assert (everything.programs, new.programs, old.programs) == (3, 1, 2)
-    assert old.linked_geomean_pct == pytest.approx(0)
-    assert new.linked_geomean_pct == new.text_geomean_pct == pytest.approx(-50)
-    assert everything.linked_geomean_pct == pytest.approx(100 * (0.5 ** (1 / 3) - 1))
+    assert old.geomean_pct["linked"] == pytest.approx(0)
+    assert new.geomean_pct == pytest.approx({"linked": -50, "text": -50})
+    assert everything.geomean_pct["linked"] == pytest.approx(100 * (0.5 ** (1 / 3) - 1))
     assert everything.to_json()["worst"] == {"name": "b", "linked_change_pct": 100}
 
 
@@ -69,7 +77,7 @@ def test_failures_are_named_whatever_the_size() -> None:
         result("no policy", "new", 1000, None),
         result("small", "tiny", 10, None),
     )
-    everything, new, old = groups([failed], least_bytes=1000)
+    everything, new, old = groups([failed], least=1000)
     assert everything.failed == ("no stock", "no policy")
-    assert (new.programs, new.linked_geomean_pct, new.failed) == (0, None, ("no policy",))
+    assert (new.programs, new.geomean_pct["linked"], new.failed) == (0, None, ("no policy",))
     assert (old.programs, old.failed) == (1, ("no stock",))

@@ -1,20 +1,33 @@
-"""The guard: no program larger than stock in any link mode, and no more goes back than must."""
+"""The guard: no program larger than stock in any link mode, and no more goes back than must.
+
+What is compiled is C whose text says how large each function is: one text for the stock compiler
+and one "under the policy".
+"""
 
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from nestor.build.link import LinkBuild
+from nestor.compiler.objects import measure
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.program_summary import module_id
 from nestor.corpus.model import Corpus, Program
-from nestor.corpus.relink import LinkMode
-from nestor.evaluate.guard import GuardError, Objects, guard
-from nestor.rollout.pool import Pool
+from nestor.evaluate.guard import Guard, GuardError, guard
+from nestor.problem.rollout import Request, Rollout, Workplace
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.log import COLUMNS, DEFAULT
+from nestor.problems.inlining_size.problem import InliningSize
+from nestor.problems.inlining_size.search.overrides import Key, parse
+from nestor.problems.inlining_size.summary.program_summary import module_id
+from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
+from tests.inlining import PROBLEM, policy_named
 
-MODES: tuple[LinkMode, ...] = ("gc", "no-gc", "icf")
+MODES = ("gc", "no-gc", "icf")
 
 
 def module(used: int, unused: int, name: str) -> str:
@@ -45,45 +58,66 @@ def corpus(tmp_path: Path, plugin: Plugin) -> Corpus:
     return make_corpus(tmp_path / "corpus", plugin.toolchain, {}, builds)
 
 
+@dataclass(frozen=True)
+class Texts(InliningSize):
+    """A problem whose policy compiles other texts in place of some modules'."""
+
+    stock: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By program and the name of the source file."""
+
+    def compile(self, request: Request, place: Workplace) -> Rollout:
+        """Compile the module's text, or the policy's unless an override leaves it to stock."""
+        program, _, name = request.unit.name.removesuffix(".o").partition("/")
+        module = module_id(f"{name}.c")
+        own = self.changed.get(program, {})
+        back = Key("module", module) in parse(request.overrides or "nestor-overrides 1")
+        if request.policy is None or request.policy.policy is None or back:
+            own = {}
+        source = place.files.write(own.get(name, self.stock[name]).encode())
+        clang = [str(place.plugin.toolchain.clang), "-Oz", "-ffunction-sections", "-c", "-xc"]
+        out = source.with_name(f"{program}-{name}-{source.name}.o")
+        subprocess.run([*clang, str(source), "-o", str(out)], check=True)
+        records = np.zeros(0, [(name, "<i8") for name in COLUMNS])
+        asked = Trajectory((), records, DEFAULT, facts={"module": module})
+        return Rollout(request, measure(out), asked, 0.0, None, place.objects.put(out))
+
+
+@dataclass
 class Builder:
-    """Makes a program's objects from some sources, and from others "under the policy"."""
+    """Guards programs that are compiled from texts."""
 
-    def __init__(self, folder: Path, corpus: Corpus, plugin: Plugin):
-        self.folder, self.corpus, self.plugin = folder, corpus, plugin
-        self.stock = dict(STOCK)
+    corpus: Corpus
+    plugin: Plugin
+    stock: dict[str, str] = field(default_factory=lambda: dict(STOCK))
+    changed: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def __call__(self, name: str, policy: Mapping[str, str]) -> Objects:
+    def __call__(self, name: str, policy: Mapping[str, str]) -> Program:
+        """Return the program ``name``; its policy compiles the texts of ``policy``."""
         program = self.corpus.program(name)
-        here = self.folder / name
-        stock = self._compile(program, here / "stock", self.stock)
-        changed = self._compile(program, here / "policy", self.stock | dict(policy))
-        return Objects(program, stock, dict.fromkeys(MODES, changed))
+        self.changed[program.project] = policy
+        return program
 
-    def _compile(self, program: Program, folder: Path, texts: Mapping[str, str]) -> dict[str, Path]:
-        folder.mkdir(parents=True)
-        clang = [str(self.plugin.toolchain.clang), "-Oz", "-ffunction-sections", "-c"]
-        objects = {}
-        for module in program.modules:
-            source = folder / f"{Path(module).stem}.c"
-            source.write_text(texts[source.stem])
-            objects[module] = source.with_suffix(".o")
-            subprocess.run([*clang, str(source), "-o", str(objects[module])], check=True)
-        return objects
+    def guard(self, programs: list[Program], modes: tuple[str, ...] = MODES) -> Guard:
+        """Guard ``programs``."""
+        fields = {name: getattr(PROBLEM, name) for name in PROBLEM.__dataclass_fields__}
+        problem = Texts(**fields, stock=self.stock, changed=self.changed)
+        with LocalPool(problem, self.corpus, self.plugin) as pool:
+            return guard(pool, LinkBuild(problem), programs, policy_named("never"), modes)
 
 
 @pytest.fixture
-def build(tmp_path: Path, corpus: Corpus, plugin: Plugin) -> Builder:
-    return Builder(tmp_path / "objects", corpus, plugin)
+def build(corpus: Corpus, plugin: Plugin) -> Builder:
+    return Builder(corpus, plugin)
 
 
-def test_only_what_grew_goes_back(build: Builder, corpus: Corpus, plugin: Plugin) -> None:
+def test_only_what_grew_goes_back(build: Builder) -> None:
     mixed = build("one/p", {"a": module(60, 20, "a"), "b": module(5, 20, "b")})
-    with Pool(corpus, plugin) as pool:
-        result = guard(pool, [mixed], MODES)
+    result = build.guard([mixed], MODES)
     (program,) = result.programs
     assert program.back == ("one/a.o",)
-    assert result.keys == {module_id("a.c")}
-    assert result.names == {module_id("a.c"): ("one/a.o",)}
+    assert result.keys == {Key("module", module_id("a.c"))}
+    assert result.names == {Key("module", module_id("a.c")): ("one/a.o",)}
     for mode in MODES:
         assert program.guarded[mode] < program.stock[mode] < program.policy[mode]
 
@@ -93,62 +127,50 @@ def test_only_what_grew_goes_back(build: Builder, corpus: Corpus, plugin: Plugin
 )
 def test_every_asked_mode_counts(
     build: Builder,
-    corpus: Corpus,
-    plugin: Plugin,
-    modes: tuple[LinkMode, ...],
+    modes: tuple[str, ...],
     back: tuple[str, ...],
 ) -> None:
     """The module saves more with unused functions dropped than it costs with them kept."""
     uneven = build("one/p", {"a": module(5, 41, "a")})
-    with Pool(corpus, plugin) as pool:
-        (program,) = guard(pool, [uneven], modes).programs
+    (program,) = build.guard([uneven], modes).programs
     assert program.back == back
     assert all(program.guarded[mode] <= program.stock[mode] for mode in modes)
     if "no-gc" in modes:
         assert program.policy["no-gc"] > program.stock["no-gc"]
 
 
-def test_a_smaller_function_that_is_merged_no_more_goes_back(
-    build: Builder, corpus: Corpus, plugin: Plugin
-) -> None:
+def test_a_smaller_function_that_is_merged_no_more_goes_back(build: Builder) -> None:
     """Of two equal functions --icf keeps one, so making one of them smaller costs bytes."""
     same = module(20, 20, "a").replace("int a", "int b")
     build.stock["b"] = same
     smaller = build("one/p", {"b": module(15, 20, "a").replace("int a", "int b")})
-    with Pool(corpus, plugin) as pool:
-        (kept,) = guard(pool, [smaller], ("gc", "no-gc")).programs
-        (back,) = guard(pool, [smaller], MODES).programs
+    (kept,) = build.guard([smaller], ("gc", "no-gc")).programs
+    (back,) = build.guard([smaller], MODES).programs
     assert (kept.back, back.back) == ((), ("one/b.o",))
     assert back.policy["icf"] > back.stock["icf"]
 
 
-def test_a_policy_that_only_saves_is_left_alone(
-    build: Builder, corpus: Corpus, plugin: Plugin
-) -> None:
+def test_a_policy_that_only_saves_is_left_alone(build: Builder) -> None:
     better = build("one/p", {"a": module(5, 5, "a"), "b": module(5, 5, "b")})
-    with Pool(corpus, plugin) as pool:
-        result = guard(pool, [better], MODES)
+    result = build.guard([better], MODES)
     assert result.keys == frozenset()
     assert result.programs[0].guarded == result.programs[0].policy
 
 
-def test_one_list_serves_programs_that_share_a_name(
-    build: Builder, corpus: Corpus, plugin: Plugin
-) -> None:
+def test_one_list_serves_programs_that_share_a_name(build: Builder) -> None:
     """What program two must send back, program one, which came first, sends back as well."""
     builds = [
         build("one/p", {"a": module(5, 20, "a"), "b": module(5, 20, "b")}),
         build("two/p", {"a": module(60, 20, "a"), "b": module(5, 20, "b")}),
     ]
-    with Pool(corpus, plugin) as pool:
-        result = guard(pool, builds, MODES)
-    assert result.keys == {module_id("a.c")}
+    result = build.guard(builds, MODES)
+    assert result.keys == {Key("module", module_id("a.c"))}
     assert [p.back for p in result.programs] == [("one/a.o",), ("two/a.o",)]
     for program in result.programs:
         assert all(program.guarded[mode] < program.stock[mode] for mode in MODES)
 
 
-def test_what_does_not_link_is_an_error(build: Builder, corpus: Corpus, plugin: Plugin) -> None:
+def test_what_does_not_link_is_an_error(build: Builder) -> None:
     broken = build("one/p", {"a": "int not_a;"})
-    with Pool(corpus, plugin) as pool, pytest.raises(GuardError, match="one/p: link"):
-        guard(pool, [broken], MODES)
+    with pytest.raises(GuardError, match="one/p: link"):
+        build.guard([broken], MODES)

@@ -10,9 +10,9 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import Toolchain
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.evaluate.result import Evaluation
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
+from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
+from tests.inlining import LINK, PROBLEM, policy_named
 
 # How far apart two functions lie tells whether what is between them was inlined.
 HELPERS = """
@@ -45,9 +45,9 @@ def evaluated(tmp_path: Path, plugin: Plugin, source: str, smoke: tuple[str, ...
     corpus = make_corpus(tmp_path / "corpus", toolchain, {"one": source})
     programs = [replace(p, smoke=smoke) for p in corpus.programs]
     settings = EvaluateSettings(smoke=True)
-    with Pool(corpus, plugin) as pool:
-        (result,) = evaluate(pool, programs, [policy_file("always")], settings)
-    assert result.programs[0].linked_change_pct not in (None, 0)
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        (result,) = evaluate(pool, LINK, programs, [policy_named("always")], settings)
+    assert result.programs[0].change_pct not in (None, 0)
     return result
 
 

@@ -10,7 +10,7 @@ from nestor.learn.checkpoint import CheckpointError
 from nestor.learn.training import Run, train
 from nestor.policy import bundle
 from tests.learn.test_learning import reinforce
-from tests.learn.worlds import world
+from tests.learn.worlds import threshold_world as world
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from tests.learn.worlds import world
     ],
 )
 def test_run_ends_closest_to_its_budget(budget: Budget, compiles: int, tmp_path: Path) -> None:
-    made = world(modules=8)
+    made = world(units=8)
     learner = Budgeted(reinforce(made), budget, made.tally)
     result = train(learner, Run(tmp_path, {}))
     assert made.tally.rollouts == compiles
@@ -36,7 +36,7 @@ def test_run_ends_closest_to_its_budget(budget: Budget, compiles: int, tmp_path:
 
 def test_a_raised_budget_goes_on_to_the_same_policy(tmp_path: Path) -> None:
     def ended(folder: Path, compiles: int) -> tuple[int, bytes]:
-        made = world(modules=8)
+        made = world(units=8)
         learner = Budgeted(reinforce(made), Budget(compiles=compiles), made.tally)
         run = Run(folder, {"budget": compiles}, raisable=frozenset(["budget"]))
         policy = train(learner, run).policy

@@ -7,44 +7,50 @@ from pathlib import Path
 import pytest
 
 from nestor.learn import checkpoint
-from nestor.learn.distil import Candidate, Distil, DistilSettings, State, choose
-from nestor.learn.gain_model import GainSettings, predict_across, rows
-from nestor.learn.gain_trees import Trees
-from nestor.learn.trials import Trials, TrialsError, join
-from nestor.learn.validation import Verdict
+from nestor.learn.algorithms.distil import (
+    Candidate,
+    Distil,
+    DistilSettings,
+    DistilState,
+    choose,
+)
+from nestor.learn.distil.gain_model import GainSettings, predict_across, rows
+from nestor.learn.distil.gain_trees import Trees
+from nestor.learn.distil.trials import Trials, TrialsError, join
+from nestor.learn.distil.validation import Verdict
 from nestor.policy import bundle
-from nestor.policy.builtin import threshold
 from nestor.policy.spec import Policy
-from tests.learn.test_gain_model import FEATURES, trials
+from tests.learn.test_gain_model import FEATURES, PROBLEM, trials
+from tests.learn.worlds import acts_below
 
 SETTINGS = DistilSettings(
     rounds=3,
     candidates=1,
     cautions=(0.4,),
-    trees=Trees(rounds=30, rough_rounds=20, leaves=8, least_rows=10),
+    trees=Trees(rounds=30, coarse_rounds=20, leaves=8, least_rows=10),
 )
 
 
 class Experience:
-    """Searches and validations that are known in advance, and what was asked of them."""
+    """Searches and validations with given results, and what they were called with."""
 
     def __init__(self, changes: Sequence[float]):
-        self.asked: list[tuple[int, bool]] = []
+        self.searches: list[tuple[int, bool]] = []
         self._changes = list(changes)
 
     def search(self, earlier: Sequence[str], policy: Policy | None) -> Trials:
-        self.asked.append((len(earlier), policy is None))
+        self.searches.append((len(earlier), policy is None))
         assert all(len(digest) == 64 for digest in earlier)
         return join([trials(contrary=number) for number in range(len(earlier) + 1)])
 
     def validate(self, _policy: Policy) -> Verdict:
-        return Verdict(self._changes[len(self.asked) - 1], 0.0)
+        return Verdict(self._changes[len(self.searches) - 1], 0.0)
 
     def learner(self, settings: DistilSettings = SETTINGS) -> Distil:
-        return Distil(settings, 0, FEATURES, self.search, self.validate)
+        return Distil(settings, 0, FEATURES, PROBLEM, self.search, self.validate)
 
 
-def run(learner: Distil, state: State, rounds: int) -> State:
+def run(learner: Distil, state: DistilState, rounds: int) -> DistilState:
     for _ in range(rounds):
         state, metrics = learner.update(state, learner.batch(state))
         assert metrics["trials"] > 0
@@ -55,7 +61,7 @@ def test_each_round_searches_from_the_last_policy() -> None:
     experience = Experience([-0.01, -0.02, -0.03])
     learner = experience.learner()
     state = run(learner, learner.init(), 3)
-    assert experience.asked == [(0, True), (1, False), (2, False)]
+    assert experience.searches == [(0, True), (1, False), (2, False)]
     assert state.change == -0.03
     assert bundle.to_bytes(learner.policy(state)) == state.policy.tobytes()
 
@@ -74,16 +80,16 @@ def test_a_policy_to_start_from_is_searched_from_and_has_to_be_beaten(
     change: float, beaten: bool
 ) -> None:
     experience = Experience([change])
-    start = threshold(20)
+    start = acts_below(20)
 
     def validate(policy: Policy) -> Verdict:
         same = bundle.digest(policy) == bundle.digest(start)
         return Verdict(-0.02, 0.0) if same else experience.validate(policy)
 
     settings = replace(SETTINGS, rounds=1)
-    learner = Distil(settings, 0, FEATURES, experience.search, validate, start)
+    learner = Distil(settings, 0, FEATURES, PROBLEM, experience.search, validate, start)
     state = run(learner, learner.init(), 1)
-    assert experience.asked == [(0, False)]
+    assert experience.searches == [(0, False)]
     assert (bundle.digest(learner.policy(state)) != bundle.digest(start)) is beaten
     assert state.change == (change if beaten else -0.02)
 
@@ -91,8 +97,10 @@ def test_a_policy_to_start_from_is_searched_from_and_has_to_be_beaten(
 def test_where_nothing_validates_the_last_round_is_believed() -> None:
     settings = replace(SETTINGS, rounds=2, worthwhile=float("-inf"))
     experience = Experience([0.0, 0.0])
-    start = threshold(20)
-    learner = Distil(settings, 0, FEATURES, experience.search, lambda _: Verdict(0.0, 0.0), start)
+    start = acts_below(20)
+    learner = Distil(
+        settings, 0, FEATURES, PROBLEM, experience.search, lambda _: Verdict(0.0, 0.0), start
+    )
     state = run(learner, learner.init(), 2)
     assert state.best.tobytes() == state.policy.tobytes() != bundle.to_bytes(start)
 
@@ -106,7 +114,7 @@ def test_validation_chooses_the_candidate_and_its_caution() -> None:
         return verdicts[len(seen) - 1]
 
     settings = replace(SETTINGS, rounds=1, candidates=2, cautions=(0.1, 2.0))
-    learner = Distil(settings, 0, FEATURES, Experience([]).search, validate)
+    learner = Distil(settings, 0, FEATURES, PROBLEM, Experience([]).search, validate)
     state, metrics = learner.update(learner.init(), learner.batch(learner.init()))
     assert len(set(seen)) == 4, "every candidate with every caution"
     assert state.best.tobytes() == seen[3]
@@ -139,7 +147,7 @@ def test_a_resumed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
 
 def test_one_project_is_not_enough() -> None:
     one = trials(projects=1)
-    data = rows(one, FEATURES, GainSettings(), 0)
+    data = rows(one, FEATURES, PROBLEM, GainSettings(), 0)
     with pytest.raises(TrialsError, match="several projects"):
         predict_across(SETTINGS.trees, data, GainSettings(), 0)
 

@@ -6,23 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nestor.learn.experience import Tally, training_programs
+from nestor.learn.features import CHEAP_FEATURES, MODULE_FEATURES
+from nestor.rewards.linked_size import link, shares
+from nestor.rollout.pool import Pool
+from nestor.rollout.rollout import Request
 
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.learn.budget import Budget, Budgeted
 from nestor.learn.credit import CreditSettings, advantages, at_the_end, pay
 from nestor.learn.episodes import Episodes, draw
-from nestor.learn.experience import Tally, training_programs
-from nestor.learn.features import CHEAP_FEATURES, MODULE_FEATURES
 from nestor.learn.learners import LEARNERS
 from nestor.learn.reference import reference
 from nestor.learn.setup import Setup
 from nestor.learn.start import StartSettings, start, with_two_outputs
 from nestor.learn.training import Run, train
 from nestor.policy import builtin, bundle
-from nestor.rewards.linked_size import link, shares
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request
 
 
 @pytest.fixture

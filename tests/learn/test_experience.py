@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nestor.learn.experience import Known, Tally
 from nestor.learn.features import FREE_FEATURES
 from nestor.rollout.pool import Pool
 from nestor.rollout.rollout import Request
@@ -12,7 +13,6 @@ from nestor.rollout.rollout import Request
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError, Module
 from nestor.learn import experience
-from nestor.learn.experience import Known, Tally
 from nestor.policy import bundle, network
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.problems.inlining_size import INLINING_SIZE

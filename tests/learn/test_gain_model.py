@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nestor.learn.gain_model import (
+from nestor.learn.distil.gain_model import (
     MISSING,
     GainSettings,
     Kind,
@@ -14,15 +14,21 @@ from nestor.learn.gain_model import (
     predict_across,
     rows,
 )
-from nestor.learn.gain_network import Network
-from nestor.learn.gain_trees import Trees
-from nestor.learn.trials import Trials
+from nestor.learn.distil.gain_network import Network
+from nestor.learn.distil.gain_trees import Trees
+from nestor.learn.distil.trials import Trials
 from nestor.policy import bundle
+from nestor.problem.problem import FeatureSets
+from tests.learn.worlds import threshold_world
 
-FEATURES = ("inlining_default", "cost_estimate", "program_callee_calls", "program_link_gc")
+FEATURES = ("default", "cost", "calls_in_program", "link_mode")
+PROBLEM = replace(
+    threshold_world(1, 1).reference.problem,
+    features=FeatureSets((), (), FEATURES[:2], FEATURES, mode="link_mode", modes=("no-gc", "gc")),
+)
 SETTINGS = GainSettings()
-TREES = Trees(rounds=60, rough_rounds=40, leaves=8, least_rows=10)
-NETWORK = Network(hidden=(16,), steps=2500, rough_steps=600)
+TREES = Trees(rounds=60, coarse_rounds=40, leaves=8, least_rows=10)
+NETWORK = Network(hidden=(16,), steps=2500, coarse_steps=600)
 
 kinds = pytest.mark.parametrize("kind", [TREES, NETWORK], ids=["trees", "network"])
 
@@ -41,11 +47,11 @@ def trials(*, contrary: int = 0, projects: int = 6, each: int = 400) -> Trials:
     return Trials(
         features=FEATURES[1:],
         programs=tuple(f"p{i}/main" for i in range(projects)),
-        bytes=np.full(projects, 100_000.0),
+        score=np.full(projects, 100_000.0),
         x=x,
         gain=np.stack([gain, gain], axis=1),
         modes=("gc", "no-gc"),
-        sites=np.ones(count),
+        sharing=np.ones(count),
         default=np.zeros(count),
         program=program,
     )
@@ -57,26 +63,26 @@ def questions(*costs: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]
 
 @kinds
 def test_a_rule_that_holds_everywhere_is_followed(kind: Kind) -> None:
-    data = rows(trials(), FEATURES, SETTINGS, 0)
+    data = rows(trials(), FEATURES, PROBLEM, SETTINGS, 0)
     fitted = fit(kind, data, predict_across(kind, data, SETTINGS, 0), 0)
-    made = policy(kind, fitted, data, FEATURES, SETTINGS)
+    made = policy(kind, fitted, data, FEATURES, PROBLEM, SETTINGS)
     assert (made.logits(questions(0, 10, 50, 70)) > 0).tolist() == [True, True, False, False]
 
 
 def test_what_was_never_seen_is_left_to_the_default() -> None:
-    data = rows(trials(), FEATURES, SETTINGS, 0)
+    data = rows(trials(), FEATURES, PROBLEM, SETTINGS, 0)
     fitted = fit(TREES, data, predict_across(TREES, data, SETTINGS, 0), 0)
-    made = policy(TREES, fitted, data, FEATURES, SETTINGS)
+    made = policy(TREES, fitted, data, FEATURES, PROBLEM, SETTINGS)
     assert made.logits(questions(-500))[0] == 0, "below any cost of the trials"
 
 
 def test_caution_holds_back_where_projects_disagree() -> None:
     """What holds in four of six projects is followed, until caution is asked for."""
-    data = rows(trials(contrary=2), FEATURES, SETTINGS, 0)
+    data = rows(trials(contrary=2), FEATURES, PROBLEM, SETTINGS, 0)
     fitted = fit(TREES, data, predict_across(TREES, data, SETTINGS, 0), 0)
     leaves = []
     for caution in (0.0, 2.0):
-        made = policy(TREES, fitted, data, FEATURES, replace(SETTINGS, caution=caution))
+        made = policy(TREES, fitted, data, FEATURES, PROBLEM, replace(SETTINGS, caution=caution))
         leaves.append(bool(made.logits(questions(10))[0] > 0))
     assert leaves == [True, False]
 
@@ -84,7 +90,7 @@ def test_caution_holds_back_where_projects_disagree() -> None:
 def test_each_trial_stands_with_and_without_a_summary() -> None:
     made = trials(projects=2)
     made = replace(made, gain=np.stack([made.gain[:, 0], made.gain[:, 0] - 10], axis=1))
-    data = rows(made, FEATURES, replace(SETTINGS, clip=15.0), 0)
+    data = rows(made, FEATURES, PROBLEM, replace(SETTINGS, clip=15.0), 0)
     half = len(made)
     assert len(data.y) == 2 * half
     assert (data.x[half:, 2:] == MISSING).all()
@@ -99,7 +105,7 @@ def test_each_trial_stands_with_and_without_a_summary() -> None:
 def test_the_same_trials_give_the_same_bytes(kind: Kind) -> None:
     files = []
     for _ in range(2):
-        data = rows(trials(), FEATURES, SETTINGS, 1)
+        data = rows(trials(), FEATURES, PROBLEM, SETTINGS, 1)
         fitted = fit(kind, data, predict_across(kind, data, SETTINGS, 1), 1)
-        files.append(bundle.to_bytes(policy(kind, fitted, data, FEATURES, SETTINGS)))
+        files.append(bundle.to_bytes(policy(kind, fitted, data, FEATURES, PROBLEM, SETTINGS)))
     assert files[0] == files[1]

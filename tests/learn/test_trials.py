@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nestor.learn.trials import Trials, TrialsError, join, read, write
+from nestor.learn.distil.trials import Trials, TrialsError, join, read, write
 
 
 def some_trials(program: str = "a/one", rows: int = 5, seed: int = 0) -> Trials:
     rng = np.random.default_rng(seed)
     return Trials(
-        features=("cost_estimate", "callee_uses"),
+        features=("cost", "uses"),
         programs=(program,),
-        bytes=np.array([50_000.0]),
+        score=np.array([50_000.0]),
         x=rng.integers(-5, 500, (rows, 2)).astype(float),
         gain=rng.integers(-50, 50, (rows, 2)).astype(float),
         modes=("gc", "no-gc"),
-        sites=np.ones(rows),
+        sharing=np.ones(rows),
         default=rng.integers(0, 2, rows).astype(float),
         program=np.zeros(rows, dtype=np.int64),
     )
@@ -66,4 +66,4 @@ def test_what_does_not_belong_together_is_not_joined() -> None:
     with pytest.raises(TrialsError, match="differ"):
         join([some_trials(), other])
     with pytest.raises(TrialsError, match="lack the features node_count"):
-        some_trials().columns(["cost_estimate", "node_count"])
+        some_trials().columns(["cost", "node_count"])

@@ -5,12 +5,14 @@ learners run as they do with a compiler.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nestor.build.build import Build
+from nestor.build.objects import object_builds
 from nestor.corpus.model import Module
 from nestor.learn.accounting import Tally
 from nestor.learn.answers import greedy_actions
@@ -56,6 +58,10 @@ class Toy(Problem):
 
     changes: Changes = lambda log: np.zeros(len(log))
     units: Mapping[str, Trajectory] = None  # type: ignore[assignment]  # always given
+
+    def builds(self) -> Mapping[str, Build]:
+        """Judge programs by their objects."""
+        return object_builds(self)
 
     def compile(self, request: Request, place: Workplace | None = None) -> Rollout:
         asked = self.units[request.unit.name]
@@ -106,8 +112,11 @@ class ToyPool:
     """Runs the compiles of a toy problem, one after the other."""
 
     problem: Toy
+    requests: list[Request] = field(default_factory=list)
+    """All that were run."""
 
     def run(self, requests: Sequence[Request], *_args: Any) -> list[Rollout]:
+        self.requests.extend(requests)
         return [self.problem.compile(request) for request in requests]
 
 
@@ -235,7 +244,7 @@ def build_world(rule: Any, logs: Sequence[Trajectory], changes: Changes, right: 
 def beginner(
     world: World, hidden: tuple[int, ...] = (), explore: float = 0.2, answers: str = "deviation"
 ) -> MlpPolicy:
-    """Return a policy whose logits are alike: it acts with probability ``explore``, or at random."""
+    """Return a policy whose logits are alike; it acts with probability ``explore``."""
     problem = world.reference.problem
     layers = network.initial_layers((2, *hidden, 1), np.random.default_rng(0))
     odds = np.log(explore / (1 - explore)) if problem.rule == THRESHOLD else 0.0

@@ -7,8 +7,9 @@ import pytest
 
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 from tests.conftest import make_corpus
+from tests.inlining import PROBLEM
 
 # What is called twice is kept as a function, though its two copies would be smaller; ``heavy`` has
 # many callers in the other modules.
@@ -67,6 +68,6 @@ def corpus(sources: Path, tmp_path: Path, plugin: Plugin) -> Corpus:
 
 
 @pytest.fixture
-def pool(corpus: Corpus, plugin: Plugin) -> Iterator[Pool]:
-    with Pool(corpus, plugin, PoolSettings(jobs=1)) as made:
+def pool(corpus: Corpus, plugin: Plugin) -> Iterator[LocalPool]:
+    with LocalPool(PROBLEM, corpus, plugin, PoolSettings(jobs=1)) as made:
         yield made

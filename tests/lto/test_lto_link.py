@@ -1,57 +1,48 @@
-"""Inside lld: nothing changes under the default, a policy decides, and mistakes are said."""
+"""Inside lld: nothing changes under the default, a policy decides, and mistakes are reported."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from nestor.build.build import Job
 from nestor.compiler.lto import LtoKind
-from nestor.rollout.lto import LtoRequest, lto_link, prelink
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
-
-KINDS: tuple[LtoKind, ...] = ("full", "thin")
+from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.rollout.local_pool import LocalPool
+from tests.inlining import KINDS, lto, lto_link, policy_named
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_default_gives_the_stock_program(pool: Pool, kind: LtoKind, tmp_path: Path) -> None:
+def test_the_default_gives_the_stock_program(pool: LocalPool, kind: LtoKind) -> None:
     (program,) = pool.corpus.programs
-    objects = prelink(pool, [program], kind)
-    stock = LtoRequest(program, kind, keep=tmp_path / "stock")
-    ways = {
-        "stock": stock,
-        "default": replace(stock, policy="default", keep=tmp_path / "default"),
-        "log": replace(stock, policy="default", log=True, keep=tmp_path / "log"),
-    }
-    done = {name: lto_link(pool, request, objects) for name, request in ways.items()}
-    assert [link.failure for link in done.values()] == [None, None, None]
-    made = {(tmp_path / name).read_bytes() for name in ways}
-    assert len(made) == 1, "the plugin with the default policy changes nothing"
-    decisions = sum(len(log) for log in done["log"].trajectories.values())
-    assert decisions > 0
-    assert (len(done["log"].trajectories) > 1) == (kind == "thin"), "a log for each back end"
+    stock = Job(program, "gc")
+    default = replace(stock, policy=DEFAULT)
+    jobs = [stock, default, replace(default, log=True, names=True)]
+    done = lto(kind).run(pool, jobs)
+    assert [built.failure for built in done] == [None, None, None]
+    digests = {compiled.digest for built in done for compiled in built.compiles}
+    assert len(digests) == 1, "the plugin with the default policy changes nothing"
+    logs = dict(done[-1].trajectories)
+    assert sum(len(log) for log in logs.values()) > 0
+    assert (len(logs) > 1) == (kind == "thin"), "a log for each back end"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_policy_decides_the_same_with_a_log(pool: Pool, kind: LtoKind, tmp_path: Path) -> None:
+def test_a_policy_decides_the_same_with_a_log(pool: LocalPool, kind: LtoKind) -> None:
     (program,) = pool.corpus.programs
-    objects = prelink(pool, [program], kind)
     made = set()
     for name in ("never", "threshold:40"):
-        policy = policy_file(name).argument
-        used = LtoRequest(program, kind, policy=policy, keep=tmp_path / "used")
-        links = [lto_link(pool, used, objects)]
-        links.append(lto_link(pool, replace(used, log=True, keep=tmp_path / "logged"), objects))
+        used = Job(program, "gc", policy_named(name), keep=True)
+        links = [lto_link(pool, job, kind) for job in (used, replace(used, log=True))]
         assert [link.failure for link in links] == [None, None]
-        assert (tmp_path / "used").read_bytes() == (tmp_path / "logged").read_bytes()
-        made.add((tmp_path / "used").read_bytes())
-    assert len(made) == 2, "each policy makes a program of its own"
+        assert links[0].digest == links[1].digest
+        made.add(links[0].digest)
+        assert links[0].digest and pool.objects.path(links[0].digest).exists()
+    assert len(made) == 2, "each policy gives a program of its own"
 
 
-def test_functions_add_up_to_the_code(pool: Pool) -> None:
+def test_functions_add_up_to_the_code(pool: LocalPool) -> None:
     (program,) = pool.corpus.programs
-    objects = prelink(pool, [program], "full")
-    link = lto_link(pool, LtoRequest(program, policy="default", log=True), objects)
+    link = lto_link(pool, Job(program, "gc", DEFAULT, log=True, names=True), "full")
     assert link.measure is not None
     named = {name for log in link.trajectories.values() for name in log.names.values()}
     assert {"main", "_Z5heavyRKSt6vectorIiSaIiEEi"} <= named & set(link.functions) | named
@@ -63,42 +54,35 @@ def test_functions_add_up_to_the_code(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_mistakes_are_said(pool: Pool, kind: LtoKind, tmp_path: Path) -> None:
+def test_mistakes_are_reported(pool: LocalPool, kind: LtoKind) -> None:
     (program,) = pool.corpus.programs
-    objects = prelink(pool, [program], kind)
-    broken = tmp_path / "broken.safetensors"
-    broken.write_text("no policy")
-    overrides = tmp_path / "overrides"
-    overrides.write_text("nestor-overrides 1\nsite 12 perhaps\n")
-    for request, words in (
-        (LtoRequest(program, kind, policy=broken), "cannot use the policy"),
-        (LtoRequest(program, kind, policy=tmp_path / "none"), "cannot use the policy"),
-        (LtoRequest(program, kind, policy="default", overrides=overrides), "line 2"),
+    broken = NamedPolicy("broken", policy_named("never").policy, b"no policy", "0" * 64)
+    overrides = "nestor-overrides 1\nsite 12 perhaps\n"
+    for job, words in (
+        (Job(program, "gc", broken), "cannot use the policy"),
+        (Job(program, "gc", DEFAULT, overrides=overrides), "line 2"),
     ):
-        failure = lto_link(pool, request, objects).failure
+        failure = lto_link(pool, job, kind).failure
         assert failure is not None and words in failure, failure
 
 
-def test_a_module_that_does_not_compile_is_named(pool: Pool) -> None:
+def test_a_module_that_does_not_compile_is_named(pool: LocalPool) -> None:
     (program,) = pool.corpus.programs
     module = pool.corpus.module(program.modules[0])
     pool.corpus.bitcode(module).write_bytes(b"no bitcode")
     spoilt = replace(module, digest="0" * 64)
-    object.__setattr__(
-        pool, "corpus", replace(pool.corpus, modules=(spoilt, *pool.corpus.modules[1:]))
-    )
-    objects = prelink(pool, [program], "full")
-    link = lto_link(pool, LtoRequest(program), objects)
-    assert link.failure == f"not linked: {module.name} was not compiled for LTO"
+    pool.corpus = replace(pool.corpus, modules=(spoilt, *pool.corpus.modules[1:]))
+    (built,) = lto("full").run(pool, [Job(program, "gc")])
+    assert built.failure == f"not linked: {module.name} was not compiled for LTO"
+    assert built.columns is None
 
 
-def test_what_each_back_end_takes(pool: Pool) -> None:
+def test_what_each_back_end_takes(pool: LocalPool) -> None:
     (program,) = pool.corpus.programs
     back_ends: dict[LtoKind, int] = {"full": 1, "thin": 3}
     for kind, expected in back_ends.items():
-        objects = prelink(pool, [program], kind)
-        link = lto_link(pool, LtoRequest(program, kind, policy="default", log=True), objects)
+        link = lto_link(pool, Job(program, "gc", DEFAULT, log=True, names=True), kind)
         assert link.failure is None and link.measure is not None
-        assert len(link.units) == expected
-        assert set(link.trajectories) <= set(link.units)
-        assert 0.4 * link.measure.text < sum(link.units.values()) < link.measure.loadable
+        assert len(link.back_ends) == expected
+        assert set(link.trajectories) <= set(link.back_ends)
+        assert 0.4 * link.measure.text < sum(link.back_ends.values()) < link.measure.loadable

@@ -8,10 +8,16 @@ import pytest
 
 from nestor.compiler.lto import LtoKind, link_flags
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.trajectory_log import read
-from nestor.rollout.policy_file import policy_file
+from nestor.problems.inlining_size.log import read
+from nestor.problems.inlining_size.plugin_flags import plugin_flags
+from tests.inlining import KINDS, policy_named
 
-KINDS: tuple[LtoKind, ...] = ("full", "thin")
+
+def policy_file(name: str, folder: Path) -> Path:
+    """Return a file with a built-in policy."""
+    path = folder / f"{name}.safetensors"
+    path.write_bytes(policy_named(name).data)
+    return path
 
 
 def nestor(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -47,7 +53,7 @@ def test_the_wrapper_decides_in_the_link(
     plugin: Plugin, sources: Path, tmp_path: Path, kind: LtoKind
 ) -> None:
     """Compiles of their own under the wrapper are stock, so both ways make one program."""
-    flags = link_flags(plugin, plugin.flags(policy_file("never").argument))
+    flags = link_flags(plugin, plugin_flags(plugin, policy_file("never", tmp_path)))
     expected = link(plugin, sources, kind, tmp_path / "p", flags)
     objects = []
     for source in sorted(sources.glob("*.cpp")):
@@ -65,16 +71,16 @@ def test_the_wrapper_decides_in_the_link(
 
 def test_thin_lto_on_several_threads(plugin: Plugin, sources: Path, tmp_path: Path) -> None:
     """Each back end has a log of its own, and the threads change nothing."""
-    policy = policy_file("threshold:40").argument
+    policy = policy_file("threshold:40", tmp_path)
     made, logged = set(), []
     for jobs in (1, 4):
         logs = tmp_path / f"logs{jobs}"
         logs.mkdir()
-        flags = link_flags(plugin, plugin.flags(policy, log=logs))
+        flags = link_flags(plugin, plugin_flags(plugin, policy, log=logs))
         made.add(
             link(plugin, sources, "thin", tmp_path / "p", [*flags, f"-Wl,--thinlto-jobs={jobs}"])
         )
-        logged.append(sorted(read(path).records.tobytes() for path in logs.iterdir()))
+        logged.append(sorted(read(path).decisions.tobytes() for path in logs.iterdir()))
     assert len(made) == 1
     assert logged[0] == logged[1] and len(logged[0]) > 1
 

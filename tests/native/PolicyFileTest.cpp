@@ -78,16 +78,16 @@ TEST_CASE("files of any problem and rule load") {
 TEST_CASE("a range says which values a policy knows") {
   Expected<LoadedPolicy> Unbounded = parsePolicy(treesPolicy().build());
   REQUIRE(bool(Unbounded));
-  CHECK(Unbounded->knows(1, 1e300));
+  CHECK(Unbounded->inRange(1, 1e300));
   Expected<LoadedPolicy> P = parsePolicy(rangedPolicy().build());
   REQUIRE(bool(P));
   for (double X : {-1.0, 0.0, 2.0})
-    CHECK(P->knows(0, X));
+    CHECK(P->inRange(0, X));
   for (double X : {-1.5, 2.5, 1e300})
-    CHECK_FALSE(P->knows(0, X));
-  CHECK(P->knows(1, 5));
-  CHECK_FALSE(P->knows(1, 4));
-  CHECK_FALSE(P->knows(1, 6));
+    CHECK_FALSE(P->inRange(0, X));
+  CHECK(P->inRange(1, 5));
+  CHECK_FALSE(P->inRange(1, 4));
+  CHECK_FALSE(P->inRange(1, 6));
 }
 
 TEST_CASE("ranges that are wrong") {

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from nestor.compiler.trajectory_log import Trajectory, read
 
 from nestor.compiler.plugin import Plugin
-from nestor.policy import builtin, bundle
+from nestor.policy import bundle
 from nestor.policy.network import LogNormalisation, MlpPolicy, build, initial_layers
 from nestor.policy.spec import F64, Metadata, Policy
 from nestor.policy.trees import TreesPolicy
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size import builtins
+from nestor.problems.inlining_size.log import read
 
 NOT_TRIED, INLINED, CALLEE_DELETED, FAILED = range(4)
 
@@ -85,7 +87,7 @@ class Result:
     @property
     def decisions(self) -> dict[int, int]:
         """Site key → decision."""
-        records = self.trajectory.records
+        records = self.trajectory.decisions
         assert len(set(records["site"].tolist())) == len(records), "site keys are not unique"
         return dict(zip(records["site"].tolist(), records["answer"].tolist(), strict=True))
 
@@ -217,4 +219,4 @@ def random_forest(
     )
 
 
-ALWAYS, NEVER = builtin.constant(inline=True), builtin.constant(inline=False)
+ALWAYS, NEVER = builtins.constant(inline=True), builtins.constant(inline=False)

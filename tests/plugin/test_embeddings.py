@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nestor.compiler.trajectory_log import Trajectory, read
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.log import read
 from tests.plugin.support import CXX_SOURCE, NEVER, SOURCE, Workbench, random_forest
 
 OPCODES, TYPES = ("Ret", "Load", "Store", "Call", "Invoke"), ("IntegerTy", "PointerTy")
@@ -31,7 +32,7 @@ def identity(folder: Path) -> Path:
 
 def embedded(log: Trajectory, end: str, entity: str) -> np.ndarray:
     place = (*OPCODES, *TYPES, *ARGUMENTS).index(entity)
-    return np.asarray(log.records[f"{end}_ir2vec_{place}"])
+    return np.asarray(log.decisions[f"{end}_ir2vec_{place}"])
 
 
 @pytest.mark.parametrize(("source", "name"), [(SOURCE, "unit.c"), (CXX_SOURCE, "unit.cpp")])
@@ -40,9 +41,9 @@ def test_they_count_what_the_other_features_count(bench: Workbench, source: str,
     log = bench.compile(source, "default", option, log=True, name=name).trajectory
     assert len(log) > 3
     for feature, entity in (("returns", "Ret"), ("loads", "Load"), ("stores", "Store")):
-        assert (embedded(log, "callee", entity) == log.records[f"callee_{feature}"]).all()
+        assert (embedded(log, "callee", entity) == log.decisions[f"callee_{feature}"]).all()
     calls = embedded(log, "caller", "Call") + embedded(log, "caller", "Invoke")
-    assert (calls >= log.records["caller_calls"]).all()
+    assert (calls >= log.decisions["caller_calls"]).all()
 
 
 def test_without_a_vocabulary_there_are_none(bench: Workbench) -> None:
@@ -61,7 +62,7 @@ def test_both_advisors_read_the_same(bench: Workbench) -> None:
     features = tuple(name for name in log.features if "ir2vec" in name)
     answers = set()
     for seed in range(4):
-        forest = random_forest(features, log.matrix(features), seed)
+        forest = random_forest(features, log.rows(features), seed)
         bare = bench.compile(CXX_SOURCE, forest, option, name="unit.cpp")
         logged = bench.compile(CXX_SOURCE, forest, option, log=True, name="unit.cpp")
         assert bare.bytes == logged.bytes
@@ -110,7 +111,7 @@ def test_they_are_those_of_llvm(bench: Workbench) -> None:
     trajectory = read(log)
     assert len(trajectory) == 1
     for end in ("caller", "callee"):
-        ours = trajectory.matrix([f"{end}_ir2vec_{k}" for k in range(3)])[0].tolist()
+        ours = trajectory.rows([f"{end}_ir2vec_{k}" for k in range(3)])[0].tolist()
         assert ours == theirs[end]
 
 

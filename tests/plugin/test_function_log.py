@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from nestor.compiler.function_log import FunctionLog, read
 from nestor.compiler.objects import measure
+from nestor.problems.inlining_size.size.function_log import FunctionLog, read
 from tests.plugin.support import CXX_SOURCE, SOURCE, Workbench
 
 KINDS = """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from nestor.compiler.program_summary import function_id, module_id
-from nestor.compiler.trajectory_log import Trajectory
 from nestor.policy.spec import Policy
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.summary.program_summary import function_id, module_id
 from tests.plugin.support import ALWAYS, NEVER, SOURCE, Workbench, random_network
 
 HEAD = "nestor-overrides 1\n"
@@ -16,8 +16,8 @@ def local(name: str) -> str:
 
 
 def of(trajectory: Trajectory, callee: str) -> list[int]:
-    rows = trajectory.records["callee"].view("u8") == function_id(callee, "unit.c")
-    return [int(answer) for answer in trajectory.records["answer"][rows]]
+    rows = trajectory.decisions["callee"].view("u8") == function_id(callee, "unit.c")
+    return [int(answer) for answer in trajectory.decisions["answer"][rows]]
 
 
 def test_ids_are_those_of_the_log(bench: Workbench) -> None:
@@ -36,17 +36,17 @@ def test_a_callee_line_answers_for_all_its_sites(
     full = bench.compile(SOURCE, policy, overrides=text, log=True)
     trajectory = full.trajectory
     assert set(of(trajectory, "middle")) == {int(answer == "inline")}
-    overridden = trajectory.records[trajectory.records["overridden"] == 1]
+    overridden = trajectory.decisions[trajectory.decisions["overridden"] == 1]
     assert len(overridden) == len(of(trajectory, "middle"))
     if policy != "default":
         assert set(of(trajectory, "small")) == {int(policy is ALWAYS)}
-    assert trajectory.stale_overrides == 0
+    assert trajectory.facts["stale_overrides"] == 0
     assert bench.compile(SOURCE, policy, overrides=text).bytes == full.bytes
 
 
 def test_a_site_stands_above_its_callee(bench: Workbench) -> None:
     text = f"{HEAD}callee {local('middle')} keep\n"
-    records = bench.compile(SOURCE, NEVER, log=True).trajectory.records
+    records = bench.compile(SOURCE, NEVER, log=True).trajectory.decisions
     site = next(
         int(row["site"]) & 2**64 - 1
         for row in records
@@ -55,14 +55,14 @@ def test_a_site_stands_above_its_callee(bench: Workbench) -> None:
     text += f"site {site:016x} inline\n"
     full = bench.compile(SOURCE, NEVER, overrides=text, log=True)
     assert sorted(of(full.trajectory, "middle"))[-2:] == [0, 1]
-    assert full.trajectory.stale_overrides == 0
+    assert full.trajectory.facts["stale_overrides"] == 0
     assert bench.compile(SOURCE, NEVER, overrides=text).bytes == full.bytes
 
 
 def test_stale_callees_are_counted_and_modules_are_not(bench: Workbench) -> None:
     text = f"{HEAD}callee {local('gone')} keep\nmodule {module_id('other.c'):016x} stock\n"
     full = bench.compile(SOURCE, ALWAYS, overrides=text, log=True)
-    assert full.trajectory.stale_overrides == 1
+    assert full.trajectory.facts["stale_overrides"] == 1
     assert full.bytes == bench.compile(SOURCE, ALWAYS).bytes
 
 
@@ -73,7 +73,7 @@ def test_in_a_stock_module_the_policy_is_not_asked(bench: Workbench, seeded: boo
     options = ["-nestor-seed=5"] if seeded else []
     for policy in (ALWAYS, NEVER, random_network(LEAN, 5, answers="deviation")):
         full = bench.compile(SOURCE, policy, *options, overrides=text, log=True)
-        records = full.trajectory.records
+        records = full.trajectory.decisions
         assert (records["answer"] == records["inlining_default"]).all()
         assert not records["logit"].any()
         lean = bench.compile(SOURCE, policy, *options, overrides=text)

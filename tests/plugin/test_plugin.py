@@ -5,9 +5,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from nestor.compiler.trajectory_log import EXTRA_TENSORS, read
-from nestor.policy import builtin
 from nestor.policy.spec import Policy
+from nestor.problems.inlining_size import builtins
+from nestor.problems.inlining_size.log import COLUMNS, read
 from tests.plugin.support import (
     ALWAYS,
     CALLEE_DELETED,
@@ -25,17 +25,17 @@ LEAN = ["cost_estimate", "callee_basic_block_count", "nr_ctant_params"]
 COUNTS = ["callee_users", "caller_users", "edge_count", "node_count"]
 """Features that only LLVM's own advisor keeps."""
 # Small logits, so that sampling decides something.
-EVEN = builtin.threshold(0)
+EVEN = builtins.threshold(0)
 
 
 def policies() -> dict[str, Policy]:
     """One of each sort."""
-    mlgo = builtin.resolve("mlgo2020")
+    mlgo = builtins.BUILTINS.resolve("mlgo2020")
     assert mlgo is not None
     return {
         "always": ALWAYS,
         "never": NEVER,
-        "threshold": builtin.threshold(25),
+        "threshold": builtins.threshold(25),
         "lean": random_network(LEAN, 3),
         "default as feature": random_network([*LEAN, "inlining_default"], 4),
         "deviation": random_network(LEAN, 5, answers="deviation"),
@@ -98,7 +98,7 @@ def test_a_seed_of_zero_and_the_largest_seed_sample(bench: Workbench) -> None:
     for seed in (0, 2**64 - 1):
         result = bench.compile(SOURCE, EVEN, f"-nestor-seed={seed}", log=True)
         # Greedily, EVEN answers every site by its cost alone.
-        records = result.trajectory.records
+        records = result.trajectory.decisions
         greedy = (records["logit"] > 0).astype(np.int64)
         assert (records["answer"] != greedy).any()
 
@@ -116,7 +116,7 @@ def test_sampling_is_the_documented_function_of_the_seed(bench: Workbench, of: s
     together = ("-nestor-seed-callees",) if of == "callee" else ()
     for temperature in (1.0, 0.5):
         options = ("-nestor-seed=11", f"-nestor-temperature={temperature}", *together)
-        records = bench.compile(SOURCE, EVEN, *options, log=True).trajectory.records
+        records = bench.compile(SOURCE, EVEN, *options, log=True).trajectory.decisions
         for row in records:
             number = (_mix(_mix(11) ^ (int(row[of]) & 2**64 - 1)) >> 11) * 2.0**-53
             probability = 1 / (1 + np.exp(-row["logit"] / temperature))
@@ -133,7 +133,7 @@ def test_sampling_does_not_depend_on_order(bench: Workbench) -> None:
         bench.compile(helper + "\n".join(order), EVEN, "-nestor-seed=5", log=True)
         for order in (functions, functions[::-1])
     ]
-    first, second = (run.trajectory.records["site"].tolist() for run in runs)
+    first, second = (run.trajectory.decisions["site"].tolist() for run in runs)
     assert first != second
     assert runs[0].decisions == runs[1].decisions
     assert len(set(runs[0].decisions.values())) == 2
@@ -141,23 +141,23 @@ def test_sampling_does_not_depend_on_order(bench: Workbench) -> None:
 
 def test_an_override_flips_exactly_its_decision(bench: Workbench) -> None:
     before = bench.compile(SOURCE, "default", log=True)
-    callers = before.trajectory.records["caller"].tolist()
+    callers = before.trajectory.decisions["caller"].tolist()
     for (site, decision), caller in zip(before.decisions.items(), callers, strict=True):
         result = bench.compile(SOURCE, "default", log=True, overrides={site: 1 - decision})
         after = result.decisions
         assert after[site] == 1 - decision
-        records = result.trajectory.records
+        records = result.trajectory.decisions
         assert records["overridden"].sum() == 1
         assert records["site"][records["overridden"] == 1].tolist() == [site]
-        assert result.trajectory.stale_overrides == 0
+        assert result.trajectory.facts["stale_overrides"] == 0
         # Sites in other functions keep their keys, and those that share a key their meaning.
-        rows = {int(row["site"]): row for row in before.trajectory.records}
+        rows = {int(row["site"]): row for row in before.trajectory.decisions}
         for row in records:
             if int(row["site"]) in rows:
                 assert row["callee"] == rows[int(row["site"])]["callee"]
                 assert row["caller"] == rows[int(row["site"])]["caller"]
         others = {s for s, c in zip(before.decisions, callers, strict=True) if c != caller}
-        upstream = {int(r["site"]) for r in before.trajectory.records if r["callee"] == caller}
+        upstream = {int(r["site"]) for r in before.trajectory.decisions if r["callee"] == caller}
         if decision == 0 and not upstream:
             assert others <= after.keys()
 
@@ -181,7 +181,7 @@ def test_stale_overrides_are_counted(bench: Workbench) -> None:
     site = next(iter(bench.compile(SOURCE, "default", log=True).decisions))
     overrides = {site: 0, 1: 1, 2: 0}
     trajectory = bench.compile(SOURCE, "default", log=True, overrides=overrides).trajectory
-    assert trajectory.stale_overrides == 2
+    assert trajectory.facts["stale_overrides"] == 2
 
 
 def test_site_keys_survive_an_unrelated_edit(bench: Workbench) -> None:
@@ -192,8 +192,8 @@ def test_site_keys_survive_an_unrelated_edit(bench: Workbench) -> None:
         + "int after(int a) { return small(a) + first(a); }\n"
     )
     for policy in (NEVER, EVEN):
-        old = bench.compile(SOURCE, policy, log=True).trajectory.records
-        new = bench.compile(edited, policy, log=True).trajectory.records
+        old = bench.compile(SOURCE, policy, log=True).trajectory.decisions
+        new = bench.compile(edited, policy, log=True).trajectory.decisions
         assert len(new) > len(old)
         names = ("site", "caller", "callee")
         assert {tuple(row[n] for n in names) for row in old} <= {
@@ -210,8 +210,8 @@ def test_site_keys_are_unique(bench: Workbench, kind: str) -> None:
 
 
 def test_local_functions_of_other_files_have_other_keys(bench: Workbench) -> None:
-    one = bench.compile(SOURCE, NEVER, log=True, name="one.c").trajectory.records
-    two = bench.compile(SOURCE, NEVER, log=True, name="two.c").trajectory.records
+    one = bench.compile(SOURCE, NEVER, log=True, name="one.c").trajectory.decisions
+    two = bench.compile(SOURCE, NEVER, log=True, name="two.c").trajectory.decisions
     assert not set(one["site"].tolist()) & set(two["site"].tolist())
     # Global callers are the same functions.
     assert set(one["caller"].tolist()) & set(two["caller"].tolist())
@@ -221,29 +221,29 @@ def test_log_fields(bench: Workbench) -> None:
     policy = random_network([*LEAN, "inlining_default"], 9, answers="deviation")
     result = bench.compile(SOURCE, policy, "-nestor-log-names", log=True)
     trajectory = result.trajectory
-    records = trajectory.records
+    records = trajectory.decisions
     assert records.dtype.names is not None
-    assert records.dtype.names[-len(EXTRA_TENSORS) :] == EXTRA_TENSORS
+    assert records.dtype.names[-len(COLUMNS) :] == COLUMNS
     assert {"cost_estimate", "callee_users"} <= set(trajectory.features)
-    assert not trajectory.growth_cap_reached
-    assert not trajectory.asked_after_growth_cap
+    assert not trajectory.facts["growth_cap_reached"]
+    assert not trajectory.facts["asked_after_growth_cap"]
     names = trajectory.names
     mask = 2**64 - 1
     callees = {names[int(r["callee"]) & mask] for r in records}
     callers = {names[int(r["caller"]) & mask] for r in records}
     assert callees == {"small", "middle", "nested"}
     assert {"first", "second", "third", "fourth"} <= callers
-    logits = policy.logits(trajectory.matrix(policy.features))
+    logits = policy.logits(trajectory.rows(policy.features))
     assert (logits == records["logit"]).all()
     default = records["inlining_default"].astype(bool)
-    assert (policy.answer(trajectory.matrix(policy.features), default)).tolist() == records[
+    assert (policy.answer(trajectory.rows(policy.features), default)).tolist() == records[
         "answer"
     ].astype(bool).tolist()
     assert set(records["inlining_default"].tolist()) == {0, 1}
 
 
 def test_the_logged_default_is_the_stock_answer(bench: Workbench) -> None:
-    records = bench.compile(SOURCE, "default", log=True).trajectory.records
+    records = bench.compile(SOURCE, "default", log=True).trajectory.decisions
     assert (records["inlining_default"] == records["answer"]).all()
 
 
@@ -257,11 +257,11 @@ def test_effects(bench: Workbench) -> None:
     """
     trajectory = bench.compile(source, ALWAYS, "-nestor-log-names", log=True).trajectory
     effects: dict[str, list[int]] = {}
-    for row in trajectory.records:
+    for row in trajectory.decisions:
         name = trajectory.names[int(row["callee"]) & (2**64 - 1)]
         effects.setdefault(name, []).append(int(row["effect"]))
     assert effects == {"once": [CALLEE_DELETED], "twice": [INLINED, CALLEE_DELETED]}
-    refused = bench.compile(source, NEVER, log=True).trajectory.records
+    refused = bench.compile(source, NEVER, log=True).trajectory.decisions
     assert refused["effect"].tolist() == [NOT_TRIED] * 3
 
 
@@ -276,13 +276,13 @@ GROWING = (
 
 def test_the_growth_cap_is_logged(bench: Workbench) -> None:
     capped = bench.compile(GROWING, ALWAYS, log=True)
-    assert capped.trajectory.growth_cap_reached
-    assert capped.trajectory.asked_after_growth_cap > 0
-    total = len(capped.trajectory) + capped.trajectory.asked_after_growth_cap
+    assert capped.trajectory.facts["growth_cap_reached"]
+    assert capped.trajectory.facts["asked_after_growth_cap"] > 0
+    total = len(capped.trajectory) + capped.trajectory.facts["asked_after_growth_cap"]
     free = bench.compile(
         GROWING, ALWAYS, log=True, mllvm=["-ml-advisor-size-increase-threshold=100"]
     )
-    assert not free.trajectory.growth_cap_reached
+    assert not free.trajectory.facts["growth_cap_reached"]
     assert len(free.trajectory) == total == 16
     # The release advisor stops at the same call.
     assert bench.compile(GROWING, ALWAYS).bytes == capped.bytes != free.bytes
@@ -309,8 +309,8 @@ def test_opt_takes_the_plugin_too(bench: Workbench) -> None:
     never = f"-nestor-policy={bench.save(NEVER)}"
     assert opt(load, never) != stock
     opt(load, never, f"-nestor-log={log}")
-    clang = bench.compile(SOURCE, NEVER, log=True).trajectory.records
-    assert read(log).records["site"].tolist() == clang["site"].tolist()
+    clang = bench.compile(SOURCE, NEVER, log=True).trajectory.decisions
+    assert read(log).decisions["site"].tolist() == clang["site"].tolist()
 
 
 @pytest.mark.parametrize("flags", [["-flto"], ["-flto=thin"], ["-O1"], ["-O3"], ["-O0"]])
@@ -341,7 +341,7 @@ def test_attributes_are_obeyed(bench: Workbench) -> None:
         full = bench.compile(source, policy, "-nestor-log-names", log=True)
         assert lean.bytes == full.bytes
         trajectory = full.trajectory
-        asked = {trajectory.names[int(r["callee"]) & (2**64 - 1)] for r in trajectory.records}
+        asked = {trajectory.names[int(r["callee"]) & (2**64 - 1)] for r in trajectory.decisions}
         assert asked == {"may"}  # nobody is asked about the others
         # The first was inlined everywhere and is gone.
         assert (b"\0must\0" in lean.bytes, b"\0mustnt\0" in lean.bytes) == (False, True)

@@ -1,20 +1,23 @@
 """The features that LLVM's advisor lacks: what they say, and that both advisors say the same."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from nestor.compiler.object_uses import summarise
-from nestor.compiler.program_summary import function_id
-from nestor.compiler.site_features import SITE_FEATURES
-from nestor.compiler.trajectory_log import Trajectory
-from nestor.rollout.rollout import Request, rollout
 
 from nestor.compiler.objects import measure
-from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus
+from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.network import LogNormalisation, build, initial_layers
 from nestor.policy.spec import Policy
+from nestor.problem.rollout import Request
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.features.site import SITE_FEATURES
+from nestor.problems.inlining_size.problem import PROBLEM
+from nestor.problems.inlining_size.summary.object_uses import summarise
+from nestor.problems.inlining_size.summary.program_summary import function_id
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 from tests.plugin.support import ALWAYS, CXX_SOURCE, NEVER, SOURCE, Workbench, random_forest
 
 PROFILE = ("call_hotness",)
@@ -47,7 +50,7 @@ def rows(bench: Workbench, source: str, **options: str) -> dict[str, list[dict[s
     )
     found: dict[str, list[dict[str, int]]] = {}
     trajectory = result.trajectory
-    for row in trajectory.records:
+    for row in trajectory.decisions:
         values = {name: int(row[name]) for name in trajectory.features}
         found.setdefault(trajectory.names[int(row["callee"]) & 2**64 - 1], []).append(values)
     return found
@@ -130,7 +133,7 @@ def test_exceptions_and_comdats(bench: Workbench) -> None:
     """
     result = bench.compile(source, NEVER, "-nestor-log-names", log=True, name="unit.cpp")
     trajectory = result.trajectory
-    (row,) = trajectory.records
+    (row,) = trajectory.decisions
     assert row["callee_has_comdat"] == row["callee_is_discardable"] == row["call_is_invoke"] == 1
     assert row["callee_invokes"] == 2
     assert row["callee_landing_pads"] == row["caller_landing_pads"] == 1
@@ -144,7 +147,7 @@ def test_values_are_those_of_the_moment(bench: Workbench) -> None:
     static int helper(int v) { return sink(v) ^ sink(v * 3) ^ sink(v * 5); }
     int f(int v) { return helper(v) + helper(v + 1) + helper(v + 2); }
     """
-    records = bench.compile(source, ALWAYS, log=True).trajectory.records
+    records = bench.compile(source, ALWAYS, log=True).trajectory.decisions
     assert records["callee_uses"].tolist() == [3, 2, 1]
     assert records["callee_disappears"].tolist() == [0, 0, 1]
     assert records["calls_to_callee_in_caller"].tolist() == [3, 2, 1]
@@ -159,7 +162,7 @@ def test_inlining_that_nobody_decides_counts_too(bench: Workbench) -> None:
     __attribute__((always_inline)) static inline int must(int v) { return may(v) - sink(v); }
     int f(int v) { return must(v) + may(v + 1) + must(v + 2); }
     """
-    records = bench.compile(source, NEVER, log=True).trajectory.records
+    records = bench.compile(source, NEVER, log=True).trajectory.decisions
     in_f = records[records["caller_calls"] > 3]
     assert in_f["callee_uses"].max() >= 3
     assert in_f["calls_to_callee_in_caller"].max() == 3
@@ -170,7 +173,7 @@ def test_both_advisors_agree(bench: Workbench, kind: str) -> None:
     source, name, flags = SOURCES[kind]
     logs = [bench.compile(source, p, log=True, name=name, flags=flags) for p in ("default", NEVER)]
     names = own(logs[0].trajectory)
-    seen = np.concatenate([log.trajectory.matrix(names) for log in logs])
+    seen = np.concatenate([log.trajectory.rows(names) for log in logs])
     known = np.quantile(seen, [0.05, 0.95], axis=0).T
     count = len(names)
     network = build(
@@ -190,7 +193,7 @@ def test_both_advisors_agree(bench: Workbench, kind: str) -> None:
         full = bench.compile(source, policy, log=True, name=name, flags=flags)
         lean = bench.compile(source, policy, name=name, flags=flags)
         assert lean.bytes == full.bytes
-        records, x = full.trajectory.records, full.trajectory.matrix(names)
+        records, x = full.trajectory.decisions, full.trajectory.rows(names)
         assert (policy.logits(x) == records["logit"]).all()
         default = records["inlining_default"].astype(bool)
         decisions = policy.answer(x, default)
@@ -200,12 +203,12 @@ def test_both_advisors_agree(bench: Workbench, kind: str) -> None:
 def test_beyond_its_range_a_policy_is_not_asked(bench: Workbench) -> None:
     """Nor is it sampled from."""
     names = ("callee_instructions", "cost_estimate")
-    seen = bench.compile(SOURCE, "default", log=True).trajectory.matrix(names)
+    seen = bench.compile(SOURCE, "default", log=True).trajectory.rows(names)
     nowhere = random_forest(names, seen, 4, "deviation", np.array([[-9.0, -8.0], [-1e9, 1e9]]))
     stock = bench.compile(SOURCE).bytes
     for options in ((), ("-nestor-seed=3",)):
         result = bench.compile(SOURCE, nowhere, *options, log=True)
-        records = result.trajectory.records
+        records = result.trajectory.decisions
         assert (records["answer"] == records["inlining_default"]).all()
         assert not records["logit"].any()
         assert not records["log_probability"].any()
@@ -216,8 +219,8 @@ def test_without_a_program_or_profile_values_are_missing(bench: Workbench) -> No
     trajectory = bench.compile(SOURCE, "default", log=True).trajectory
     missing = [n for n in own(trajectory) if n.startswith("program_") or n in PROFILE]
     assert len(missing) == 9
-    assert (trajectory.matrix(missing) == -1).all()
-    assert (trajectory.matrix([n for n in SITE_FEATURES if n not in missing]) >= 0).all()
+    assert (trajectory.rows(missing) == -1).all()
+    assert (trajectory.rows([n for n in SITE_FEATURES if n not in missing]) >= 0).all()
 
 
 def program(**functions: str) -> str:
@@ -298,7 +301,7 @@ def test_hotness_with_a_profile(bench: Workbench) -> None:
     trajectory = result.trajectory
     hotness = {
         trajectory.names[int(r["callee"]) & 2**64 - 1]: int(r["call_hotness"])
-        for r in trajectory.records
+        for r in trajectory.decisions
     }
     assert hotness == {"hot": 2, "cold": 0}
     policy = random_forest(PROFILE, np.array([[0.0], [1.0]]), 7)
@@ -307,41 +310,40 @@ def test_hotness_with_a_profile(bench: Workbench) -> None:
 
 
 @pytest.mark.corpus
-def test_agreement_on_a_program_of_the_corpus(
-    bench: Workbench, tiny_corpus: Corpus, tmp_path: Path
-) -> None:
+def test_agreement_on_a_program_of_the_corpus(bench: Workbench, tiny_corpus: Corpus) -> None:
     """Both advisors, the summary of the stock objects, and the ids that it is made of."""
-    project = "jsoncpp"
-    program = next(p for p in tiny_corpus.programs if p.project == project)
+    program = next(p for p in tiny_corpus.programs if p.project == "jsoncpp")
     modules = [tiny_corpus.module(name) for name in program.modules]
     largest = max(modules, key=lambda m: tiny_corpus.bitcode(m).stat().st_size)
+    with LocalPool(PROBLEM, tiny_corpus, bench.plugin, PoolSettings(jobs=2)) as pool:
 
-    def compiled(request: Request) -> Trajectory | None:
-        result = rollout(request, tiny_corpus, bench.plugin, Limits())
-        assert result.ok, result.failure
-        return result.trajectory
+        def objects(*requests: Request) -> list[Path]:
+            found = pool.run(requests)
+            assert all(one.ok for one in found), [one.failure for one in found]
+            return [pool.objects.path(one.object or "") for one in found]
 
-    objects = [tmp_path / f"{number}.o" for number in range(len(modules))]
-    for module, path in zip(modules, objects, strict=True):
-        compiled(Request(module, keep=path))
-    summary = tmp_path / "program"
-    summarise(objects, "gc").save(summary)
-    seen = compiled(Request(largest, "default", log=True, program=summary))
-    assert seen is not None
-    names = own(seen)
-    x = seen.matrix(names)
-    assert {n for n, column in zip(names, x.T, strict=True) if (column == -1).all()} == {*PROFILE}
-    known = np.quantile(x, [0.02, 0.98], axis=0).T
-    for policy in (
-        random_forest(names, x, 1),
-        random_forest(names, x, 2, "deviation"),
-        random_forest(names, x, 3, "deviation", known),
-    ):
-        path = bench.save(policy)
-        lean, full = tmp_path / "lean.o", tmp_path / "full.o"
-        compiled(Request(largest, path, program=summary, keep=lean))
-        log = compiled(Request(largest, path, program=summary, keep=full, log=True))
-        assert lean.read_bytes() == full.read_bytes()
-        assert log is not None
-        assert (policy.logits(log.matrix(names)) == log.records["logit"]).all()
-        assert measure(lean).text > 0
+        def logged(request: Request) -> Trajectory:
+            (found,) = pool.run([request])
+            assert found.trajectory is not None, found.failure
+            return found.trajectory
+
+        stock = objects(*(Request(module, keep=True) for module in modules))
+        summary = summarise(stock, "gc").to_text()
+        seen = logged(Request(largest, DEFAULT, log=True, summary=summary))
+        names = own(seen)
+        x = seen.rows(names)
+        missing = {n for n, column in zip(names, x.T, strict=True) if (column == -1).all()}
+        assert missing == {*PROFILE}
+        known = np.quantile(x, [0.02, 0.98], axis=0).T
+        for policy in (
+            random_forest(names, x, 1),
+            random_forest(names, x, 2, "deviation"),
+            random_forest(names, x, 3, "deviation", known),
+        ):
+            named = NamedPolicy.of(policy)
+            request = Request(largest, named, summary=summary, keep=True)
+            lean, full = objects(request, replace(request, log=True))
+            assert lean.read_bytes() == full.read_bytes()
+            log = logged(replace(request, log=True))
+            assert (policy.logits(log.rows(names)) == log.decisions["logit"]).all()
+            assert measure(lean).text > 0

@@ -90,8 +90,8 @@ def test_beyond_its_range_the_default_decides(
 ) -> None:
     x = np.array([[0, 0, 0], [-10, 200, 1], [300, 1, 1], [301, 0, 0], [-11, 0, 1], [0, -1, 1]])
     known = [True, True, True, False, False, False]
-    assert ranged_policy.knows(x).tolist() == known
-    assert log_policy.knows(x).all()
+    assert ranged_policy.in_range(x).tolist() == known
+    assert log_policy.in_range(x).all()
     for ours, free in (
         (ranged_policy.logits(x), log_policy.logits(x)),
         (ranged_policy.fast_logits(x), log_policy.fast_logits(x)),
@@ -106,7 +106,7 @@ def test_beyond_its_range_the_default_decides(
     assert ranged_policy.logits(x[3:]).tolist() == [0.0] * 3
     # What is learned from it has the same range.
     moved = ranged_policy.with_parameters(ranged_policy.flatten_parameters() * 2)
-    assert moved.knows(x).tolist() == known
+    assert moved.in_range(x).tolist() == known
 
 
 def test_inputs_are_checked(policy: Policy) -> None:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -83,19 +84,15 @@ def test_writers_and_readers_of_one_cache(
     cache = tmp_path / "a cache"
     monkeypatch.setenv("NESTOR_CACHE", str(cache))
     folder, policies, stop = cache / "objects", cache / "policies", tmp_path / "stop"
-    with _SPAWN.Pool(WRITERS + 2) as processes:
-        readers = [
-            processes.apply_async(_read, (objects, folder, policies, stop)) for _ in range(2)
-        ]
-        writers = [
-            processes.apply_async(_write, (number, objects, folder)) for number in range(WRITERS)
-        ]
+    with ProcessPoolExecutor(WRITERS + 2, _SPAWN) as processes:
+        readers = [processes.submit(_read, objects, folder, policies, stop) for _ in range(2)]
+        writers = [processes.submit(_write, number, objects, folder) for number in range(WRITERS)]
         try:
-            assert [writer.get(300) for writer in writers] == [WRITES] * WRITERS
+            assert [writer.result(300) for writer in writers] == [WRITES] * WRITERS
         finally:
             stop.touch()
         for reader in readers:
-            read_objects, read_policies = reader.get(300)
+            read_objects, read_policies = reader.result(300)
             assert read_objects > 0
             assert read_policies > 0
     left = {path.name for path in folder.iterdir()}
@@ -114,8 +111,9 @@ def test_processes_that_fill_the_cache_at_once(
     small_corpus: Corpus, plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
-    with _SPAWN.Pool(3) as processes:
-        results = processes.starmap(_baselines, [(small_corpus.root, plugin)] * 3)
+    with ProcessPoolExecutor(3, _SPAWN) as processes:
+        roots, plugins = [small_corpus.root] * 3, [plugin] * 3
+        results = list(processes.map(_baselines, roots, plugins, timeout=300))
     assert all(result == results[0] for result in results)
     assert results[0].keys() == {module.name for module in small_corpus.modules}
     assert all(is_complete(path) for path in results[0].values())

@@ -5,18 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from nestor.build.incremental import ProgramBuilder
 from nestor.compiler.objects import measure
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
-from nestor.policy.overrides import Key, parse
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
-from nestor.tune.build import Builder
-from nestor.tune.moves import Reach, callee_moves, pins_of, site_moves, sites_of
+from nestor.policy.names import DEFAULT
+from nestor.problems.inlining_size.plugin_flags import plugin_flags
+from nestor.problems.inlining_size.search.moves import callee_moves, site_moves
+from nestor.problems.inlining_size.search.overrides import Key, parse
+from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
+from nestor.rollout.local_pool import LocalPool
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import Tuned, TuneSettings, tune
 from tests.conftest import make_corpus
+from tests.inlining import LINK, PROBLEM, policy_named
 
 # Helpers that the stock heuristic keeps as functions of their own: with two calls each, inlining
 # them costs a few bytes of code and saves a function with its unwind entry.
@@ -50,12 +53,13 @@ def corpus(tmp_path: Path, plugin: Plugin) -> Corpus:
 
 def run(corpus: Corpus, plugin: Plugin, folder: Path, compiles: float, seed: int = 0) -> Tuned:
     (program,) = corpus.programs
-    with Pool(corpus, plugin) as pool:
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
         return tune(
             pool,
+            LINK,
             program,
-            policy_file("default"),
-            TuneSettings(sweep=False),
+            policy_named("default"),
+            TuneSettings(("gc",), sweep=False),
             SearchSettings(compiles=compiles),
             seed,
             folder,
@@ -64,21 +68,23 @@ def run(corpus: Corpus, plugin: Plugin, folder: Path, compiles: float, seed: int
 
 def test_a_search_pays_and_is_never_larger(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
     found = run(corpus, plugin, tmp_path / "tuned", 18)
-    assert found.best.sizes["gc"].loadable < found.stock.sizes["gc"].loadable
+    assert found.best.total < found.stock.scores()["gc"] == found.curve[0].total
     assert found.overrides
     totals = [point.total for point in found.curve]
     assert totals == sorted(totals, reverse=True)
-    assert set(found.best.sizes) == {"gc", "no-gc", "icf"}, "also what was not searched for is told"
-    again = parse(found.text())
+    assert set(found.best.columns) == {"gc", "no-gc", "icf"}, (
+        "also those that were not searched for"
+    )
+    again = parse(found.text(PROBLEM))
     assert again == found.overrides, "every comment leaves the file readable"
-    assert "blend(int, int)" in found.text(), "names are those of the source"
+    assert "blend(int, int)" in found.text(PROBLEM), "names are those of the source"
 
 
 def test_a_resumed_search_goes_the_same_way(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
     whole = run(corpus, plugin, tmp_path / "whole", 14)
     run(corpus, plugin, tmp_path / "parts", 6)
     parts = run(corpus, plugin, tmp_path / "parts", 14)
-    assert parts.text() == whole.text()
+    assert parts.text(PROBLEM) == whole.text(PROBLEM)
     assert parts.curve == whole.curve
     with pytest.raises(NestorError, match="another program, policy, compiler or seed"):
         run(corpus, plugin, tmp_path / "parts", 14, seed=1)
@@ -95,8 +101,8 @@ def test_a_broken_state_is_refused(corpus: Corpus, plugin: Plugin, tmp_path: Pat
 
 def test_only_what_an_override_touches_is_compiled_again(corpus: Corpus, plugin: Plugin) -> None:
     (program,) = corpus.programs
-    with Pool(corpus, plugin) as pool:
-        builder = Builder(pool, program, "default")
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        builder = LINK.incremental(pool, program, DEFAULT, ["gc"])
         try:
             stock = builder.build({})
             assert builder.rollouts == 3
@@ -109,15 +115,16 @@ def test_only_what_an_override_touches_is_compiled_again(corpus: Corpus, plugin:
             builder.close()
 
 
-def _moves(program: Program, builder: Builder) -> list[Key]:
+def _moves(program: Program, builder: ProgramBuilder) -> list[Key]:
     sites = sites_of(builder.build({}).trajectories)
     found = [m for m in site_moves(sites) if m.answer]
     assert found, program.name
     assert {m.key.kind for m in callee_moves(sites)} == {"callee"}
-    reach = Reach(builder.build({}).trajectories)
+    reach = SiteReach(builder.build({}).trajectories)
     for move in found:
-        assert move.sites[0].caller in reach.of(move)
-        assert move.sites[0].callee in reach.of(move)
+        (site,) = move.questions
+        assert isinstance(site, Site)
+        assert {site.caller, site.callee} <= reach.of(move)
     return [move.key for move in found]
 
 
@@ -136,13 +143,13 @@ def test_pinned_sites_do_not_answer_otherwise(tmp_path: Path, plugin: Plugin) ->
     make = "program: main.cpp\n\t$(CXX) -Oz -ffunction-sections -o $@ $<\n"
     chain = {"program": (tmp_path / "src", make)}
     corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {}, chain)
-    with Pool(corpus, plugin) as pool:
-        builder = Builder(pool, corpus.programs[0], "default")
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        builder = LINK.incremental(pool, corpus.programs[0], DEFAULT, ["gc"])
         try:
             stock = builder.build({})
             pins = pins_of(stock.trajectories)
             into_mid = next(s.key for s in sites_of(stock.trajectories) if not s.answer)
-            move = {Key("site", into_mid): True}
+            move = {into_mid: True}
             free, held = (
                 pins_of(builder.build(overrides).trajectories) for overrides in (move, pins | move)
             )
@@ -156,10 +163,10 @@ def test_pinned_sites_do_not_answer_otherwise(tmp_path: Path, plugin: Plugin) ->
 def test_plain_clang_takes_the_overrides(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
     found = run(corpus, plugin, tmp_path / "tuned", 18)
     path = tmp_path / "overrides"
-    path.write_text(found.text())
+    path.write_text(found.text(PROBLEM))
     source = tmp_path / "src" / "a.cpp"
     sizes = []
-    for flags in ([], plugin.flags("default", overrides=path)):
+    for flags in ([], plugin_flags(plugin, "default", overrides=path)):
         out = tmp_path / "a.o"
         compiler = str(plugin.toolchain.clangxx)
         command = [compiler, "-Oz", "-ffunction-sections", "-c", str(source), "-o", str(out)]

@@ -1,8 +1,8 @@
 """The protocol of building a whole program under a policy, and its results.
 
-A program is built in one of three ways: each unit by itself (``objects``), and linked (``link``), or
-by LTO, where the compiler sees the whole program inside the linker (``lto``). Evaluation, guards,
-searches and training all build through :class:`Build`, so none of them knows which way it is.
+A program is built in one of three ways: each unit by itself (``objects``), and linked (``link``),
+or by LTO, where the compiler sees the whole program inside the linker (``lto``). Evaluation,
+guards, searches and training all build through :class:`Build`, whichever way it is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Compile:
-    """One compile of a build. Builds whose compiles are equal share the same object of this class."""
+    """One compile of a build; what several jobs need is one and the same Python object."""
 
     unit: str
     """What was compiled: a module, or the program where the compiler sees it as a whole."""
@@ -138,5 +138,6 @@ def check_modes(build: Build, modes: Sequence[str]) -> None:
     for mode in modes:
         if mode not in build.modes:
             raise BuildError(
-                f"The build '{build.name}' has no mode '{mode}'; there are {', '.join(build.modes)}."
+                f"The build '{build.name}' has no mode '{mode}'; there are"
+                f" {', '.join(build.modes)}."
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from nestor.build.assembly import Assembly, failed_assembly, function_id, sum_columns
-from nestor.build.build import Built, Job
+from nestor.build.build import Build, Built, Job
 from nestor.build.unit_build import UnitBuilder, run_jobs
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
@@ -59,3 +59,8 @@ class ObjectBuild:
             lambda: {name: own[score] for name, own in columns.items()},
             lambda logs: {function_id(name, {}): own[score] for name, own in columns.items()},
         )
+
+
+def object_builds(problem: Problem) -> Mapping[str, Build]:
+    """Return the builds of a problem whose programs are judged without a link."""
+    return {"objects": ObjectBuild(problem)}

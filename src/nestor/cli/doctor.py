@@ -93,5 +93,6 @@ def _show(entry: dict[str, Any]) -> None:
         checked = entry["identity"]["checked"]
         verdict = "all objects identical" if entry["identity"]["identical"] else "objects differ"
         stdout.print(f"  identity    {checked} comparisons, {verdict}")
-    able = [name.replace("_", " ") for name, value in entry["capabilities"].items() if value]
+    able = [name for name, value in entry["capabilities"].items() if value is True]
+    able += [f"{name} channel" for name in entry["capabilities"]["channels"]]
     stdout.print(f"  offers      {', '.join(able)}")

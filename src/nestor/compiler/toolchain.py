@@ -27,6 +27,10 @@ INSTALL_HINT = (
 )
 
 
+_CHANNEL = re.compile(r"^\s*--?([\w-]+)-interactive-channel-base\b", re.MULTILINE)
+"""An option of LLVM that opens a channel, as its list of options has it."""
+
+
 class ToolchainError(NestorError):
     """There is no usable LLVM; the text says what to install."""
 
@@ -79,12 +83,8 @@ class Capabilities:
     """lld is there, so that programs can be linked and judged."""
     opt: bool
     """``opt`` is there."""
-    inliner_channel: bool
-    """The interactive channel of the inliner's advisor."""
-    eviction_channel: bool
-    """The interactive channel of the register allocator's eviction advisor."""
-    priority_channel: bool
-    """The interactive channel of the register allocator's priority advisor."""
+    channels: tuple[str, ...]
+    """Whose advisors can be asked over an interactive channel, in LLVM's own words."""
 
     def problem(self) -> str | None:
         """Return why policies cannot be used here, or None."""
@@ -140,16 +140,11 @@ def capabilities(toolchain: Toolchain) -> Capabilities:
     options = _hidden_options(toolchain.clang)
     return Capabilities(
         supported=toolchain.major == SUPPORTED_MAJOR,
-        headers=all(
-            (include / header).is_file()
-            for header in ("Analysis/MLInlineAdvisor.h", "Plugins/PassPlugin.h")
-        )
+        headers=(include / "Plugins/PassPlugin.h").is_file()
         and (toolchain.prefix / "lib/cmake/llvm/LLVMConfig.cmake").is_file(),
         linker=toolchain.lld.exists(),
         opt=toolchain.opt.exists(),
-        inliner_channel="inliner-interactive-channel-base" in options,
-        eviction_channel="regalloc-evict-interactive-channel-base" in options,
-        priority_channel="regalloc-priority-interactive-channel-base" in options,
+        channels=tuple(sorted(set(_CHANNEL.findall(options)))),
     )
 
 

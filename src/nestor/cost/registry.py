@@ -109,5 +109,5 @@ def _restore(path: Path, description: dict[str, Any]) -> CostModel:
         OSError, SafetensorError, ValueError, KeyError, TypeError, AttributeError, ModelError
     ) as error:  # fmt: skip
         raise ModelError(
-            f"'{path}' is no model that can be used ({error}); train it again."
+            f"'{path}' is not a model that can be used ({error}); train it again."
         ) from None

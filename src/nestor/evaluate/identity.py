@@ -1,8 +1,9 @@
 """The identity gate on a whole corpus: ways to compile that must give the same bytes.
 
 Units are compiled in the ways that the problem names (``Problem.ways``); programs are built by one
-of its builds, stock and through the plugin, with and without the log. Ways that count their decisions
-must also have been asked equally often. Failures are results: counted, named and never dropped.
+of its builds, stock and through the plugin, with and without the log. Ways that count their
+decisions must also have been asked equally often. Failures are results: counted, named and never
+dropped.
 """
 
 import tempfile

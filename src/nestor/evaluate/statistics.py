@@ -1,5 +1,6 @@
 """How sure a difference is."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,14 +8,24 @@ import numpy.typing as npt
 
 
 def change_pct(before: float, after: float) -> float:
-    """Return the change from ``before`` to ``after`` in per cent (negative is smaller)."""
+    """Return the change from ``before`` to ``after`` in per cent (negative is smaller).
+
+    Nothing that stays nothing has not changed; what nothing becomes has grown without bound.
+    """
+    if before == 0:
+        return 0.0 if after == 0 else math.inf
     return 100.0 * (after - before) / before
 
 
 def geometric_mean_change_pct(before: Sequence[float], after: Sequence[float]) -> float:
-    """Return the geometric mean of the ratios after/before, as a change in per cent."""
-    ratios = np.asarray(after, dtype=np.float64) / np.asarray(before, dtype=np.float64)
-    return float(100.0 * (np.exp(np.log(ratios).mean()) - 1.0))
+    """Return the geometric mean of the ratios after/before, as a change in per cent.
+
+    The ratio of two zeros counts as 1.
+    """
+    low, high = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where((low == 0) & (high == 0), 1.0, high / low)
+        return float(100.0 * (np.exp(np.log(ratios).mean()) - 1.0))
 
 
 def paired_bootstrap_pct(

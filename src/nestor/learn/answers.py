@@ -45,7 +45,7 @@ def actions_of(
 
 
 def default_actions(rule: Rule, trajectory: Trajectory) -> Actions:
-    """Return the default heuristic's answers as actions of a policy that decides, ``[questions]``."""
+    """Return the default's answers as actions of a policy that decides, ``[questions]``."""
     default = trajectory.default
     if rule == THRESHOLD:
         return (default > 0).astype(np.int64)

@@ -103,6 +103,6 @@ def rows_of(question: I64, chosen: I64) -> tuple[I64, I64]:
 
 
 def chosen_rows(rule: Rule, question: I64, action: Actions) -> I64:
-    """Return the row that each action chose, ``[questions]``: the question's own, or one of many."""
+    """Return the row that each action chose, ``[questions]``: the only one, or one of many."""
     first = first_rows(question)
     return first + action.astype(np.int64) if rule == PICK else first

@@ -12,7 +12,8 @@ Four schemes:
   left the default. A decision that did not leave it gets nothing: the part changed because of
   others. In a large function that is most of the noise.
 
-Which parts a decision can affect is the problem's matter (:meth:`nestor.problem.problem.Problem.credit`).
+Which parts a decision can affect is the problem's matter
+(:meth:`nestor.problem.problem.Problem.credit`).
 """
 
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ def rewards(
 
 
 def at_the_end(rewards: F64, batch: Batch, scheme: Scheme) -> F64:
-    """Return the rewards for learners that look ahead: a unit's comes once, with its last question."""
+    """Return the rewards for learners that look ahead: a unit's comes with its last question."""
     return np.where(batch.last, rewards, 0.0) if scheme in ("module", "stock") else rewards
 
 

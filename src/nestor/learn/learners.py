@@ -99,7 +99,7 @@ LEARNERS: Final[Mapping[str, Entry]] = {
         "imitation of the best of several policies, unit by unit (BC-Max)",
     ),
 }
-"""Every learner; the first is the usual one."""
+"""Every learner."""
 
 
 def find_learner(name: str) -> Entry:
@@ -132,8 +132,9 @@ def check_setup(name: str, setup: Setup) -> None:
     entry, problem = find_learner(name), setup.problem
     if problem.rule.name not in entry.rules:
         raise NestorError(
-            f"The learner {name} serves the rule {' and '.join(entry.rules)}, and {problem.name} has"
-            f" the rule {problem.rule.name}: {_others(lambda e: problem.rule.name in e.rules)}."
+            f"The learner {name} serves the rule {' and '.join(entry.rules)}, not that of"
+            f" {problem.name}, {problem.rule.name}:"
+            f" {_others(lambda e: problem.rule.name in e.rules)}."
         )
     if entry.searches:
         problem.moves()  # raises ProblemError if there are none

@@ -33,7 +33,7 @@ from nestor.progress import Progress, silent
 F64 = npt.NDArray[np.float64]
 Records = npt.NDArray[Any]
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 _AT_ONCE: Final = 100
 """Units whose whole logs are held in memory at the same time."""
 
@@ -59,6 +59,8 @@ class Stock:
         The questions of a compile follow from the answers before them. So a policy that answers
         all of stock's questions as stock does is asked just these.
         """
+        if not self.trajectory.complete:
+            return False
         answers = greedy_answers(policy, self.trajectory)
         return bool((answers == self.trajectory.default).all())
 
@@ -184,6 +186,7 @@ def _reduced(done: Rollout, problem: Problem, features: tuple[str, ...]) -> Roll
         candidates=candidates,
         question=log.question,
         names=log.names,
+        facts=log.facts,
     )
     return replace(done, trajectory=kept)
 
@@ -226,6 +229,7 @@ def _to_bytes(made: Reference) -> bytes:
                 "questions": len(s.trajectory),
                 "rows": len(s.trajectory.questions),
                 "names": {f"{key:x}": name for key, name in s.trajectory.names.items()},
+                "facts": dict(s.trajectory.facts),
                 "parts": dict(s.parts),
                 "total": s.total,
                 "scorer": s.scorer.to_json(),
@@ -265,6 +269,7 @@ def _read(
             candidates=records["candidates"][rows] if many else None,
             question=records["question"][rows] if many else None,
             names={int(key, 16): name for key, name in unit["names"].items()},
+            facts=unit["facts"],
         )
         scorer = problem.scorer(unit["scorer"])
         seconds = unit["seconds"]

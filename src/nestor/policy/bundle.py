@@ -97,7 +97,7 @@ def to_bytes(policy: Policy) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise PolicyError(f"The policy's provenance is not plain JSON: {error}.") from error
     data = save_tensors(policy.tensors(), metadata={_KEY: text})
-    # Read back what was made: nothing is ever written that `load` would refuse.
+    # Read back what was written: no file is saved that `load` would refuse.
     from_bytes(data, "to be written")
     return data
 
@@ -242,14 +242,14 @@ def _check_entries(header: Mapping[str, Any], meta: Metadata) -> int:
 
 
 def _assemble(meta: Metadata, tensors: Mapping[str, Array], layers: int) -> Policy:
-    known = tensors.get(RANGE)
+    limits = tensors.get(RANGE)
     if meta.kind == "trees":
         arrays = {name: np.asarray(tensors[f"tree.{name}"]) for name in _TREE}
-        return TreesPolicy(meta, **arrays, range=known)
+        return TreesPolicy(meta, **arrays, range=limits)
     normalisation: Normalisation
     if meta.transform == "log":
         normalisation = LogNormalisation(tensors["normalise.shift"], tensors["normalise.scale"])
     else:
         normalisation = QuantileNormalisation(tensors["normalise.boundaries"])
     parts = (Layer(tensors[f"layer.{k}.weight"], tensors[f"layer.{k}.bias"]) for k in range(layers))
-    return MlpPolicy(meta, normalisation, tuple(parts), range=known)
+    return MlpPolicy(meta, normalisation, tuple(parts), range=limits)

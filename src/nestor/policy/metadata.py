@@ -87,7 +87,7 @@ class Metadata:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, object]) -> Metadata:
-        """The metadata in a parsed JSON object; fields that are not known are ignored."""
+        """The metadata in a parsed JSON object; unknown fields are ignored."""
         for name in ("version", "problem", "kind", "features", "answers", "transform"):
             if name not in fields:
                 raise PolicyError(f"its metadata lacks the field {name!r}")

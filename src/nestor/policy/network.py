@@ -318,7 +318,7 @@ def _network_class() -> type[Network]:
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """`Network` comes into being, and PyTorch is imported, when it is first asked for."""
+        """Create `Network`, and import PyTorch, at the first use of the name."""
         if name == "Network":
             return _network_class()
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

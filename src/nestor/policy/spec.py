@@ -35,7 +35,7 @@ __all__ = [
     "tensor",
 ]
 
-#: The optional tensor of every kind that says for which inputs the policy was made.
+#: The optional tensor of every kind: the inputs for which the policy may answer.
 RANGE: Final = "range"
 
 Array = NDArray[Any]
@@ -62,8 +62,8 @@ class Policy(ABC):
     """
 
     metadata: Metadata
-    # Lowest and highest known value of every feature, f64 [features, 2]: where an input lies
-    # beyond them, the default decides. None: all values are known.
+    # Lowest and highest value of every feature that training has covered, f64 [features, 2]: where
+    # an input lies beyond them, the default decides. None: the policy decides everywhere.
     range: F64 | None = field(default=None, kw_only=True)
     # SHA-256 of the file that it was read from. Not an argument, so dataclasses.replace
     # never carries it over to a policy that differs from the file.
@@ -114,7 +114,7 @@ class Policy(ABC):
         """Like `logits`, perhaps faster and then different in the last bits: for learners."""
         return self._guarded(x, self._fast_logits)
 
-    def knows(self, x: Array) -> Bools:
+    def in_range(self, x: Array) -> Bools:
         """Which inputs [n] are within the range in all features."""
         inputs = self.inputs(x)
         if self.range is None:
@@ -127,9 +127,9 @@ class Policy(ABC):
         inputs = self.inputs(x)
         if self.range is None:
             return evaluate(inputs)
-        known = self.knows(inputs)
+        inside = self.in_range(inputs)
         result = np.zeros(len(inputs))
-        result[known] = evaluate(inputs[known])
+        result[inside] = evaluate(inputs[inside])
         return result
 
     @abstractmethod
@@ -138,7 +138,7 @@ class Policy(ABC):
 
     @abstractmethod
     def _logits(self, inputs: F64) -> F64:
-        """The logits of inputs that are known."""
+        """The logits of inputs that are in range."""
 
     def _fast_logits(self, inputs: F64) -> F64:
         return self._logits(inputs)
@@ -166,11 +166,11 @@ class Policy(ABC):
         """
         How probable action 1 is, [n], when sampling at `temperature` > 0.
 
-        For the rule `threshold` only; 0 where the policy does not know the input.
+        For the rule `threshold` only; 0 where the input is out of range.
         """
         self._check_threshold()
         result = THRESHOLD.probability(self.logits(x), temperature)
-        result[~self.knows(x)] = 0.0
+        result[~self.in_range(x)] = 0.0
         return result
 
     def answers_of(self, actions: Bools, default: Bools | None) -> Bools:
@@ -191,8 +191,8 @@ class Policy(ABC):
         `name` is what the user calls the policy, for the message.
         """
         if self.metadata.problem != problem:
-            who = f"The policy {name}" if name else "The policy"
-            raise PolicyError(f"{who} is for {self.metadata.problem}, not for {problem}.")
+            subject = f"The policy {name}" if name else "The policy"
+            raise PolicyError(f"{subject} is for {self.metadata.problem}, not for {problem}.")
 
     def _check_threshold(self) -> None:
         if self.metadata.rule != THRESHOLD.name:
@@ -227,13 +227,13 @@ def columns(
     if missing:
         raise PolicyError(
             f"The policy needs features that this compiler does not offer: {', '.join(missing)}; "
-            "use a policy that was made for this version of LLVM."
+            "use a policy for this version of LLVM."
         )
     vectors = [n for n in policy.features if n in place and math.prod(offered[place[n]].shape) != 1]
     if vectors:
         raise PolicyError(
             f"The policy uses features that are not single numbers here: {', '.join(vectors)}; "
-            "use a policy that was made for this version of LLVM."
+            "use a policy for this version of LLVM."
         )
     return tuple(place.get(name) for name in policy.features)
 

@@ -63,8 +63,8 @@ def decide(
         chosen = first + actions if rule.name == "pick" else first
         return Decided(actions, logits[chosen], log_probability)
     if policy.range is not None:  # out of its range the default decides
-        known = policy.knows(x)
-        actions, log_probability = actions * known, np.where(known, log_probability, 0.0)
+        inside = policy.in_range(x)
+        actions, log_probability = actions * inside, np.where(inside, log_probability, 0.0)
     answers = policy.answers_of(actions > 0, default > 0)
     return Decided(answers.astype(np.int64), logits, log_probability)
 

@@ -6,10 +6,12 @@ are, and what an answer is, is the problem's own.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nestor.errors import NestorError
-from nestor.problem.trajectory import Trajectory
+
+if TYPE_CHECKING:  # commands that only check a file start without NumPy
+    from nestor.problem.trajectory import Trajectory
 
 Key = Any
 Answer = Any
@@ -56,10 +58,10 @@ class OverrideFormat(Protocol):
     def index(self, overrides: Overrides) -> Any:
         """Look through ``overrides`` once, for comparing many compiles with them."""
 
-    def asked(self, trajectories: Iterable[Trajectory]) -> Asked:
+    def asked(self, trajectories: "Iterable[Trajectory]") -> Asked:
         """Return what the compiles with these trajectories asked."""
 
-    def unit(self, trajectory: Trajectory) -> Key:
+    def unit(self, trajectory: "Trajectory") -> Key:
         """Return the key of all questions of the unit with this trajectory."""
 
     @property

@@ -173,11 +173,12 @@ class Problem(ABC):
         :param after: those of another compile.
         """
 
+    @abstractmethod
     def builds(self) -> "Mapping[str, Build]":
-        """Return the ways to build a whole program, by name; the first is the usual one."""
-        from nestor.build.objects import ObjectBuild  # above the contract: found when wanted
+        """Return the ways to build a whole program, by name; the first is the usual one.
 
-        return {"objects": ObjectBuild(self)}
+        Where nothing is linked that is :func:`nestor.build.objects.object_builds`.
+        """
 
     def overrides(self) -> OverrideFormat:
         """Return how answers that stand above a policy's are written.

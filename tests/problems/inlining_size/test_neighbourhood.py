@@ -3,7 +3,7 @@
 import numpy as np
 
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size.neighbourhood import NODE, names, neighbourhood
+from nestor.problems.inlining_size.features.neighbourhood import NODE, names, neighbourhood
 
 
 def log(calls: list[tuple[int, int]], size: dict[int, int]) -> Trajectory:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from nestor.compiler.objects import ObjectError, measure
 from nestor.compiler.toolchain import Toolchain
-from nestor.problems.inlining_size.object_uses import read, summarise
-from nestor.problems.inlining_size.program_summary import (
+from nestor.problems.inlining_size.summary.object_uses import read, summarise
+from nestor.problems.inlining_size.summary.program_summary import (
     FunctionUse,
     LinkMode,
     ProgramSummary,

@@ -6,7 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nestor.problems.inlining_size.vocabulary import VocabularyError, from_llvm, identity, text
+from nestor.problems.inlining_size.features.vocabulary import (
+    VocabularyError,
+    from_llvm,
+    identity,
+    text,
+)
 
 
 def test_a_file_has_a_line_for_each_entity() -> None:

@@ -21,7 +21,7 @@ from nestor.files import replacing
 from nestor.progress import Progress, silent
 
 _WRAPPER = (
-    "import sys; sys.path.insert(0, {package!r}); from nestor.cli.cc import run; "
+    "import sys; sys.path.insert(0, {package!r}); from nestor.cli.corpus.cc import run; "
     "sys.exit(run({language!r}, sys.argv[1:]))"
 )
 _ERROR = re.compile(r"(?i)\berror: |CMake Error|\*\*\* ")
@@ -75,12 +75,20 @@ class Wrappers:
                     scratch.chmod(0o755)
         return self
 
+    @staticmethod
+    def word(wrapper: Path) -> str:
+        """Return a wrapper as one word of a command line, which may split words at blanks.
+
+        Under its name alone it is found too: its folder is the first of the path.
+        """
+        return wrapper.name if re.search(r"\s", str(wrapper)) else str(wrapper)
+
     def environment(self, *, capture: bool = True) -> dict[str, str]:
         """Return the environment of a build; without ``capture`` the wrappers are plain."""
         plain = {k: v for k, v in os.environ.items() if not k.startswith("NESTOR_")}
         ours = {
-            "CC": str(self.cc),
-            "CXX": str(self.cxx),
+            "CC": self.word(self.cc),
+            "CXX": self.word(self.cxx),
             "PATH": f"{self.folder}{os.pathsep}{plain.get('PATH', os.defpath)}",
             "NESTOR_CLANG": str(self.toolchain.clang),
             "NESTOR_CLANGXX": str(self.toolchain.clangxx),

@@ -96,7 +96,7 @@ def capture(
     there is no object file, and links are not looked at. Failures become events of the journal;
     nothing is raised for a command that cannot be captured.
     """
-    inline: dict[str, str] = {}
+    temporaries: dict[str, str] = {}
     plan = driver.plan(clang, _with_capture_options(arguments, where))
     if plan is None:
         _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")
@@ -107,9 +107,9 @@ def capture(
             inside_link = "-c" not in arguments
             key = _compile(command[0], compilation, where, built=built, inside_link=inside_link)
             if key is not None:
-                inline[compilation.object] = key
+                temporaries[compilation.object] = key
         elif built and _makes_program(command):
-            _link(command, language, arguments, where, inline)
+            _link(command, language, arguments, where, temporaries)
 
 
 def _with_capture_options(arguments: Sequence[str], where: Target) -> list[str]:
@@ -162,7 +162,7 @@ def _compile(
             return None
         digest = journal.add_bitcode(scratch)
     if temporary:
-        key = hashlib.sha256(f"inline:{digest}".encode()).hexdigest()
+        key = hashlib.sha256(f"temporary:{digest}".encode()).hexdigest()
     named = str(Path(job.input).with_suffix(".o")) if inside_link else job.object
     journal.add_compile(
         key,
@@ -205,7 +205,7 @@ def _link(
     language: str,
     arguments: Sequence[str],
     where: Target,
-    inline: Mapping[str, str],
+    temporaries: Mapping[str, str],
 ) -> None:
     from nestor.corpus.capture.link_line import (  # Most commands link nothing.
         LinkLine,
@@ -217,7 +217,7 @@ def _link(
         return  # A test of the linker, such as "-o /dev/null".
     name = _inside(target, where.source)
     try:
-        parsed = LinkLine(line, where.journal, inline, where.source)
+        parsed = LinkLine(line, where.journal, temporaries, where.source)
     except (LinkLineError, OSError) as error:
         _fail(where, name, str(error))
         return

@@ -44,18 +44,18 @@ class LinkLineError(Exception):
 class LinkLine:
     """The inputs of one link. ``tokens`` may be replayed; ``dropped`` counts options left out.
 
-    ``inline`` maps the names of temporary objects (a compilation inside the link command) to
+    ``temporaries`` maps the names of temporary objects (a compilation inside the link command) to
     their object keys; ``source`` is the source tree, whose libraries are taken apart. Raises
     :class:`LinkLineError` for a link that a program cannot describe.
     """
 
     def __init__(
-        self, line: Sequence[str], journal: Journal, inline: Mapping[str, str], source: Path
+        self, line: Sequence[str], journal: Journal, temporaries: Mapping[str, str], source: Path
     ) -> None:
         self.tokens: list[Token] = []
         self.dropped = 0
         self._journal = journal
-        self._inline = inline
+        self._temporary = temporaries
         self._source = source
         self._folders = _search_folders(line)
         self._whole = False
@@ -108,8 +108,8 @@ class LinkLine:
             self.dropped += 1
 
     def _file(self, name: str) -> None:
-        if name in self._inline:
-            self.tokens.append(("object", self._inline[name]))
+        if name in self._temporary:
+            self.tokens.append(("object", self._temporary[name]))
             return
         path = Path(name)
         if self._is_system(path) and path.suffix in (".so", ".a"):

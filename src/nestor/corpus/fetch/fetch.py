@@ -175,7 +175,11 @@ def _build(
     wrappers = build.Wrappers(
         toolchain, work / "bin", work / "captured", recipe.project, source, level
     ).write()
-    marks = {"@CC@": str(wrappers.cc), "@CXX@": str(wrappers.cxx), "@JOBS@": "1"}
+    marks = {
+        "@CC@": wrappers.word(wrappers.cc),
+        "@CXX@": wrappers.word(wrappers.cxx),
+        "@JOBS@": "1",
+    }
     for step in recipe.steps:
         command = [_filled(word, marks) for word in step.command]
         environment = wrappers.environment(capture=step.capture) | _LOCALE

@@ -2,7 +2,7 @@
 
 The classic model of throughput (as in Abel and Reineke, "uiCA", ICS 2022, and "Facile", 2023, in
 their simplest form). Latencies, micro-operations and ports of each instruction code are LLVM's
-own, asked once through llvm-mca, not fitted; memory is taken to answer from the first-level cache,
+own, read once through llvm-mca, not fitted; memory is taken to answer from the first-level cache,
 and stores hand nothing to later loads.
 """
 
@@ -42,7 +42,7 @@ _FLAGS: Final = "<flags>"
 
 @dataclass(frozen=True)
 class Form:
-    """What LLVM says of instructions of one code and one use of memory."""
+    """LLVM's entry for instructions of one code and one use of memory."""
 
     latency: float
     micro_ops: float
@@ -55,7 +55,7 @@ _UNKNOWN_FORM: Final = Form(1.0, 1.0, {})
 
 @dataclass(frozen=True)
 class Bounds:
-    """The three bounds of blocks in cycles, each ``[n]``; NaN where a block is no code."""
+    """The three bounds of blocks in cycles, each ``[n]``; NaN where a block cannot be decoded."""
 
     ports: F64
     chain: F64
@@ -73,18 +73,18 @@ class BoundModel:
     """The largest of the three bounds, times what a curve makes of it."""
 
     forms: Mapping[str, Form] | None = None
-    """By :func:`form_key`; None: LLVM is asked each time. A form that is not there is simple."""
+    """By :func:`form_key`; None: read from LLVM each time. A form that is not there is simple."""
     curve: Curve | None = None
     """None: the bound as it is, without an interval."""
     kind: ClassVar[str] = "bound"
 
     def predict(self, blocks: Sequence[bytes]) -> Prediction:
-        """Return the cycles of ``blocks``; NaN where one is empty or no code.
+        """Return the cycles of ``blocks``; NaN where one is empty or cannot be decoded.
 
         :raises NestorError: if forms are needed and there is no LLVM with llvm-mca.
         """
         decoded = [_decoded(block) for block in blocks]
-        forms = ask(decoded) if self.forms is None else self.forms
+        forms = forms_of(decoded) if self.forms is None else self.forms
         return rescaled.prediction(self.curve, bounds(decoded, forms).cycles)
 
     def contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -116,11 +116,13 @@ def fit(blocks: Sequence[bytes], cycles: F64, progress: Progress = silent) -> Bo
     :raises NestorError: if there is no LLVM with llvm-mca, or too few blocks.
     """
     decoded = [_decoded(block) for block in blocks]
-    forms = ask(decoded, progress)
+    forms = forms_of(decoded, progress)
     return BoundModel(forms, rescaled.fit(bounds(decoded, forms).cycles, cycles))
 
 
-def ask(decoded: Iterable[Sequence[Instruction]], progress: Progress = silent) -> dict[str, Form]:
+def forms_of(
+    decoded: Iterable[Sequence[Instruction]], progress: Progress = silent
+) -> dict[str, Form]:
     """Return LLVM's form of every kind of instruction in ``decoded``, each from one example.
 
     :raises NestorError: if there is no LLVM with llvm-mca.

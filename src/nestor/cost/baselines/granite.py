@@ -245,5 +245,5 @@ class _Round(nn.Module):
         nodes = nodes + self.node_out(torch.relu(hidden))
         sums = [torch.zeros_like(whole).index_add(0, graphs, nodes)]
         sums.append(torch.zeros_like(whole).index_add(0, owners, edges))
-        told = torch.cat([context, *(torch.log1p(s.abs()) * s.sign() for s in sums)], dim=1)
-        return nodes, edges, whole + self.whole_out(torch.relu(self.whole(told)))
+        inputs = torch.cat([context, *(torch.log1p(s.abs()) * s.sign() for s in sums)], dim=1)
+        return nodes, edges, whole + self.whole_out(torch.relu(self.whole(inputs)))

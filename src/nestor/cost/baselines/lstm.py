@@ -80,14 +80,14 @@ def words_of(training: Sequence[Sequence[Instruction]]) -> Vocabulary:
 def encode(blocks: Sequence[Sequence[Instruction]], words: Vocabulary) -> Encoded:
     """Return ``blocks``, none of them empty, as the network reads them."""
     rows: dict[tuple[int, ...], int] = {}
-    known: dict[bytes, int] = {}
+    row_of: dict[bytes, int] = {}
     lines, starts = [], [0]
     for block in blocks:
         for instruction in block:
-            row = known.get(instruction.bytes)
+            row = row_of.get(instruction.bytes)
             if row is None:
                 row = rows.setdefault(_numbers(instruction, words), len(rows))
-                known[instruction.bytes] = row
+                row_of[instruction.bytes] = row
             lines.append(row)
         starts.append(len(lines))
     table = np.zeros((len(rows), LONGEST), dtype=np.int32)

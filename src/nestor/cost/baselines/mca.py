@@ -22,7 +22,7 @@ class McaModel:
     """What llvm-mca says, times what a curve makes of it."""
 
     curve: Curve | None = None
-    """None: llvm-mca's own word, without an interval."""
+    """None: llvm-mca's cycles as they are, without an interval."""
     cpu: str = mca.CPU
     """The processor that llvm-mca models."""
     kind: ClassVar[str] = "llvm-mca"
@@ -50,6 +50,6 @@ class McaModel:
 def estimate(blocks: Sequence[bytes], cpu: str = mca.CPU, progress: Progress = silent) -> F64:
     """Return llvm-mca's own cycles per iteration ``[n]``; NaN where it has none.
 
-    :raises NestorError: if there is no LLVM with llvm-mca, or it does not know ``cpu``.
+    :raises NestorError: if there is no LLVM with llvm-mca, or it has no model of ``cpu``.
     """
     return mca.throughputs(find(), blocks, cpu, progress)

@@ -87,8 +87,8 @@ class NetworkModel:
         decoded = [decoded_or_none(block) for block in blocks]
         good = np.array([i for i, found in enumerate(decoded) if found], dtype=np.int64)
         if len(good):
-            known = [found for found in decoded if found]
-            encoded = ARCHITECTURES[self.kind].encode(known, self.vocabulary)
+            usable = [found for found in decoded if found]
+            encoded = ARCHITECTURES[self.kind].encode(usable, self.vocabulary)
             result[good] = np.exp(logarithms(self.network, encoded))
         return Prediction(result, result * self.low, result * self.high)
 
@@ -127,7 +127,7 @@ def restore(
 
 
 def decoded_or_none(block: bytes) -> tuple[Instruction, ...] | None:
-    """Return the instructions of ``block``; None if it is empty or no code."""
+    """Return the instructions of ``block``; None if it is empty or undecodable."""
     try:
         return decode(block) or None
     except DecodeError:

@@ -1,9 +1,8 @@
-"""From an estimate that is off in a regular way to cycles: a rising curve fitted on training rows.
+"""From an estimate with a systematic error to cycles: a rising curve fitted on training rows.
 
-llvm-mca and the bound know nothing of the machine that was measured. Both get the same help: the
-median measured cycles as a function of the estimate, made monotone and linear between knots (both
-in logarithms). More than a factor, and all that a rescaling can do; rank correlations stay as
-they are, but for ties.
+llvm-mca and the bound do not see measurements. Both get the same correction: the median measured
+cycles as a function of the estimate, monotone and linear between knots (both in logarithms). More
+than a factor, and all that a rescaling can do; rank correlations stay as they are, but for ties.
 """
 
 from collections.abc import Mapping

@@ -245,5 +245,5 @@ def _resume(
         raise ModelError(f"The checkpoint {path} is broken ({error}); delete it.") from None
     raise ModelError(
         f"The checkpoint {path} belongs to a run with other rows or settings; take another --out,"
-        " or delete it to start anew."
+        " or delete it to start again."
     )

@@ -2,7 +2,7 @@
 
 Real code repeats itself: of two blocks that differ in a register or a constant one may train and
 the other test, and a model that remembers looks as good as one that understands. So every
-result is given for two splits: *random*, and *sequence-disjoint*, where no test block shares its
+result is reported for two splits: *random*, and *sequence-disjoint*, where no test block shares its
 sequence of instruction codes (iced-x86's ``Code``: mnemonic, operand kinds and widths) with a
 training block.
 """
@@ -50,7 +50,7 @@ def sequence_disjoint_split(table: Table, seed: int, test: float = 0.2) -> Split
 
 
 def sequence_groups(table: Table) -> Index:
-    """Return a number for each row's opcode sequence ``[n]``; a block that is no code has its own.
+    """Return a number for each row's opcode sequence ``[n]``; an undecodable block has its own.
 
     The statistics draw these groups: the errors of rows that share a sequence go together.
     """

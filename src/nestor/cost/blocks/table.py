@@ -26,7 +26,7 @@ STABLE_SPREAD: Final = 0.05
 """A label is stable if its passes differ by less than this part of their median."""
 
 LONGEST_BLOCK: Final = 1 << 16
-"""Bytes; what is longer is no basic block."""
+"""Bytes; longer rows are refused."""
 
 _DATA: Final = Path(__file__).parents[1] / "data"
 _NAMED: Final = {
@@ -42,7 +42,10 @@ class TableError(NestorError):
 
 @dataclass(frozen=True)
 class Table:
-    """Blocks in rows; all columns have the same length n. What is not known is None, or NaN."""
+    """Blocks in rows; all columns have the same length n.
+
+    A missing column is None, a missing number NaN.
+    """
 
     blocks: tuple[bytes, ...]
     cycles: F64
@@ -68,7 +71,7 @@ class Table:
 
     @property
     def stable(self) -> Bools:
-        """Rows whose label is stable; one of unknown spread is not, ``[n]``."""
+        """Rows whose label is stable; one without a spread is not, ``[n]``."""
         return self.labelled & (self.spread < STABLE_SPREAD)
 
     def select(self, rows: Index) -> "Table":
@@ -90,7 +93,7 @@ class Table:
 
 
 def unlabelled(blocks: Sequence[bytes]) -> Table:
-    """Return the table of ``blocks`` of which nothing more is known."""
+    """Return the table of ``blocks`` without labels, counts or origins."""
     unknown = np.full(len(blocks), np.nan)
     return Table(tuple(blocks), unknown, unknown.copy())
 
@@ -115,7 +118,7 @@ def named(name_or_path: str | Path) -> Table:
 def read(path: Path) -> Table:
     """Return the table in a parquet file; columns that a table does not have are left alone.
 
-    :raises TableError: if the file is no parquet file, lacks ``block_hex`` or has a broken row.
+    :raises TableError: if the file is not parquet, lacks ``block_hex`` or has a broken row.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -125,7 +128,7 @@ def read(path: Path) -> Table:
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(
-            f"'{path}' cannot be read as parquet ({reason}); make the table again."
+            f"'{path}' cannot be read as parquet ({reason}); write the table again."
         ) from error
     if columns is None:
         raise TableError(f"'{path}' has no column block_hex; 'nestor blocks extract' makes tables.")
@@ -144,7 +147,7 @@ def read(path: Path) -> Table:
 
 
 def write(table: Table, path: Path) -> None:
-    """Write a table so that no one ever sees a part of it; :func:`read` gives it back.
+    """Write a table whole or not at all; :func:`read` gives it back.
 
     :raises TableError: if the file cannot be written.
     """
@@ -152,7 +155,7 @@ def write(table: Table, path: Path) -> None:
     for name in ("cycles", "spread", "machine", "frequency", "source", "function"):
         column = getattr(table, name)
         if column is not None:
-            # A label that is not known is null in the file, as other readers expect.
+            # A missing label is null in the file, as other readers expect.
             columns[name] = pa.array(column, _SCHEMA.field(name).type, from_pandas=True)
     write_columns(pa.table(columns), path)
 
@@ -201,7 +204,7 @@ def _words(columns: pa.Table, name: str, path: Path) -> tuple[str, ...] | None:
 
 
 def _numbers(columns: pa.Table, name: str, path: Path) -> F64 | None:
-    """Return a column of finite positive numbers, NaN where none is given; a spread may be 0."""
+    """Return a column of finite positive numbers, NaN in empty cells; a spread may be 0."""
     if name not in columns.column_names:
         return None
     if pa.types.is_string(columns[name].type):  # a cast would parse them
@@ -215,7 +218,7 @@ def _numbers(columns: pa.Table, name: str, path: Path) -> F64 | None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise TableError(
-            f"'{path}' says {values[row]:g} for {name} in row {row}, which is no such number; leave"
+            f"'{path}' says {values[row]:g} for {name} in row {row}, which is out of range; leave"
             " the row out, or the cell empty."
         )
     return values

@@ -1,8 +1,8 @@
 """Fit the parameters of a simulated core to labels, by coordinate descent.
 
-Latencies, ports and slots are small whole numbers and the simulation is no smooth function of them,
-so each form's are improved in turn by trying others on the blocks that contain it. The first round
-moves all variants of a form together, later ones each alone; a form too rare to show anything
+Latencies, ports and slots are small whole numbers and the simulation is not a smooth function of
+them, so each form's are improved in turn by trying others on the blocks that contain it. The first
+round moves all variants of a form together, later ones each alone; a form too rare to show anything
 keeps the values of its category.
 """
 

@@ -71,7 +71,7 @@ class MachineSettings:
     commit_width: int = 2
     """Stores that go to the cache in a cycle."""
     entry_ops: int = 8
-    """Instructions in an entry of the operation cache; 0 if its entries are no limit."""
+    """Instructions in an entry of the operation cache; 0: its entries are not limiting."""
     instruction_budget: int = 250
     """Instructions to simulate: a block is repeated between 4 and 100 times."""
     renamed: int = 1

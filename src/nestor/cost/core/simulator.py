@@ -78,7 +78,7 @@ def joined(blocks: Sequence[bytes]) -> tuple[NDArray[np.uint8], I64]:
 
 @dataclass
 class Decoding:
-    """What the native decoder says of each block ``[n]``."""
+    """The result of decoding each block ``[n]``."""
 
     status: NDArray[np.int8]
     """A :class:`DecodeStatus`."""

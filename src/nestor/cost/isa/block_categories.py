@@ -1,9 +1,9 @@
-"""What kinds of work a block holds, so that errors and counts can be told apart by kind.
+"""What kinds of work a block holds, so that errors and counts can be shown by kind.
 
 A block is of every category that one of its instructions is of; the categories overlap, as a block
 that loads and multiplies vectors is both. Each instruction is of one of the kinds *integer*, *sse*,
 *avx*, *avx512*, *mmx* and *x87* by the registers that it works on and by its encoding. (The finer
-kinds that models tell apart are in ``instruction_categories``.)
+kinds that models distinguish are in ``instruction_categories``.)
 """
 
 import functools

@@ -23,13 +23,13 @@ _CACHED: Final = 1 << 15
 
 
 class DecodeError(NestorError):
-    """Bytes that are no x86-64 code; ``offset`` is that of the instruction that fails."""
+    """Bytes that are not x86-64 code; ``offset`` is that of the instruction that fails."""
 
     def __init__(self, block: bytes, offset: int):
         self.offset = offset
         head = block[offset : offset + 15].hex(" ")
         super().__init__(
-            f"The block of {len(block)} bytes is no x86-64 code at offset {offset} ({head}); check"
+            f"The block of {len(block)} bytes is not x86-64 code at offset {offset} ({head}); check"
             " its bytes, or leave it out."
         )
 
@@ -103,7 +103,7 @@ class Instruction:
 def decode(block: bytes) -> tuple[Instruction, ...]:
     """Return the instructions of ``block``; their lengths add up to the block's.
 
-    :raises DecodeError: at the first bytes that are no complete instruction.
+    :raises DecodeError: at the first bytes that are not a complete instruction.
     """
     result = []
     offset = 0
@@ -117,7 +117,7 @@ def decode(block: bytes) -> tuple[Instruction, ...]:
 def sequence(block: bytes) -> tuple[int, ...]:
     """Return the opcode sequence of ``block``: iced-x86's ``Code`` of each instruction.
 
-    :raises DecodeError: at the first bytes that are no complete instruction.
+    :raises DecodeError: at the first bytes that are not a complete instruction.
     """
     return tuple(instruction.code for instruction in raw(block))
 
@@ -125,7 +125,7 @@ def sequence(block: bytes) -> tuple[int, ...]:
 def raw(block: bytes) -> Iterator[iced_x86.Instruction]:
     """Yield iced-x86's own instructions, as if the block lay at address 0.
 
-    :raises DecodeError: at the first bytes that are no complete instruction.
+    :raises DecodeError: at the first bytes that are not a complete instruction.
     """
     offset = 0
     for instruction in iced_x86.Decoder(_BITNESS, block):

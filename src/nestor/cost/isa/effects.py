@@ -55,12 +55,12 @@ _COPIES: Final = frozenset(
     ["mov", "movaps", "movups", "movapd", "movupd", "movdqa", "movdqu", "movq", "xchg", "fxch"]
 )
 MERGES: Final = frozenset(["cvtsi2sd", "cvtsi2ss", "cvtss2sd", "cvtsd2ss", "sqrtsd", "sqrtss"])
-"""They keep the upper part of their destination, but do not wait for it while that is known to be
+"""They keep the upper part of their destination, but do not wait for it as long as that is
 zero, which is the rule in compiled code and in the harness."""
 
 
 def traits_of(instruction: Instruction, mnemonic: str, row: NDArray[np.void]) -> Trait:
-    """Return what the encoding says of its instruction.
+    """Return the properties of an instruction that follow from its encoding.
 
     :param row: a :data:`~nestor.cost.isa.template_layout.TEMPLATE` with its operands and memory.
     """

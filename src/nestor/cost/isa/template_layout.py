@@ -28,7 +28,7 @@ class NativeRegister(IntEnum):
 
 
 class Trait(IntFlag):
-    """What an encoding says of its instruction."""
+    """Properties of an instruction that follow from its encoding."""
 
     ZERO_IDIOM = 1
     BREAKS_DEPENDENCY = 2

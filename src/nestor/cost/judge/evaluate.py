@@ -137,7 +137,7 @@ def _require_labels(table: Table) -> None:
 
 
 def evaluate(model: CostModel, table: Table, *, seed: int = 0) -> Evaluation:
-    """Return what ``model`` is worth on ``table``.
+    """Judge ``model`` by ``table``.
 
     :param seed: of the bootstrap.
     :raises TableError: if no row can be judged.

@@ -17,7 +17,7 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Quality:
-    """What a model is worth on some rows; None where the rows do not tell."""
+    """How good a model is on some rows; None where the rows are too few or all alike."""
 
     n: int
     """Rows judged."""
@@ -96,8 +96,8 @@ def spearman(predicted: F64, measured: F64) -> float | None:
 
 def coverage(low: F64, high: F64, measured: F64) -> Coverage:
     """Judge intervals ``[n]``; there are none where an end is not finite."""
-    given = np.isfinite(low) & np.isfinite(high)
-    low, high, measured = low[given], high[given], measured[given]
+    finite = np.isfinite(low) & np.isfinite(high)
+    low, high, measured = low[finite], high[finite], measured[finite]
     if len(measured) == 0:
         return Coverage(None, None)
     inside = (low <= measured) & (measured <= high)

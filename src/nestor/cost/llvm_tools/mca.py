@@ -32,7 +32,7 @@ Listings = Sequence[tuple[int, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class Resources:
-    """What LLVM's scheduling model says of one instruction alone."""
+    """The entry of LLVM's scheduling model for one instruction."""
 
     latency: float
     """Cycles."""
@@ -61,7 +61,7 @@ def throughputs(
 def resources(
     toolchain: Toolchain, instructions: Sequence[bytes], cpu: str = CPU, progress: Progress = silent
 ) -> list[Resources | None]:
-    """Return what LLVM's model of ``cpu`` says of each instruction; None where it has no entry.
+    """Return the entry of LLVM's model of ``cpu`` for each instruction; None where it has none.
 
     :raises LlvmToolError: if the tools are missing or have no model of ``cpu``.
     """

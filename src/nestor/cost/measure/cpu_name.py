@@ -50,8 +50,8 @@ def name_of(facts: Mapping[str, str]) -> str:
     except (KeyError, ValueError):
         family = model = -1
     if facts.get("vendor_id") == "AuthenticAMD":
-        for known, ranges, name in _AMD:
-            if family == known and any(low <= model <= high for low, high in ranges):
+        for of_family, ranges, name in _AMD:
+            if family == of_family and any(low <= model <= high for low, high in ranges):
                 return name
     if facts.get("vendor_id") == "GenuineIntel" and family == 6:
         for name, models in _INTEL.items():

@@ -1,4 +1,4 @@
-"""Run blocks in the throughput harness (``native/throughput``) and read what it says.
+"""Run blocks in the throughput harness (``native/throughput``) and read what it answers.
 
 The harness is C for Linux on x86-64, compiled in a second by any C compiler and kept in the cache.
 It runs each block in a process of its own, so that whatever a block does ends as one status.
@@ -32,7 +32,7 @@ OK: Final = "ok"
 _FLAGS: Final = ("-std=c11", "-O2", "-Wall", "-Wextra", "-fPIE", "-pie", "-fno-stack-protector")
 # Without a stack protector: a block may change the thread's base, where the canary is.
 _SLOWEST: Final = 30.0
-"""Seconds for which the harness may be silent beyond the time that a block may take."""
+"""Seconds for which the harness may not answer, beyond the time that a block may take."""
 _WALL_FACTOR: Final = 20
 """As in Main.c: a block's process may wait this much longer than it runs."""
 _HARMLESS: Final = (b"\x90",) * 20
@@ -70,7 +70,7 @@ class HarnessSettings:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one pass says of one block."""
+    """The result of one pass over one block."""
 
     status: str
     ticks_per_cycle: float
@@ -138,14 +138,14 @@ def readings(
 
     The harness ends with the iterator.
 
-    :raises HarnessError: if the harness fails, which no block can cause, or falls silent.
+    :raises HarnessError: if the harness fails, which no block can cause, or stops answering.
     """
-    with tempfile.TemporaryFile("w+") as given, messages() as errors:
-        given.writelines(f"{block.hex()}\n" for block in blocks)
-        given.seek(0)
+    with tempfile.TemporaryFile("w+") as lines_in, messages() as errors:
+        lines_in.writelines(f"{block.hex()}\n" for block in blocks)
+        lines_in.seek(0)
         process = subprocess.Popen(
             [str(harness), *settings.options()],
-            stdin=given,
+            stdin=lines_in,
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment(),
@@ -157,9 +157,9 @@ def readings(
                 if line is None:
                     process.wait()
                     errors.seek(0)
-                    said = errors.read(1024).decode(errors="replace").strip()
+                    reason = errors.read(1024).decode(errors="replace").strip()
                     raise HarnessError(
-                        f"The harness ended early ({said or 'silently'}); try again."
+                        f"The harness ended early ({reason or 'without a message'}); try again."
                     )
                 yield _reading(line)
         finally:
@@ -176,14 +176,14 @@ def _lines(process: subprocess.Popen[bytes], patience: float) -> Iterator[str]:
     waiter = select.poll()
     waiter.register(output, select.POLLIN)
     waiting = b""
-    heard = time.monotonic()
+    last_line = time.monotonic()
     while True:
         while b"\n" in waiting:
             line, waiting = waiting.split(b"\n", 1)
             yield line.decode()
-            heard = time.monotonic()
-        if not waiter.poll(max(0.0, heard + patience - time.monotonic()) * 1000):
-            raise HarnessError("The harness fell silent; try again on a less busy machine.")
+            last_line = time.monotonic()
+        if not waiter.poll(max(0.0, last_line + patience - time.monotonic()) * 1000):
+            raise HarnessError("The harness stopped answering; try again on a less busy machine.")
         part = os.read(output, 1 << 16)
         if not part:
             return

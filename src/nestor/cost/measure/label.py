@@ -1,10 +1,10 @@
-"""From what the passes say to a label: which rounds count, which passes agree.
+"""Turn the passes over a block into a label: which rounds count, which passes agree.
 
 The core may be shared, by another thread of it or another guest of the host. That slows blocks
 down for seconds at a time, and by a factor that the calibration chain, which waits for its own
 results, does not feel. The probe does: it fills the core. So only *quiet* rounds count, those
-whose probe took as long as it takes at best; whether a round is quiet is known without looking
-at what it says of the block.
+whose probe took as long as it takes at best; whether a round is quiet is decided without looking
+at the block's own cycles.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ _QUIET_ROUNDS: Final = 3
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row: what is known of one block after measuring it."""
+    """One row: the result of measuring one block."""
 
     block: bytes
     status: str

@@ -33,7 +33,7 @@ _MEASURED: Final = tuple(
 
 @dataclass(frozen=True)
 class Row:
-    """A measurement, how and where it was made."""
+    """A measurement with the back end and the machine that it is from."""
 
     measurement: Measurement
     backend: str
@@ -46,7 +46,7 @@ class Row:
 
 
 def write(rows: Sequence[Row], path: Path) -> None:
-    """Write rows so that nobody ever sees a part of them.
+    """Write rows whole or not at all.
 
     :raises TableError: if the file cannot be written.
     """
@@ -62,7 +62,7 @@ def write(rows: Sequence[Row], path: Path) -> None:
 
 
 def read(path: Path) -> list[Row]:
-    """Return the rows of a file that :func:`write` made.
+    """Return the rows of a file that :func:`write` wrote.
 
     :raises TableError: if it is something else.
     """
@@ -79,5 +79,5 @@ def read(path: Path) -> list[Row]:
 def _row(line: dict[str, object]) -> Row:
     block = bytes.fromhex(str(line.pop("block_hex")))
     backend, machine = str(line.pop("backend")), str(line.pop("machine"))
-    known = {name: value for name, value in line.items() if value is not None}
-    return Row(Measurement(block, **known), backend, machine)  # type: ignore[arg-type]
+    present = {name: value for name, value in line.items() if value is not None}
+    return Row(Measurement(block, **present), backend, machine)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What need not be run to know that it is no basic block."""
+"""Refuse, by decoding alone, blocks that cannot be measured: undecodable bytes and control flow."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Say what bounds a block: the front end, which ports, which chain, memory, and what the trees add.
+"""Say what bounds a block: front end, ports, the longest chain, memory, and what the trees add.
 
 The bounds are those of the simulated core, so they are explanations of the model first, and of the
 machine as far as the model is right.
@@ -42,7 +42,7 @@ class Explanation:
     low: float
     high: float
     simulated: float
-    """What the core says alone; ``cycles`` is what the trees made of it."""
+    """What the simulated core alone says; ``cycles`` has the trees' correction in it."""
     bounds: tuple[tuple[str, float], ...]
     """Least cycles by resource, the tightest first: front end, chain, groups of ports."""
     limits: tuple[str, ...]
@@ -64,7 +64,7 @@ def explain(model: HybridModel, block: bytes) -> Explanation:
     """
     prediction = model.predict([block])
     if not len(block) or np.isnan(prediction.cycles[0]):
-        raise ModelError("The block is no whole number of x86-64 instructions; check its bytes.")
+        raise ModelError("The block does not decode as x86-64 instructions; check its bytes.")
     session = model.session
     session.keep([block])
     values = dict(zip(FEATURES, session.features(np.array([0]))[0].tolist(), strict=True))

@@ -32,11 +32,12 @@ OF_THE_CORE: Final = frozenset(
 """Those that depend on the parameters of the simulated core."""
 
 LIST_MEMORY: Final = np.dtype(
-    [(name, np.float32) for name in ("mean", "least", "most", "known", "unseen")]
+    [(name, np.float32) for name in ("mean", "least", "most", "seen", "unseen")]
 )
-"""What is remembered of a list of keys: shrunk means, the rarest key, keys never met."""
-KEY_MEMORY: Final = np.dtype([(name, np.float32) for name in ("mean", "known")])
-"""What is remembered of one key."""
+"""What is remembered of a list of keys: shrunk mean residuals, how often the rarest key was seen
+(log of 1 + count), and how many were never seen."""
+KEY_MEMORY: Final = np.dtype([(name, np.float32) for name in ("mean", "seen")])
+"""What is remembered of one key: its mean residual, and how often it was seen."""
 BLOCK_MEMORY: Final = np.dtype(
     [
         *((name, LIST_MEMORY) for name in ("form", "pair", "link")),
@@ -45,7 +46,7 @@ BLOCK_MEMORY: Final = np.dtype(
 )
 """What training remembers of code like the block's: ``struct BlockMemory``."""
 
-_SHOWN: Final = {"unseen": "new"}
+_SHOWN: Final = {"seen": "known", "unseen": "new"}
 """Names in model files where they differ from the field's."""
 MEMORY_FEATURES: Final = tuple(
     f"{of} {_SHOWN.get(what, what)}"

@@ -87,7 +87,7 @@ class HybridModel:
     def predict(self, blocks: Sequence[bytes]) -> Prediction:
         """Return the cycles of ``blocks``; NaN where a block cannot be decoded.
 
-        Answers are kept by the bytes of their block, so that it costs little to ask again.
+        Answers are kept by the bytes of their block, so that a block that comes again costs little.
         """
         with self._lock:
             answers = self.session.predict(blocks, self.part.core)

@@ -1,4 +1,4 @@
-"""The file of our own cost model: safetensors, checked before anything in it is believed."""
+"""The file of our own cost model: safetensors, checked before anything in it is used."""
 
 import json
 from dataclasses import astuple
@@ -112,7 +112,7 @@ def read(path: Path, machine: str | None = None) -> HybridModel:
         return HybridModel(_parts(data), machine)
     except (SafetensorError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise ModelError(
-            f"'{path}' is no cost model of this version, or damaged; train it again."
+            f"'{path}' is not a cost model of this version, or is damaged; train it again."
         ) from error
 
 

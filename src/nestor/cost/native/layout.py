@@ -44,9 +44,10 @@ def check_layout(library: ctypes.CDLL, expected: Layout) -> None:
     library.nestor_cost_layout.restype = ctypes.c_char_p
     exported = json.loads(library.nestor_cost_layout())
     for name, dtype in expected.records.items():
-        ours = _record(dtype, expected.records)
-        theirs = _exported_record(exported["records"].get(name))
-        _compare(f"the record {name}", ours, theirs)
+        record = exported["records"].get(name, {"fields": [], "size": 0})
+        theirs = {_snake(field): tuple(rest) for field, *rest in record["fields"]}
+        _compare(f"the record {name}", _fields(dtype, expected.records), theirs)
+        _compare(f"the bytes of {name}", {"size": dtype.itemsize}, {"size": record["size"]})
     for name, numbers in expected.codes.items():
         theirs = {_snake(k).upper(): v for k, v in exported["codes"].get(name, {}).items()}
         _compare(f"the numbers of {name}", {k: int(v) for k, v in numbers.items()}, theirs)
@@ -65,21 +66,14 @@ def _compare(what: str, ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> N
             )
 
 
-def _record(dtype: np.dtype[Any], records: Mapping[str, np.dtype[Any]]) -> dict[str, Any]:
-    """Return kind, offset and size of each field, and the size of the whole."""
+def _fields(dtype: np.dtype[Any], records: Mapping[str, np.dtype[Any]]) -> dict[str, Any]:
+    """Return kind, offset and size of each field."""
     found: dict[str, Any] = {}
     for name in dtype.names or ():
         part, offset = dtype.fields[name][:2]  # type: ignore[index]  # there are names
         inner = [key for key, other in records.items() if other == part.base]
         found[name] = (inner[0] if inner else part.base.name, int(offset), part.itemsize)
-    return found | {"(size)": dtype.itemsize}
-
-
-def _exported_record(record: Mapping[str, Any] | None) -> dict[str, Any]:
-    if record is None:
-        return {}
-    fields = {_snake(name): tuple(rest) for name, *rest in record["fields"]}
-    return fields | {"(size)": record["size"]}
+    return found
 
 
 def _snake(name: str) -> str:

@@ -68,8 +68,8 @@ class FunctionCost:
         return self._sum(self.predicted.high)
 
     def _sum(self, values: F64) -> float:
-        known = np.isfinite(self.predicted.cycles)
-        total = np.where(known, values, 0.0) * np.array(self.frequency)
+        answered = np.isfinite(self.predicted.cycles)
+        total = np.where(answered, values, 0.0) * np.array(self.frequency)
         return float(total.sum())
 
 
@@ -103,7 +103,7 @@ def read_frequencies(path: Path) -> Frequencies:
     """
     found: dict[tuple[str, int], float] = {}
     try:
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             rows = csv.DictReader(file)
             if not {"function", "block", "count"} <= set(rows.fieldnames or ()):
                 raise ModelError(f"'{path}' has no header 'function,block,count'; add it.")
@@ -115,7 +115,7 @@ def read_frequencies(path: Path) -> Frequencies:
                 found[key] = found.get(key, 0.0) + count
     except (OSError, csv.Error, ValueError, TypeError) as error:
         raise ModelError(
-            f"'{path}' is no profile of lines 'function,block,count' ({error}); mend it."
+            f"'{path}' is not a profile of lines 'function,block,count' ({error}); correct it."
         ) from None
     return found
 
@@ -125,8 +125,8 @@ def unmatched(frequencies: Frequencies, functions: Sequence[Function]) -> int:
 
     :raises ModelError: if none is: the profile is of other code.
     """
-    known = {(f.name, number) for f in functions for number in range(len(f.blocks))}
-    missing = len(set(frequencies) - known)
+    present = {(f.name, number) for f in functions for number in range(len(f.blocks))}
+    missing = len(set(frequencies) - present)
     if missing and missing == len(frequencies):
         raise ModelError(
             "The profile names no block of this code; --list-blocks shows functions and numbers."

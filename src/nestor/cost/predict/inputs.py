@@ -1,4 +1,4 @@
-"""What people hand to a cost model: hexadecimal machine code, assembly text, or files of code."""
+"""Read code from what users name: hexadecimal, assembly text, object files, programs, libraries."""
 
 import tempfile
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _LARGEST_TEXT: Final = 1 << 28
 
 
 class InputError(NestorError):
-    """Something that holds no code; the text says what would."""
+    """Something that cannot be read as code; the text says what could."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """What was given: blocks one by one, or functions."""
+    """Blocks one by one, or functions."""
 
     blocks: tuple[bytes, ...] = ()
     functions: tuple[Function, ...] = ()
@@ -37,7 +37,7 @@ def read(words: Sequence[str], *, intel: bool = False) -> Code:
     with a block of hexadecimal in each line.
 
     :param intel: assembly is in Intel's syntax.
-    :raises NestorError: if one of them is no code.
+    :raises NestorError: if one of them cannot be read as code.
     """
     blocks: list[bytes] = []
     found: list[Function] = []
@@ -52,7 +52,7 @@ def read(words: Sequence[str], *, intel: bool = False) -> Code:
         else:
             blocks += from_lines(_text(path))
     if not (blocks or found):
-        raise InputError("There is no code in what was given; name hexadecimal bytes or files.")
+        raise InputError("The command names no code; name hexadecimal bytes or files.")
     return Code(tuple(blocks), tuple(found))
 
 
@@ -108,7 +108,7 @@ def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _LARGEST_TEXT:
             raise InputError(f"'{path}' is too large for a text of blocks; make a table of it.")
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"'{path}' is neither text nor an object that can be read ({error})."

@@ -33,7 +33,7 @@ class _Layout:
 
 
 def read(path: Path, columns: Columns, into: Collection) -> None:
-    """Add the blocks of a list to ``into``; rows that are no code are counted.
+    """Add the blocks of a list to ``into``; rows that cannot be decoded are counted.
 
     A list with headings has ``hex`` or ``block_hex``, and perhaps ``cycles`` (per iteration),
     ``spread`` and ``frequency``.
@@ -88,7 +88,7 @@ def _add(row: list[str], layout: _Layout, where: str, path: Path, into: Collecti
 
 
 def _number(row: list[str], column: int | None, where: str) -> float:
-    """Return a number of a row, NaN where none is given."""
+    """Return a number of a row, NaN where the cell is empty."""
     if column is None or column >= len(row) or not row[column].strip():
         return np.nan
     try:
@@ -97,7 +97,7 @@ def _number(row: list[str], column: int | None, where: str) -> float:
         value = np.inf
     if np.isinf(value) or value < 0:
         raise ListError(
-            f"{where} has {row[column][:40]!r} in column {column}, which is no such number; name"
-            " the right column, or leave the row out."
+            f"{where} has {row[column][:40]!r} in column {column}, which is not a finite number"
+            " of at least 0; name the right column, or leave the row out."
         )
     return value

@@ -75,7 +75,7 @@ class _Reader:
             if version not in _VERSIONS or features & ~_KNOWN_FEATURES:
                 raise BlockMapError(
                     f"A basic-block address map has version {version} and features {features:#x},"
-                    " which are not known; compile with LLVM 22."
+                    " which cannot be read; compile with LLVM 22."
                 )
             several = self._number() if features & _RANGES else 1
             blocks = 0

@@ -39,7 +39,7 @@ class Collection:
         return len(self._rows)
 
     def add(self, block: bytes, source: str, function: str = "", count: float = 1.0) -> None:
-        """Add ``count`` occurrences of a block that is known to be code."""
+        """Add ``count`` occurrences of a block that can be decoded."""
         if len(block) > LONGEST_BLOCK:
             self.oversized += 1
             return

@@ -28,7 +28,7 @@ class Unit:
     """One module to compile."""
 
     name: str
-    """What the table says of where its blocks are from."""
+    """What the table names as the source of its blocks."""
     digest: str
     """sha256 of the bitcode."""
     options: tuple[str, ...]

@@ -70,7 +70,8 @@ def _read_folder(folder: Path, into: Collection, progress: Progress) -> None:
     files = [file for file in files if objects.is_code(file)]
     if not files:
         raise SourceError(
-            f"'{folder}' is no corpus and holds no object, program or library; name another folder."
+            f"'{folder}' is not a corpus and holds no object, program or library; name another"
+            " folder."
         )
     for done, file in enumerate(files):
         progress("Reading", done, len(files))

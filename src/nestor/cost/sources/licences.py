@@ -1,4 +1,4 @@
-"""Does a licence allow what is asked? SPDX expressions against a list of accepted licences."""
+"""Decide whether an SPDX licence expression can be met by a list of accepted licences."""
 
 import re
 from collections.abc import Collection
@@ -12,7 +12,7 @@ def accepts(expression: str | None, accepted: Collection[str]) -> bool:
     """Tell whether ``expression`` can be met with licences of ``accepted`` only.
 
     ``A OR B`` needs one of them, ``A AND B`` both; ``A WITH x`` is met by ``A`` or by itself. Case
-    does not matter. What is no expression (SPDX 2.3, annex D) is met by nothing.
+    does not matter. Text that is not an expression (SPDX 2.3, annex D) is never met.
     """
     tokens = _TOKEN.findall(expression or "")
     names = {" ".join(name.upper().split()) for name in accepted}

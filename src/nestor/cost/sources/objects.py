@@ -54,7 +54,7 @@ class _Function:
 def read(path: Path, into: Collection, name: str | None = None) -> None:
     """Add the blocks of a file to ``into``; ``name`` says in the table where they are from.
 
-    Members of a library that are no x86-64 objects are counted as failures.
+    Members of a library that are not x86-64 objects are counted as failures.
 
     :raises ObjectFileError: if the file cannot be read, or is nothing of the kind.
     """
@@ -104,7 +104,7 @@ def read_object(content: bytes, source: str, into: Collection) -> None:
 
     :raises ObjectFileError: if it cannot be read, or is for another CPU.
     """
-    lief.logging.disable()  # what it has to say, we say
+    lief.logging.disable()  # our own errors say it in a sentence
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # LIEF's, of types that it does not know
         _read_object(content, source, into)
@@ -113,7 +113,7 @@ def read_object(content: bytes, source: str, into: Collection) -> None:
 def _read_object(content: bytes, source: str, into: Collection) -> None:
     binary = lief.ELF.parse(content) if content.startswith(ELF_MAGIC) else None
     if binary is None:
-        raise ObjectFileError("it is no ELF file; name objects, programs or static libraries.")
+        raise ObjectFileError("it is not an ELF file; name objects, programs or static libraries.")
     if binary.header.machine_type != lief.ELF.ARCH.X86_64:
         raise ObjectFileError("it is not for x86-64; compile it for that, or leave it out.")
     header = binary.header
@@ -145,7 +145,7 @@ def _read_object(content: bytes, source: str, into: Collection) -> None:
 
 
 def _name(named: Any) -> str:
-    """Return the name of a symbol or section; LIEF gives bytes where it is no text."""
+    """Return the name of a symbol or section; LIEF gives bytes where it is not text."""
     name = named.name
     return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
 

@@ -1,4 +1,4 @@
-"""What each source of blocks can be asked for, without what the work itself imports."""
+"""The settings of the sources of blocks, without what the work itself imports."""
 
 import os
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """Compile a module for speed (-O2), whatever level it was captured for.
 
-Bitcode of a -Oz build asks for small code in the attributes of its functions, and these count for
+Bitcode of a -Oz build requests small code in the attributes of its functions, and these count for
 more than the command line. The optimiser's own ``-force-remove-attribute`` takes them away first.
 What is left is what the front end makes at -O2, but for functions that the source marks as cold:
 those are then compiled for speed, too.
@@ -22,7 +22,7 @@ DEFAULT_OPTIONS: Final = (
     "-funwind-tables=2", "-target-cpu", "x86-64", "-tune-cpu", "generic",
     "-mconstructor-aliases", "-ffunction-sections",
 )  # fmt: skip
-"""For bitcode of which no command line is known: what clang does on Linux."""
+"""For bitcode without a recorded command line: what clang does on Linux."""
 
 SPEED_FLAGS: Final = (
     "-O2", "-vectorize-loops", "-vectorize-slp", "-fbasic-block-address-map",

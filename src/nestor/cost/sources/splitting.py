@@ -34,18 +34,18 @@ class Pieces:
     empty: int = 0
     """Blocks of nothing but the instruction that leaves them."""
     undecodable: int = 0
-    """Places where the bytes are no code; the block before is dropped, as it may be none too."""
+    """Places where bytes cannot be decoded; the block before is dropped, as it may be data too."""
 
 
 class _Step(NamedTuple):
-    """One instruction on the way, or bytes that are none."""
+    """One instruction, or a run of undecodable bytes."""
 
     start: int
     end: int
     flow: int
-    """Of iced-x86's ``FlowControl``; -1 for bytes that are no instruction."""
+    """Of iced-x86's ``FlowControl``; -1 for undecodable bytes."""
     leads: bool
-    """A block begins here, whoever comes here."""
+    """A block begins here even if no jump in the function leads here."""
     pads: bool
     """Does nothing, as the filling between functions and blocks."""
 
@@ -53,7 +53,7 @@ class _Step(NamedTuple):
 def split(code: bytes) -> Pieces:
     """Cut ``code``, which is entered at its beginning, into blocks.
 
-    Where bytes are no code, it goes on at the next known jump target, or not at all.
+    Behind undecodable bytes it goes on at the next jump target met so far, or not at all.
     """
     targets: set[int] = {0}
     steps = list(_sweep(code, targets))
@@ -78,7 +78,7 @@ def split(code: bytes) -> Pieces:
             start = step.end
             reachable = step.flow not in _NEVER_FALLS_THROUGH
         elif step.pads and not reachable and start == step.start:
-            start = step.end  # nobody comes here
+            start = step.end  # not reachable
         else:
             reachable = True
     if steps and steps[-1].flow == FlowControl.NEXT and start < steps[-1].end:

@@ -1,8 +1,8 @@
 """A policy from trials: how much does leaving the default save, and how sure is that?
 
-Two models of one kind (``gain_trees``, ``gain_network``). The first predicts the gain g(x) of leaving
-the default at a question; the second its spread s(x), how far g is off on a *project* that it has
-not seen, learned from predictions across projects. The policy leaves the default where
+Two models of one kind (``gain_trees``, ``gain_network``). The first predicts the gain g(x) of
+leaving the default at a question; the second its spread s(x), how far g is off on a *project* that
+it has not seen, learned from predictions across projects. The policy leaves the default where
 
     g(x) - caution * s(x) - least > 0
 
@@ -99,8 +99,9 @@ def rows(
 ) -> Rows:
     """Return every trial twice: as in a build with a summary of the program, and without.
 
-    With a summary the policy sees the mode of the link, so the row's gain is that of one mode, drawn
-    by ``seed``; without, what the summary says is missing and the gain is the mean over the modes.
+    With a summary the policy sees the mode of the link, so the row's gain is that of one mode,
+    drawn by ``seed``; without, what the summary says is missing and the gain is the mean over the
+    modes.
     """
     count, modes = trials.gain.shape
     columns = [

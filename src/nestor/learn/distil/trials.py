@@ -81,7 +81,7 @@ class Recorder:
     """Gathers the trials of one program's search; :meth:`observe` is a search's observer."""
 
     def __init__(self, program: str, score: float):
-        """Prepare for the program of this name, whose score is ``score`` where the search begins."""
+        """Prepare for the program of this name; ``score`` is its score where the search begins."""
         self._program = program
         self._score = np.array([score])
         self._features: tuple[str, ...] = ()

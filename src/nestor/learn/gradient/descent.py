@@ -64,7 +64,7 @@ def descend(
 
 
 def logits_of(template: MlpPolicy, parameters: F64, inputs: "Tensor") -> "Tensor":
-    """Return the logits ``[rows]`` of normalised features ``[rows, inputs]``, without a gradient."""
+    """Return the logits of normalised features ``[rows, inputs]``, without a gradient."""
     import torch
 
     with torch.no_grad():

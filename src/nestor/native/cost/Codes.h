@@ -13,7 +13,7 @@ namespace nestor {
   X(RSP, 4) X(Vector, 16) X(Stack, 48) X(Mask, 56) X(Carry, 64) X(Overflow, 65) X(Zero, 66)       \
   X(Registers, 67) X(None, 255)
 
-// What an encoding says of its instruction; a set.
+// Properties of an instruction that follow from its encoding; a set.
 //   ZeroIdiom         the same register twice: the result is 0 and nothing is executed
 //   BreaksDependency  the same register twice: executed, but waits for nothing
 //   ElidedMove        a copy between registers that renaming can do

@@ -5,7 +5,7 @@
 namespace nestor {
 namespace {
 
-// What the bytes of one instruction say before their meaning is known.
+// The parts of one instruction's bytes; what they mean is the template's to say.
 struct Layout {
   uint64_t key;
   int length;       // without immediates

@@ -47,7 +47,7 @@ void Forest::evaluate(const uint8_t *bins, int count, float *out) const {
       uint32_t at[Group] = {};
       for (int level = 0; level < depth[tree]; ++level) {
         // Scalar on purpose: the loads of independent walks overlap, and vector gathers are slower
-        // than that on the processors at hand.
+        // than that on the processors tried.
 #pragma clang loop vectorize(disable) unroll(full)
         for (int lane = 0; lane < Group; ++lane) {
           uint32_t here = node[at[lane]];

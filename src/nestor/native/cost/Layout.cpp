@@ -80,11 +80,11 @@ constexpr Field AnswerFields[] = {FIELD(Answer, cycles), FIELD(Answer, low), FIE
 static_assert(sizeOf(AnswerFields) == sizeof(Answer));
 
 constexpr Field ListMemoryFields[] = {FIELD(ListMemory, mean), FIELD(ListMemory, least),
-                                      FIELD(ListMemory, most), FIELD(ListMemory, known),
+                                      FIELD(ListMemory, most), FIELD(ListMemory, seen),
                                       FIELD(ListMemory, unseen)};
 static_assert(sizeOf(ListMemoryFields) == sizeof(ListMemory));
 
-constexpr Field KeyMemoryFields[] = {FIELD(KeyMemory, mean), FIELD(KeyMemory, known)};
+constexpr Field KeyMemoryFields[] = {FIELD(KeyMemory, mean), FIELD(KeyMemory, seen)};
 static_assert(sizeOf(KeyMemoryFields) == sizeof(KeyMemory));
 
 constexpr Field BlockMemoryFields[] = {

@@ -108,10 +108,10 @@ int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *off
     const uint8_t *block = bytes + offsets[i];
     int size = int(offsets[i + 1] - offsets[i]);
     Fingerprint print = fingerprint(block, size);
-    auto known = s->cache.find(print);
+    auto cached = s->cache.find(print);
     status[i] = 0;
-    if (known != s->cache.end()) {
-      batch.answers[i] = known->second;
+    if (cached != s->cache.end()) {
+      batch.answers[i] = cached->second;
       continue;
     }
     auto result = s->decoder.decode(block, size, ops, &where[i], &keys[i]);

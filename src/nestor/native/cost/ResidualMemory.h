@@ -11,13 +11,13 @@ namespace nestor {
 // What is remembered of a list of keys.
 struct ListMemory {
   float mean, least, most;  // of the shrunk means of the keys
-  float known;              // log(1 + count) of the rarest key
+  float seen;               // log(1 + count) of the rarest key
   float unseen;             // keys that training never met
 };
 
 // What is remembered of one key.
 struct KeyMemory {
-  float mean, known;
+  float mean, seen;
 };
 
 // What is remembered of a block: features of the trees.

@@ -28,7 +28,7 @@ int startsIn(const std::vector<Op> &ops, size_t first, uint64_t address) {
 
 constexpr uint32_t AnyAlu = 63;
 
-bool asksFor(const Op &op, uint8_t reg) {
+bool readsRegister(const Op &op, uint8_t reg) {
   if (op.base == reg || op.index == reg) return true;
   for (int i = 0; i < op.readCount; ++i)
     if (op.reads[i] == reg) return true;
@@ -70,7 +70,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   uint64_t commitLine = ~0ull;
   long storeSequence = 0;
   int queueSize = std::clamp(m.storeQueue, 1, QueueMax);
-  const FormParameters plain{1, 1, int32_t(AnyAlu), 1, 0, 0, 1, 0};  // of forms not heard of
+  const FormParameters plain{1, 1, int32_t(AnyAlu), 1, 0, 0, 1, 0};  // of forms without parameters
   bool stackMoved = false;
   int lineEnd = 0;
   uint64_t codeLine = ~0ull;
@@ -140,11 +140,11 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
       advance(dispatch);
       int start = dispatch + 1;
 
-      // Pushes and pops move rsp in a stack engine of its own; who else asks for rsp waits for
+      // Pushes and pops move rsp in a stack engine of its own; any other reader of rsp waits for
       // an operation that brings it up to date.
       bool stackOp = op.stack;
       if (stackOp) stackMoved = true;
-      else if (stackMoved && asksFor(op, RSP)) {
+      else if (stackMoved && readsRegister(op, RSP)) {
         stackMoved = false;
         ready[RSP] = issue(std::max(ready[RSP], start), AnyAlu, 1) + 1;
         ++chained[RSP];

@@ -29,12 +29,12 @@ struct LoadedPolicy {
   std::vector<std::string> Features; ///< The order of Policy::logit's input.
   /// Those of them that differ between the candidates of one question.
   std::vector<std::string> CandidateFeatures;
-  /// Per feature, the lowest and the highest value that the policy knows; empty:
-  /// it knows all. Beyond them the default decides.
+  /// Per feature, the lowest and the highest value for which the policy decides;
+  /// beyond them the default does. Empty: the policy decides everywhere.
   std::vector<std::pair<double, double>> Range;
   std::unique_ptr<Policy> Evaluator;
 
-  bool knows(size_t Feature, double X) const {
+  bool inRange(size_t Feature, double X) const {
     return Range.empty() ||
            (Range[Feature].first <= X && X <= Range[Feature].second);
   }

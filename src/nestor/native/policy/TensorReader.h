@@ -53,7 +53,7 @@ public:
     return Elements;
   }
 
-  /// Fails if the file has a tensor that nobody has taken.
+  /// Fails if the file has a tensor that was not taken.
   llvm::Error checkAllTaken() const {
     for (const auto &Entry : File.Tensors)
       if (!Taken.contains(Entry.getKey()))

@@ -112,7 +112,7 @@ Code makeCode(Control *State, const uint8_t *Block, size_t Length,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (Memory == MAP_FAILED)
     return (Code){NULL, 0};
-  memset(Memory, 0xcc, Size); // int3: falling out of the code is no escape
+  memset(Memory, 0xcc, Size); // int3: falling out of the code ends in a trap
 
   uint8_t *At = enter(Memory, State);
   At = stampTime(At, &State->Start);

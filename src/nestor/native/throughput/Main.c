@@ -7,7 +7,7 @@
 // Reads a block in hexadecimal from each line and answers with a line of five
 // fields parted by tabs: the status; clock ticks per core cycle; the cycles per
 // iteration of each round; the cycles of the probe around each round; the pages
-// touched, in hexadecimal. What is not known is empty. A block that fails costs
+// touched, in hexadecimal. A field without a value is empty. A block that fails costs
 // its own process and nothing else.
 //
 //===----------------------------------------------------------------------===//
@@ -96,11 +96,11 @@ static Status waitFor(pid_t Child, const Settings *How, const Outcome *Result) {
 
 /// A block can write what it likes into the outcome; only numbers that make
 /// sense leave this function.
-static Status check(Status Given, const Settings *How, const Outcome *Result) {
+static Status check(Status Claimed, const Settings *How, const Outcome *Result) {
   if (Result->Pages > How->PageLimit)
     return WritesHarness;
-  if (Given != Measured)
-    return Given;
+  if (Claimed != Measured)
+    return Claimed;
   for (unsigned Round = 0; Round < How->Rounds; ++Round)
     if (!isfinite(Result->Cycles[Round]) || !isfinite(Result->Strain[Round]))
       return NotMeasurable;
@@ -130,7 +130,7 @@ static void report(Status Final, const Settings *How, const Outcome *Result) {
   fflush(stdout);
 }
 
-/// Returns the number of bytes, 0 if \p Text is no line with a block, or one more
+/// Returns the number of bytes, 0 if \p Text is not a line with a block, or one more
 /// than there may be.
 static size_t parse(const char *Text, uint8_t *Block) {
   size_t Length = 0;
@@ -144,25 +144,25 @@ static size_t parse(const char *Text, uint8_t *Block) {
 }
 
 static Status attempt(const uint8_t *Block, size_t Length, Control *State,
-                      Reference Known, const Settings *How, Outcome *Result) {
+                      Reference Ref, const Settings *How, Outcome *Result) {
   memset(Result, 0, sizeof *Result);
   pid_t Child = fork();
   if (Child == 0)
-    measure(Block, Length, State, Known, How, Result);
+    measure(Block, Length, State, Ref, How, Result);
   Status Final = Child > 0 ? waitFor(Child, How, Result) : Crashed;
   return check(Final, How, Result);
 }
 
 static void handle(const uint8_t *Block, size_t Length, Control *State,
-                   Reference Known, const Settings *How, Outcome *Result) {
+                   Reference Ref, const Settings *How, Outcome *Result) {
   Status Final = TooLong;
   if (Length <= MaxBlockBytes)
-    Final = attempt(Block, Length, State, Known, How, Result);
+    Final = attempt(Block, Length, State, Ref, How, Result);
   // A block that counts in memory walks on and on until its pages are refilled.
-  Settings Sooner = *How;
-  Sooner.CountLimit = FewRepetitions;
+  Settings RefillSooner = *How;
+  RefillSooner.CountLimit = FewRepetitions;
   if (Final == TooManyPages)
-    Final = attempt(Block, Length, State, Known, &Sooner, Result);
+    Final = attempt(Block, Length, State, Ref, &RefillSooner, Result);
   report(Final, How, Result);
 }
 
@@ -202,7 +202,7 @@ static bool readOptions(int Count, char **Words, Settings *How, int *Core) {
          How->Milliseconds <= 60000 && optind == Count;
 }
 
-/// Whoever started us may have blocked or ignored what ends a block.
+/// The parent process may have blocked or ignored signals that end a block.
 static void resetSignals(void) {
   sigset_t Nothing;
   sigemptyset(&Nothing);
@@ -241,8 +241,8 @@ int main(int Count, char **Words) {
                      .BlockMxcsr = 0x9fc0,
                      .CleanMxcsr = 0x1f80,
                      .GuardAfter = GUARD};
-  Reference Known = makeReference(State);
-  if (!Known.Short.Base || !Known.Long.Base || !Known.Probe.Base)
+  Reference Ref = makeReference(State);
+  if (!Ref.Short.Base || !Ref.Long.Base || !Ref.Probe.Base)
     return fail("no executable memory");
 
   static char Line[1 << 18];
@@ -250,8 +250,8 @@ int main(int Count, char **Words) {
   while (fgets(Line, sizeof Line, stdin)) {
     size_t Length = parse(Line, Block);
     if (Length == 0)
-      return fail("a line is no block in hexadecimal");
-    handle(Block, Length, State, Known, &How, Result);
+      return fail("a line is not a block in hexadecimal");
+    handle(Block, Length, State, Ref, &How, Result);
   }
   return EXIT_SUCCESS;
 }

@@ -60,7 +60,7 @@ typedef struct {
 } Settings;
 
 /// What a child tells its parent through memory that they share. The block can
-/// write there too, so the parent believes nothing that it has not checked.
+/// write there too, so the parent checks all of it.
 typedef struct {
   uint32_t State; ///< a Status
   uint32_t Pages;
@@ -119,7 +119,7 @@ _Noreturn void finish(Status Word);
 //===----------------------------------------------------------------------===//
 
 /// What every round begins and ends with: the chain of additions in two lengths,
-/// and a probe that fills the core, which slows down when somebody else uses a
+/// and a probe that fills the core, which slows down when something else uses a
 /// part of it (another thread of the core, say).
 typedef struct {
   Code Short, Long, Probe;
@@ -129,6 +129,6 @@ Reference makeReference(Control *State);
 
 /// Measures a block and ends the process, which is to be a child.
 _Noreturn void measure(const uint8_t *Block, size_t Length, Control *State,
-                       Reference Known, const Settings *How, Outcome *Result);
+                       Reference Ref, const Settings *How, Outcome *Result);
 
 #endif // NESTOR_THROUGHPUT_H

@@ -60,15 +60,15 @@ Reference makeReference(Control *State) {
   };
 }
 
-static double ticksPerCycle(Reference Known, Control *State) {
+static double ticksPerCycle(Reference Ref, Control *State) {
   State->Count = ChainCount;
-  return difference(Known.Short, Known.Long, ReferenceRuns, State) /
+  return difference(Ref.Short, Ref.Long, ReferenceRuns, State) /
          ((double)(ChainLong - ChainShort) * ChainCount);
 }
 
-static double probe(Reference Known, Control *State) {
+static double probe(Reference Ref, Control *State) {
   State->Count = ProbeCount;
-  return (double)fastest(Known.Probe, ReferenceRuns, State) /
+  return (double)fastest(Ref.Probe, ReferenceRuns, State) /
          (ProbeUnroll * ProbeCount);
 }
 
@@ -82,7 +82,7 @@ static uint64_t enoughCount(const Code Codes[2], uint64_t Limit,
   return Count < MinCount ? MinCount : Count > Limit ? Limit : Count;
 }
 
-void measure(const uint8_t *Block, size_t Length, Control *State, Reference Known,
+void measure(const uint8_t *Block, size_t Length, Control *State, Reference Ref,
              const Settings *How, Outcome *Result) {
   unsigned Unroll = (unsigned)(UnrolledBytes / Length);
   Unroll = Unroll < MinUnroll ? MinUnroll : Unroll;
@@ -97,12 +97,12 @@ void measure(const uint8_t *Block, size_t Length, Control *State, Reference Know
 
   uint64_t Count = enoughCount(Codes, How->CountLimit, State);
   double Iterations = (double)(Unroll - Unroll / 2) * (double)Count;
-  double Before = probe(Known, State);
+  double Before = probe(Ref, State);
   for (unsigned Round = 0; Round < How->Rounds; ++Round) {
-    double Tick = ticksPerCycle(Known, State);
+    double Tick = ticksPerCycle(Ref, State);
     State->Count = Count;
     double Ticks = difference(Codes[0], Codes[1], How->Runs, State);
-    double After = probe(Known, State);
+    double After = probe(Ref, State);
     Result->TicksPerCycle = Tick;
     Result->Cycles[Round] = Ticks / Iterations / Tick;
     Result->Strain[Round] = (Before > After ? Before : After) / Tick;

@@ -56,7 +56,7 @@ class LiveInlining:
 
     def require(self, toolchain: Toolchain) -> None:
         """See :meth:`nestor.problem.live.Live.require`."""
-        if not capabilities(toolchain).inliner_channel:
+        if "inliner" not in capabilities(toolchain).channels:
             raise ToolchainError(
                 f"LLVM {toolchain.version} in {toolchain.prefix} cannot ask about inlining: "
                 f"{INSTALL_HINT}."

@@ -15,18 +15,19 @@ from nestor.problem.identity import Way
 from nestor.problem.problem import Credit, Problem, Remark, Report, Scorers
 from nestor.problem.rollout import Pool, Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size import credit as site_credit
-from nestor.problems.inlining_size import scorers, summaries
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
-from nestor.problems.inlining_size.features import FEATURES
+from nestor.problems.inlining_size.features.sets import FEATURES
 from nestor.problems.inlining_size.log import DEFAULT, read
 from nestor.problems.inlining_size.plugin_flags import lto_flags
 from nestor.problems.inlining_size.report import describe
+from nestor.problems.inlining_size.score import credit as site_credit
+from nestor.problems.inlining_size.score import scorers
+from nestor.problems.inlining_size.score.weights import Weights
 from nestor.problems.inlining_size.search.asked import SiteOverrides
 from nestor.problems.inlining_size.search.moves import SiteMoves
+from nestor.problems.inlining_size.summary import summaries
 from nestor.problems.inlining_size.ways import ways
-from nestor.problems.inlining_size.weights import Weights
 from nestor.progress import Progress, silent
 
 

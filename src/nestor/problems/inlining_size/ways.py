@@ -20,16 +20,16 @@ from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, Command, Way
 from nestor.problems.inlining_size.channel import Answer, channel_options, echo, evaluate
+from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
-from nestor.problems.inlining_size.site_features import SITE_FEATURES
 
 
 def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
     """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
     log = folder / "log"
     plugged: tuple[Way, ...]
-    has_channel = capabilities(plugin.toolchain).inliner_channel
+    has_channel = "inliner" in capabilities(plugin.toolchain).channels
     if policy.policy is None:
         plugged = (
             _by_flags("stock", []),

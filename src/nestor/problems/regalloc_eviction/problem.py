@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nestor.build.build import Build
+from nestor.build.objects import object_builds
 from nestor.corpus.model import Program
 from nestor.policy.rule import PICK
 from nestor.problem.problem import Credit, Problem, Report, Scorers
@@ -59,6 +61,10 @@ class RegallocEviction(Problem):
         """Score each unit by itself: no link is needed."""
         compiled = [name for name, rollout in rollouts.items() if rollout.ok]
         return Scorers(dict.fromkeys(compiled, CostOfFunctions()))
+
+    def builds(self) -> Mapping[str, Build]:
+        """Judge programs by their objects."""
+        return object_builds(self)
 
     def scorer(self, data: Mapping[str, Any]) -> CostOfFunctions:
         """Return the scorer; it has no data."""

@@ -51,7 +51,7 @@ std::unique_ptr<llvm::InlineAdvisor> createAdvisor(const AdvisorContext &C,
 /// (-ml-advisor-size-increase-threshold).
 bool isGrowthCapGiven();
 
-/// The stock heuristic's answer for \p CB: its advisor is asked and not followed.
+/// The stock heuristic's answer for \p CB: its advice is taken and not followed.
 bool stockAnswer(llvm::DefaultInlineAdvisor &Stock, llvm::CallBase &CB);
 
 } // namespace nestor

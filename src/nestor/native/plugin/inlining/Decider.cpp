@@ -32,7 +32,7 @@ static Expected<LoadedPolicy> loadOwnPolicy(StringRef Path) {
 }
 
 /// Where each of the policy's features comes from, or which ones the compiler
-/// does not have. A policy may know fewer features than there are.
+/// does not have. A policy may read fewer features than there are.
 static Expected<std::vector<int>>
 bindFeatures(ArrayRef<std::string> Wanted, ArrayRef<TensorSpec> Offered) {
   std::vector<int> Inputs;
@@ -115,7 +115,7 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
     ++AskedWhenSpent;
   else if (Policy && readInputs(D, Read))
     askPolicy(CB, D);
-  // A name is hashed only for those who look it up.
+  // A name is hashed only if overrides of callees look it up.
   const uint64_t Callee =
       Fixed.hasCallees() ? functionID(*CB.getCalledFunction()) : 0;
   if (std::optional<bool> Override = Fixed.lookup(D.Site, Callee)) {
@@ -144,11 +144,11 @@ void Decider::askPolicy(CallBase &CB, Decision &D) {
     Copied += Callee.getInstructionCount();
 }
 
-/// Fills X; false, at the first value that the policy does not know.
+/// Fills X; false at the first value that is out of the policy's range.
 bool Decider::readInputs(const Decision &D, function_ref<double(size_t)> Read) {
   for (size_t I = 0; I < X.size(); ++I) {
     X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default) : Read(Inputs[I]);
-    if (!Policy->knows(I, X[I]))
+    if (!Policy->inRange(I, X[I]))
       return false;
   }
   return true;

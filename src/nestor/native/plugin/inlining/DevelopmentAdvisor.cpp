@@ -6,8 +6,8 @@
 //
 // llvm::MLInlineAdvisor does the work that LLVM's own ML advisors share: it
 // computes the features, tracks the module's growth and keeps its caches right
-// when a callee goes away. Here the answer is asked of a Decider, and what became
-// of it is written down.
+// when a callee goes away. Here a Decider gives the answer, and what became of it
+// is written down.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +68,7 @@ public:
   void onInlined(const Function &Caller, const Function &Callee) {
     Own.onInlined(Caller, Callee);
   }
-  void onRecorded(Function &Caller, const Decision &Made, Effect E);
+  void onRecorded(Function &Caller, const Decision &Record, Effect E);
 
 private:
   std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &CB) override;
@@ -76,7 +76,7 @@ private:
   std::unique_ptr<MLInlineAdvice>
   getAdviceFromModel(CallBase &CB, OptimizationRemarkEmitter &ORE) override;
   int64_t read(CallBase &CB, size_t Tensor);
-  void describe(CallBase &CB, Decision &Made);
+  void describe(CallBase &CB, Decision &Record);
 
   Decider D;
   SiteFeatures Own;
@@ -88,7 +88,7 @@ private:
   std::map<uint64_t, std::string> Names;
 };
 
-/// Follows a site, also one that must be inlined and is not asked about.
+/// Follows a site, also one that must be inlined without a question.
 class FollowedAdvice : public MLInlineAdvice {
 public:
   FollowedAdvice(DevelopmentAdvisor &Owner, CallBase &CB,
@@ -112,8 +112,8 @@ protected:
 class DevelopmentAdvice final : public FollowedAdvice {
 public:
   DevelopmentAdvice(DevelopmentAdvisor &Owner, CallBase &CB,
-                    OptimizationRemarkEmitter &ORE, Decision Made)
-      : FollowedAdvice(Owner, CB, ORE, Made.Answer), Made(std::move(Made)) {}
+                    OptimizationRemarkEmitter &ORE, Decision Record)
+      : FollowedAdvice(Owner, CB, ORE, Record.Answer), Record(std::move(Record)) {}
 
 private:
   void recordInliningImpl() override {
@@ -132,9 +132,9 @@ private:
     MLInlineAdvice::recordUnattemptedInliningImpl();
     record(Effect::NotTried);
   }
-  void record(Effect E) { owner().onRecorded(*Caller, Made, E); }
+  void record(Effect E) { owner().onRecorded(*Caller, Record, E); }
 
-  const Decision Made;
+  const Decision Record;
 };
 
 } // namespace
@@ -163,7 +163,7 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
 }
 
 std::unique_ptr<InlineAdvice> DevelopmentAdvisor::getAdviceImpl(CallBase &CB) {
-  // Past the growth cap the base class answers "no" without asking anybody.
+  // Past the growth cap the base class answers "no" without a question.
   AskedAfterCap += isForcedToStop();
   return MLInlineAdvisor::getAdviceImpl(CB);
 }
@@ -177,12 +177,12 @@ std::unique_ptr<MLInlineAdvice>
 DevelopmentAdvisor::getAdviceFromModel(CallBase &CB,
                                        OptimizationRemarkEmitter &ORE) {
   ++Decisions;
-  Decision Made = D.decide(
+  Decision Record = D.decide(
       CB, [&] { return GetDefaultAdvice(CB); },
       [&](size_t Tensor) { return double(read(CB, Tensor)); });
   if (Log)
-    describe(CB, Made);
-  return std::make_unique<DevelopmentAdvice>(*this, CB, ORE, std::move(Made));
+    describe(CB, Record);
+  return std::make_unique<DevelopmentAdvice>(*this, CB, ORE, std::move(Record));
 }
 
 int64_t DevelopmentAdvisor::read(CallBase &CB, size_t Tensor) {
@@ -190,26 +190,26 @@ int64_t DevelopmentAdvisor::read(CallBase &CB, size_t Tensor) {
                                    : *ModelRunner->getTensor<int64_t>(Tensor);
 }
 
-/// Completes \p Made by what only the log wants to know. The callee may be gone
+/// Completes \p Record by what only the log needs. The callee may be gone
 /// when the outcome is recorded, so this happens now.
-void DevelopmentAdvisor::describe(CallBase &CB, Decision &Made) {
+void DevelopmentAdvisor::describe(CallBase &CB, Decision &Record) {
   for (size_t I = 0; I < Features; ++I)
-    Made.Features.push_back(read(CB, I));
+    Record.Features.push_back(read(CB, I));
   const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
-  Made.Caller = functionID(Caller);
-  Made.Callee = functionID(Callee);
+  Record.Caller = functionID(Caller);
+  Record.Callee = functionID(Callee);
   if (WantNames) {
-    Names[Made.Caller] = Caller.getName().str();
-    Names[Made.Callee] = Callee.getName().str();
+    Names[Record.Caller] = Caller.getName().str();
+    Names[Record.Callee] = Callee.getName().str();
   }
 }
 
-void DevelopmentAdvisor::onRecorded(Function &Caller, const Decision &Made,
+void DevelopmentAdvisor::onRecorded(Function &Caller, const Decision &Record,
                                     Effect E) {
   if (E == Effect::Inlined || E == Effect::CalleeDeleted)
-    D.onInlined(Caller, Made);
+    D.onInlined(Caller, Record);
   if (Log)
-    write(*Log, Made, E);
+    write(*Log, Record, E);
 }
 
 std::unique_ptr<InlineAdvisor>

@@ -46,13 +46,13 @@ Expected<Embeddings> Embeddings::parse(StringRef Text) {
   auto AddEntity = [&](ArrayRef<StringRef> Words) -> std::string {
     if (!Result.Dimension || Words.size() != 2 + Result.Dimension)
       return "expected 'entity <name>' and as many numbers as the dimension says";
-    auto Known = Numbers.find(Words[1]);
-    if (Known == Numbers.end())
-      return ("LLVM knows no entity '" + Words[1] + "'").str();
-    if (Seen[Known->second])
+    auto Entity = Numbers.find(Words[1]);
+    if (Entity == Numbers.end())
+      return ("LLVM has no entity '" + Words[1] + "'").str();
+    if (Seen[Entity->second])
       return ("the entity " + Words[1] + " is given twice").str();
-    Seen[Known->second] = true;
-    int64_t *Vector = &Result.Vectors[Known->second * Result.Dimension];
+    Seen[Entity->second] = true;
+    int64_t *Vector = &Result.Vectors[Entity->second * Result.Dimension];
     for (StringRef Word : Words.drop_front(2)) {
       if (Word.getAsInteger(10, *Vector) || *Vector > MaxNumber || *Vector < -MaxNumber)
         return "expected whole numbers of at most 2^20";

@@ -37,7 +37,7 @@ public:
   bool hasSites() const { return !Sites.empty(); }
   bool hasCallees() const { return !Callees.empty(); }
   /// The answer for a call of \p Callee at \p Site, if there is one; remembers
-  /// what was asked for.
+  /// that it was looked up.
   std::optional<bool> lookup(uint64_t Site, uint64_t Callee);
   bool isStock(uint64_t Module) const { return StockModules.count(Module); }
   size_t size() const {

@@ -22,7 +22,7 @@ namespace nestor {
 ///     function 0123456789abcdef <copies> <bytes> <calls> <users> <address taken>
 class ProgramSummary {
 public:
-  /// What the linker may do with functions that nobody needs.
+  /// What the linker may do with unused functions.
   enum class LinkMode : int64_t {
     KeepsUnused = 0,
     DropsUnused = 1,    ///< --gc-sections

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// LLVM's ML advisor costs 2 to 11 % of a compile before any policy is asked: it
+// LLVM's ML advisor costs 2 to 11 % of a compile before any policy is evaluated: it
 // analyses each site three times, keeps properties of every function up to date
 // and counts the call graph. Most policies read little of that. This advisor
 // computes a feature when the policy reads it, with the same result, and gives
@@ -38,7 +38,7 @@ constexpr double GrowthCap = 2.0;
 
 namespace {
 
-/// What is known of a function's reachable blocks.
+/// Counts of a function's reachable blocks.
 struct FunctionFacts {
   int64_t Blocks = 0, ConditionalBlocks = 0, Instructions = 0;
 };
@@ -169,7 +169,7 @@ ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
     : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)), Own(std::move(Own)),
       Stock(C.M, C.FAM, C.Params, C.IC) {
   if (!this->D.isCapped())
-    return; // The stock heuristic knows no cap.
+    return; // The stock heuristic has no cap.
   for (const Function &F : M)
     if (!F.isDeclaration())
       InitialInstructions += countFacts(F).Instructions;
@@ -236,7 +236,7 @@ double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor,
 
 // The analyses are the price of this function, so each is made when its result
 // can still change the answer: attributes that forbid inlining cannot turn a "no"
-// around, and where the stock heuristic says "inline" both are known to allow it.
+// around, and where the stock heuristic says "inline" both allow it.
 std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
   if (!isReachable(*CB.getParent()) || &Caller == &Callee)
@@ -246,7 +246,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   };
   if (CapReached)
     return untracked(CB, MandatoryKind() == MandatoryInliningKind::Always);
-  bool Allowed = false; // By the attributes, as far as is known.
+  bool Allowed = false; // By the attributes of the call.
   if (CB.hasFnAttr(Attribute::AlwaysInline)) {
     const MandatoryInliningKind Kind = MandatoryKind();
     if (Kind != MandatoryInliningKind::NotMandatory)
@@ -270,7 +270,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
     return Estimate;
   };
   std::optional<InlineCostFeatures> CostFeatures;
-  Decision Made = D.decide(
+  Decision Record = D.decide(
       CB, [&] { return StockInlines = stockAnswer(Stock, CB); },
       [&](size_t Tensor) -> double {
         if (Tensor >= size_t(InlineCostFeatureIndex::NumberOfFeatures))
@@ -279,7 +279,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
           CostFeatures = getInliningCostFeatures(CB, TTI, Assumptions);
         return CostFeatures ? (*CostFeatures)[Tensor] : 0;
       });
-  if (!Made.Answer)
+  if (!Record.Answer)
     return untracked(CB, false);
   if (!StockInlines &&
       (!Cost() ||
@@ -303,8 +303,8 @@ ReleaseAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
 std::unique_ptr<InlineAdvisor> createReleaseAdvisor(const AdvisorContext &C,
                                                     Decider &D,
                                                     SiteFeatures &Own) {
-  // Which sites are asked about decides who gets a disputed key, and this advisor
-  // asks about fewer.
+  // Of two calls with one key the first that is decided keeps it, and this
+  // advisor decides fewer.
   if (!llvm::all_of(D.tensors(), canRead) || D.usesSiteKeys() ||
       isGrowthCapGiven())
     return nullptr;

@@ -21,7 +21,7 @@ using namespace llvm;
 
 namespace nestor {
 
-/// What is not known: no profile, no program summary, a function not in it.
+/// Missing: no profile, no program summary, a function not in it.
 constexpr int64_t Missing = -1;
 
 /// One pass over a function's instructions.
@@ -39,7 +39,7 @@ struct SiteFeatures::Uses {
 };
 
 /// Block frequencies of our own: those that the analysis manager keeps depend on
-/// who asked for them, and when.
+/// the order in which they are read.
 struct SiteFeatures::Frequencies {
   explicit Frequencies(Function &F)
       : Dominators(F), Loops(Dominators), Branches(F, Loops),
@@ -63,8 +63,8 @@ struct SiteFeatures::Site {
   Uses calleeUses() const { return Of.usesOf(Callee); }
   int64_t inProgram(const Function &F,
                     int64_t ProgramSummary::Function::*Count) const {
-    const ProgramSummary::Function *Known = Of.inProgram(F);
-    return Known ? Known->*Count : Missing;
+    const ProgramSummary::Function *Use = Of.inProgram(F);
+    return Use ? Use->*Count : Missing;
   }
 };
 
@@ -254,18 +254,18 @@ void SiteFeatures::onInlined(const Function &Caller, const Function &Callee) {
 }
 
 const SiteFeatures::Body &SiteFeatures::bodyOf(const Function &F) {
-  std::unique_ptr<Body> &Known = Bodies[&F];
-  if (!Known)
-    Known = std::make_unique<Body>(
+  std::unique_ptr<Body> &Cached = Bodies[&F];
+  if (!Cached)
+    Cached = std::make_unique<Body>(
         F, FAM.getResult<TargetIRAnalysis>(const_cast<Function &>(F)));
-  return *Known;
+  return *Cached;
 }
 
 const std::vector<int64_t> &SiteFeatures::embeddingOf(const Function &F) {
-  std::vector<int64_t> &Known = Embedded[&F];
-  if (Known.empty())
-    Known = Vocabulary->of(F);
-  return Known;
+  std::vector<int64_t> &Cached = Embedded[&F];
+  if (Cached.empty())
+    Cached = Vocabulary->of(F);
+  return Cached;
 }
 
 SiteFeatures::Uses SiteFeatures::usesOf(const Function &F) {
@@ -284,12 +284,12 @@ int64_t SiteFeatures::hotness(const CallBase &CB) {
   auto &Profile = MAM.getResult<ProfileSummaryAnalysis>(*Caller.getParent());
   if (!Profile.hasProfileSummary())
     return Missing;
-  std::unique_ptr<Frequencies> &Known = Blocks[&Caller];
-  if (!Known)
-    Known = std::make_unique<Frequencies>(Caller);
-  if (Profile.isHotCallSite(CB, &Known->Blocks))
+  std::unique_ptr<Frequencies> &Cached = Blocks[&Caller];
+  if (!Cached)
+    Cached = std::make_unique<Frequencies>(Caller);
+  if (Profile.isHotCallSite(CB, &Cached->Blocks))
     return 2;
-  return !Profile.isColdCallSite(CB, &Known->Blocks);
+  return !Profile.isColdCallSite(CB, &Cached->Blocks);
 }
 
 const ProgramSummary::Function *

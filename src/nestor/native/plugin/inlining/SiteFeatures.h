@@ -8,7 +8,7 @@
 // might save: whether the callee goes away, what the code of both looks like, what
 // the rest of the program does with the callee. These features say it. Both
 // advisors offer them behind LLVM's own; a value is that of the IR as it is when
-// the site is asked about, and is computed only when somebody reads it.
+// the question comes up, and is computed only when it is read.
 //
 //===----------------------------------------------------------------------===//
 

@@ -55,10 +55,10 @@ public:
 
 private:
   /// A pass may duplicate a call within its function (unrolling, say). The first
-  /// copy that is asked about keeps the key, the others get successors.
+  /// copy that is decided keeps the key, the others get successors.
   struct Claim {
     llvm::WeakVH Site;
-    bool Gone = false; ///< Inlined away: nobody else may take its key.
+    bool Gone = false; ///< Inlined away: no other call may take its key.
   };
 
   void tag(llvm::CallBase &CB, uint64_t Key, uint64_t Owner);

@@ -1,7 +1,7 @@
 """Overrides of inlining: answers by call site, callee or module, as a reviewable text file.
 
 The format is described in docs/reference/formats.md; the plugin reads the same file
-(``native/plugin/Overrides.cpp``).
+(``native/plugin/inlining/Overrides.cpp``).
 """
 
 from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import DEFAULT, FAILED
-from nestor.problems.inlining_size.reach import Reach
+from nestor.problems.inlining_size.score.reach import Reach
 from nestor.problems.inlining_size.search.overrides import Key, Overrides
 from nestor.tune.moves import Move, Question
 

@@ -1,0 +1,1 @@
+"""Commands about basic blocks: extraction, measurement and cost models."""

@@ -1,0 +1,1 @@
+"""Commands that make, judge and search policies."""

@@ -1,0 +1,232 @@
+"""``nestor evaluate``: what policies do to programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import tyro
+from rich.markup import escape
+from rich.table import Table
+
+from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.compiler.lto import LtoKind
+from nestor.corpus import store
+from nestor.errors import NestorError
+from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
+from nestor.evaluate.groups import Group, groups
+from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
+from nestor.policy.names import named_policy
+from nestor.problem.problem import Report
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+_FAILURES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    r"""Build a corpus's programs stock and under policies, and compare what they come to.
+
+    For problems of size, that is loadable bytes of the linked program: text, rodata, eh_frame,
+    eh_frame_hdr and gcc_except_table. The programs judged are those of projects that training
+    never saw (the split "test"), or all of them in a corpus without splits. Worst regressions come
+    first. The interval is a paired bootstrap over projects.
+
+    Geometric means by language and style follow, over the programs that are not tiny (see
+    --least-bytes). A style of C++ is seen if a project of the split "train" has it. With several
+    policies or modes these means are all that is shown; --json holds every program.
+
+    Built-in policies of inlining-size: shipped, distilled (reads a --summary), default, never,
+    always, threshold:N (docs/reference/policies.md) and mlgo2020 (published in 2020 for LLVM 11).
+
+    Examples:
+        nestor evaluate --policy shipped --corpus corpus/tiny
+        nestor evaluate --policy shipped mlgo2020 --mode gc no-gc icf \
+            --corpus corpus/bench --smoke
+        nestor evaluate --policy threshold:15 --corpus corpus/tiny --split all --json
+        nestor evaluate --policy distilled --corpus corpus/bench --lto full --program ninja parse
+    """
+
+    policy: tuple[str, ...]
+    """Policy files or built-ins."""
+    corpus: Path
+    """A corpus with programs."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the policies decide."""
+    split: Literal["train", "validation", "test", "all"] | None = None
+    """Which projects to judge by (default: held-out ones)."""
+    program: tuple[str, ...] = ()
+    """Programs, by their names or the last parts of them (default: all of the split)."""
+    build: str | None = None
+    """How programs are built: link, full-lto or thin-lto (default: the problem's usual way)."""
+    lto: LtoKind | None = None
+    """Link by LTO, the policies deciding inside the linker, and compare with stock LTO."""
+    mode: tuple[str, ...] = ()
+    """How to link: drop unused sections (gc, the default), keep them (no-gc), or also merge equal
+    functions (icf)."""
+    overrides: Path | None = None
+    """Answers that stand above the policies' (docs/reference/formats.md)."""
+    summary: bool = False
+    """Give policies that read one a summary of the rest of the program."""
+    smoke: bool = False
+    """Run the programs' smoke tests, stock and under the policies: executes the corpus's code."""
+    least_bytes: float | None = None
+    """Score of a stock program from which on it counts in a group's mean (default: the problem's,
+    80,000 bytes for sizes)."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Evaluate and print; 1 if a policy could not be compared on any program."""
+        problem = find_problem(self.problem)
+        policies = [named_policy(name, problem.builtins) for name in dict.fromkeys(self.policy)]
+        if not policies:
+            raise NestorError("Nothing to evaluate: name a policy.")
+        build = chosen_build(problem, self.build, self.lto)
+        check_summary(build, self.summary)
+        modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
+        overrides = overrides_text(problem, self.overrides)
+        settings = EvaluateSettings(modes, overrides, self.summary, self.smoke)
+        corpus = store.load(self.corpus)
+        programs = tuple(
+            dict.fromkeys(program_named(corpus, name) for name in self.program)
+        ) or select_programs(corpus, self.split)
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                results = evaluate(pool, build, programs, policies, settings, report)
+        least = problem.report.least if self.least_bytes is None else self.least_bytes
+        grouped = groups(results, least)
+        if self.json:
+            print_json(
+                {
+                    "evaluations": [result.to_json() for result in results],
+                    "groups": [group.to_json() for group in grouped],
+                }
+            )
+        elif len(results) == 1:
+            show(results[0])
+            for group in grouped:
+                numbers = ", ".join(_parts(group))
+                stdout.print(
+                    f"{escape(group.name)}, from {least:,.0f} {problem.report.unit}: {numbers}",
+                    soft_wrap=True,
+                )
+        else:
+            show_groups(grouped, modes, least, problem.report)
+            for result in results:
+                stdout.print(f"{escape(result.policy)}, {result.mode}:", end=" ")
+                _show_costs(result)
+        return 0 if all(any(result.compared()) for result in results) else 1
+
+
+def show_groups(
+    grouped: Sequence[Group], modes: Sequence[str], least: float, report: Report
+) -> None:
+    """Print a row for every group and policy and a column for every mode."""
+    detail = "".join(f", that of {column}" for column in report.detail)
+    table = Table(
+        title=f"{report.score} {report.unit} against stock: geometric mean over the programs of at"
+        f" least {least:,.0f} {report.unit}{detail}, and the worst program"
+    )
+    for column in ("programs", "policy", *modes):
+        table.add_column(column, overflow="fold")
+    cells = {(g.name, g.policy, g.mode): "\n".join(_parts(g)) for g in grouped}
+    rows = list(dict.fromkeys((g.name, g.policy) for g in grouped))
+    for (name, policy), (following, _) in zip(rows, [*rows[1:], ("", "")], strict=True):
+        numbers = (cells[name, policy, mode] for mode in modes)
+        table.add_row(escape(name), escape(policy), *numbers, end_section=name != following)
+    stdout.print(table)
+
+
+def _parts(group: Group) -> list[str]:
+    """Return a group's numbers; its failures are never left out."""
+    parts = []
+    report = group.report
+    if group.worst is not None:
+        parts = [
+            f"{percent(group.geomean_pct[report.score])} of {group.programs}",
+            *(f"{column} {percent(group.geomean_pct[column])}" for column in report.detail),
+            f"worst {percent(group.worst.change_pct)}"
+            f" {escape(group.worst.name.rpartition('/')[2])}",
+        ]
+    return [*parts, f"[bold red]{len(group.failed)} failed[/]"] if group.failed else parts
+
+
+def show(result: Evaluation) -> None:
+    """Print an evaluation as a table."""
+    report = result.report
+    table = Table(
+        title=f"{escape(result.policy)} against stock, {report.quantity}, link mode {result.mode}"
+    )
+    for name in ("program", "project", "stock", "policy", *report.columns):
+        table.add_column(name, justify="left" if name in ("program", "project") else "right")
+    for row in result.programs:
+        table.add_row(
+            escape(row.name.rsplit("/", 1)[-1]),
+            escape(row.project),
+            *(_score(side, report) for side in (row.stock, row.policy)),
+            *(_change(row, column) for column in report.columns),
+        )
+    stdout.print(table)
+    total = result.total()
+    if total["ci95"] is not None:
+        low, high = total["ci95"]
+        others = "".join(
+            f", {column}s {percent(total[f'{column}_change_pct'])}"
+            for column in report.columns
+            if column != report.score and column not in report.detail
+        )
+        stdout.print(
+            f"total {report.score} {percent(total[f'{report.score}_change_pct'])}"
+            f" (95 % interval by project {low:+.2f} … {high:+.2f} %),"
+            f" geometric mean {percent(total[f'{report.score}_geomean_pct'])}{others}",
+            soft_wrap=True,
+        )
+    _show_costs(result)
+
+
+def _change(row: ProgramResult, column: str) -> str:
+    change = row.column_change_pct(column)
+    return "" if change is None and column != row.report.score else percent(change)
+
+
+def _score(side: Outcome | None, report: Report) -> str:
+    if side is None:
+        return "[bold red]failed[/]"
+    return f"{side.columns[report.score]:,.{report.decimals}f}"
+
+
+def _show_costs(result: Evaluation) -> None:
+    """Print what the policy cost, and everything that failed."""
+    ratio = f"{result.compile_cpu_ratio:.3f}×" if result.compile_cpu_ratio else "not measured"
+    remarks = "".join(
+        f", {len(units)} modules {remark.words}"
+        for remark in result.report.remarks
+        if (units := result.remarks.get(remark.key))
+    )
+    tests = result.smoke
+    smoke = (
+        f", smoke tests: {tests.passed} passed, {tests.failed} failed, {tests.without} not run"
+        if tests
+        else ""
+    )
+    stdout.print(
+        f"compile CPU {ratio} of stock, {result.decisions:,} decisions,"
+        f" {len(result.failures)} failures{remarks}{smoke}",
+        soft_wrap=True,
+    )
+    for failure in result.failures[:_FAILURES_SHOWN]:
+        stdout.print(
+            f"  [red]failed[/] {escape(failure.what)} ({failure.side}): {escape(failure.reason)}",
+            soft_wrap=True,
+        )
+    if len(result.failures) > _FAILURES_SHOWN:
+        stdout.print(f"  and {len(result.failures) - _FAILURES_SHOWN} more (--json shows all)")

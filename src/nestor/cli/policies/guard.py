@@ -1,0 +1,143 @@
+"""``nestor guard``: a list of modules to leave to stock, so that no program grows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import tyro
+from rich.markup import escape
+from rich.table import Table
+
+from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.policies.builds import check_summary, chosen_build
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.compiler.lto import LtoKind
+from nestor.corpus import store
+from nestor.evaluate.compare import select_programs
+from nestor.evaluate.guard import Guard as Guarding
+from nestor.evaluate.guard import Guarded, guard
+from nestor.evaluate.statistics import change_pct
+from nestor.files import write_atomically
+from nestor.policy.names import NamedPolicy, named_policy
+from nestor.problem.problem import Problem, Report
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+
+@dataclass(frozen=True)
+class Guard:
+    r"""Find the modules that a policy makes larger where it counts, and list them as overrides.
+
+    With the list, no program is larger than stock in any of the link modes. Its lines say
+    "module … stock"; 'nestor build', 'nestor flags' and 'nestor clang' take it as --overrides, so
+    it is made once and kept beside the source. One list serves all programs that it was made
+    with; modules whose source files have the same name go back to stock together.
+
+    Examples:
+        nestor guard --corpus corpus/tiny --policy mlgo2020 --out guard.txt
+        nestor guard --corpus corpus/tiny --policy mlgo2020 --out lz4.txt --program lz4 --mode gc
+        nestor guard --corpus corpus/bench --policy distilled --out ninja.txt --program ninja \
+            --lto full --mode gc
+    """
+
+    corpus: Path
+    """A corpus with programs."""
+    policy: str
+    """A policy file or a built-in."""
+    out: Path
+    """The overrides file to write."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the policy decides."""
+    program: str | None = None
+    """One program, by its name or the last part of it (default: all of the split)."""
+    split: Literal["train", "validation", "test", "all"] | None = None
+    """Which projects (default: held-out ones)."""
+    mode: tuple[str, ...] = ()
+    """The modes of the build in which no program may grow (default: all)."""
+    build: str | None = None
+    """How programs are built: link, full-lto or thin-lto (default: the problem's usual way)."""
+    lto: LtoKind | None = None
+    """Compare with stock LTO of this kind; under full LTO a program goes back as a whole."""
+    summary: bool = False
+    """Give a policy that reads one a summary of the rest of the program."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Guard, write the list and print; nothing is written if a program cannot be built."""
+        problem = find_problem(self.problem)
+        build = chosen_build(problem, self.build, self.lto)
+        check_summary(build, self.summary)
+        policy = named_policy(self.policy, problem.builtins)
+        modes = tuple(dict.fromkeys(self.mode)) or build.modes
+        corpus = store.load(self.corpus)
+        if self.program is None:
+            programs = select_programs(corpus, self.split)
+        else:
+            programs = (program_named(corpus, self.program),)
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                summaries: Mapping[tuple[str, str], str] = {}
+                if self.summary and problem.reads_summary(policy.policy):
+                    summaries = problem.summaries(pool, programs, modes, report)
+                result = guard(
+                    pool, build, programs, policy, modes, summaries=summaries, progress=report
+                )
+        write_atomically(self.out, _list(result, problem, policy, modes))
+        if self.json:
+            print_json(
+                {
+                    "policy": policy.name,
+                    "out": str(self.out),
+                    "lines": len(result.keys),
+                    "programs": [p.to_json() for p in result.programs],
+                }
+            )
+        else:
+            show(result, policy, modes, problem.report)
+            stdout.print(f"{escape(str(self.out))}: {len(result.keys)} lines", soft_wrap=True)
+        return 0
+
+
+def show(result: Guarding, policy: NamedPolicy, modes: Sequence[str], report: Report) -> None:
+    """Print each program's score in each mode, the worst growth under the bare policy first."""
+    table = Table(title=f"{escape(policy.name)} guarded, {report.quantity}")
+    for name in ("program", "mode", "stock", "policy", "guarded", "back to stock"):
+        left = name in ("program", "mode")
+        table.add_column(name, justify="left" if left else "right", overflow="fold")
+    for program in sorted(result.programs, key=_worst_first):
+        for mode in modes:
+            first, stock = mode == modes[0], program.stock[mode]
+            table.add_row(
+                escape(program.program.rpartition("/")[2]) if first else "",
+                mode,
+                f"{stock:,.{report.decimals}f}",
+                percent(change_pct(stock, program.policy[mode])),
+                percent(change_pct(stock, program.guarded[mode])),
+                f"{len(program.back)} of {program.modules}" if first else "",
+                end_section=mode == modes[-1],
+            )
+    stdout.print(table)
+
+
+def _worst_first(program: Guarded) -> tuple[float, str]:
+    growth = max(change_pct(before, program.policy[m]) for m, before in program.stock.items())
+    return -growth, program.program
+
+
+def _list(result: Guarding, problem: Problem, policy: NamedPolicy, modes: Sequence[str]) -> str:
+    """Return the overrides file."""
+    title = (
+        f"Modules that the stock compiler keeps, so that no program is larger than stock.\n"
+        f"policy {policy.name} {policy.digest}\nlink modes {', '.join(modes)}\n"
+        f"programs {', '.join(p.program for p in result.programs)}"
+    )
+    overrides = problem.overrides()
+    comments = {key: ", ".join(result.names[key]) for key in result.keys}
+    return overrides.to_text(dict.fromkeys(result.keys, overrides.stock), comments, title)

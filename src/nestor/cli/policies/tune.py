@@ -1,0 +1,180 @@
+"""``nestor tune``: search for the decisions that make one program smallest."""
+
+import json
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.markup import escape
+
+from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.policies.builds import chosen_build
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.compiler.lto import LtoKind
+from nestor.corpus import store
+from nestor.files import write_atomically
+from nestor.policy.names import named_policy
+from nestor.problem.problem import Problem, Report
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.tune.search import Point, SearchSettings
+from nestor.tune.session import Tuned, TuneSettings, tune
+
+
+@dataclass(frozen=True)
+class Tune:
+    r"""Search for the decisions that make one program of a corpus smallest.
+
+    Many decisions are turned around in each compile, and what each of them did is read off the
+    linked bytes of the functions that it can reach. The result is OUT/overrides.txt, a text file
+    to review and to keep beside the source, and OUT/summary.txt if the policy reads a summary of
+    the program: 'nestor clang POLICY --overrides FILE --summary FILE' compiles with them. It is
+    never larger than stock in the modes that --mode names, and its size in the others is shown. The
+    search can be stopped at any time; the same command goes on, and more --compiles go further.
+
+    Examples:
+        nestor tune ninja --corpus corpus/bench --out tuned/ninja
+        nestor tune ninja --corpus corpus/bench --out tuned/ninja --compiles 60
+        nestor tune lua --corpus corpus/bench --out tuned/lua --policy default --mode gc no-gc
+        nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full \
+            --policy distilled
+    """
+
+    program: tyro.conf.Positional[str]
+    """The program's name, or the last part of it."""
+    corpus: Path
+    """The corpus that holds it."""
+    out: Path
+    """The folder for the result and what is needed to go on."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem whose decisions are searched."""
+    policy: str = "shipped"
+    """Where to start: a policy file or a built-in; 'default' tries cost thresholds first."""
+    mode: tuple[str, ...] = ()
+    """Modes of the build whose mean size is made small, and none of which may grow (default: the
+    build's usual one, gc)."""
+    compiles: float = 25.0
+    """Whole-program compiles to spend."""
+    sweep: bool = True
+    """From the default, try cost thresholds first."""
+    build: str | None = None
+    """How programs are built: link, full-lto or thin-lto (default: the problem's usual way)."""
+    lto: LtoKind | None = None
+    """Search inside the linker, under LTO of this kind."""
+    summary: bool = True
+    """Give a summary of the stock program to policies that read one."""
+    seed: int = 0
+    """Seed of the moves' order."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Search, write the overrides and print what they save."""
+        problem = find_problem(self.problem)
+        build = chosen_build(problem, self.build, self.lto)
+        modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
+        policy = named_policy(self.policy, problem.builtins)
+        corpus = store.load(self.corpus)
+        program = program_named(corpus, self.program)
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                summary = None
+                if self.summary and not build.whole and problem.reads_summary(policy.policy):
+                    summaries = problem.summaries(pool, [program], modes[:1], report)
+                    summary = summaries.get((program.name, modes[0]))
+                result = tune(
+                    pool,
+                    build,
+                    program,
+                    policy,
+                    TuneSettings(modes, self.sweep),
+                    SearchSettings(compiles=self.compiles),
+                    self.seed,
+                    self.out,
+                    summary=summary,
+                    progress=report,
+                )
+        path = self.out / "overrides.txt"
+        write_atomically(path, result.text(problem))
+        kept = self._keep(result)
+        command = self._command(result, problem, path, kept)
+        content = _as_json(result) | {
+            "overrides": str(path),
+            "summary": None if kept is None else str(kept),
+            "command": command,
+        }
+        write_atomically(self.out / "result.json", json.dumps(content, indent=2))
+        if self.json:
+            print_json(content)
+        else:
+            _show(result, path, problem.report)
+            stdout.print(f"use them:  {escape(command)}", soft_wrap=True)
+        return 0
+
+    def _keep(self, result: Tuned) -> Path | None:
+        """Keep the summary under which the overrides were found; no other may lie there."""
+        path = self.out / "summary.txt"
+        if result.summary is None:
+            path.unlink(missing_ok=True)
+            return None
+        write_atomically(path, result.summary)
+        return path
+
+    def _command(
+        self, result: Tuned, problem: Problem, overrides: Path, summary: Path | None
+    ) -> str:
+        """Return the command that compiles with what was found."""
+        words = ["nestor", "clang", result.policy.name, "--overrides", str(overrides)]
+        words += [] if summary is None else ["--summary", str(summary)]
+        how = "-ffunction-sections -fdata-sections" if self.lto is None else f"-flto={self.lto}"
+        return f"{shlex.join(words)} -- {problem.level} {how} …"
+
+
+def _as_json(result: Tuned) -> dict[str, Any]:
+    return {
+        "program": result.program,
+        "policy": result.policy.name,
+        "policy_digest": result.policy.digest,
+        "objective": list(result.modes),
+        "overrides_count": len(result.overrides),
+        "sizes": {
+            mode: {"stock": dict(before), "tuned": dict(result.best.columns[mode])}
+            for mode, before in result.stock.columns.items()
+        },
+        "curve": [point.to_json() for point in result.curve],
+    }
+
+
+def _show(result: Tuned, path: Path, report: Report) -> None:
+    first = result.curve[0]
+    others = list(first.others)
+    stdout.print("compiles  " + " ".join(f"{name:>8}" for name in (report.score, *others)))
+    for point in result.curve:
+        pairs = zip(_values(point), _values(first), strict=True)
+        changes = " ".join(f"{100 * (after / before - 1):+6.2f} %" for after, before in pairs)
+        stdout.print(f"{point.compiles:8.1f}  {changes}")
+    for mode, before in result.stock.columns.items():
+        after = result.best.columns[mode]
+        note = "" if mode in result.modes else "  (not searched for)"
+        sizes = [f"{side[report.score]:>11,.{report.decimals}f}" for side in (before, after)]
+        changes = "".join(
+            f", {name} {percent(100 * (after[name] / before[name] - 1))}" for name in others
+        )
+        change = percent(100 * (after[report.score] / before[report.score] - 1))
+        stdout.print(f"{mode:6} {' → '.join(sizes)} {report.unit} {change}{changes}{note}")
+    stdout.print(
+        f"{len(result.overrides):,} overrides on top of the policy"
+        f" {escape(result.policy.name)}: {escape(str(path))}",
+        soft_wrap=True,
+    )
+
+
+def _values(point: Point) -> tuple[float, ...]:
+    return (point.total, *point.others.values())

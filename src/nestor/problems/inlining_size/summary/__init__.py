@@ -1,0 +1,1 @@
+"""Summaries of a program: what its objects say of functions that one module cannot see."""
