@@ -30,7 +30,7 @@ from nestor.learn.distil.gain_network import Network
 from nestor.learn.distil.trials import Trials, join
 from nestor.policy.network import LogNormalisation, fit_normalisation
 from nestor.policy.spec import Policy
-from nestor.problems.inlining_size.neighbourhood import edges, means, nodes
+from nestor.problems.inlining_size.features.neighbourhood import edges, means, nodes
 
 if TYPE_CHECKING:
     import torch

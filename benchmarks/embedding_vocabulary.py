@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from nestor.compiler.toolchain import find
 from nestor.corpus.model import Corpus
-from nestor.problems.inlining_size import vocabulary
+from nestor.problems.inlining_size.features import vocabulary
 from nestor.problems.inlining_size.size.examples import drawn
 
 F64 = npt.NDArray[np.float64]

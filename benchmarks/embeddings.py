@@ -8,8 +8,8 @@
 entity of IR2Vec occurs in caller and callee among the features (a vocabulary of unit vectors), and
 keeps the whole logs. An embedding is a linear function of these counts, so ``compare`` can try
 any vocabulary on the same trials. It trains one (TransE over the triplets of training modules),
-fits the models of gains of ``distil/gain_model.py`` with different features, and shows how well they
-predict the trials of *projects* that they have not seen. ``cost`` counts the compiler's
+fits the models of gains of distillation with different features, and shows how well they predict
+the trials of *projects* that they have not seen. ``cost`` counts the compiler's
 instructions under policies that read features and answer as the default does: same objects.
 """
 
@@ -47,9 +47,9 @@ from nestor.policy.network import Layer, LogNormalisation, build
 from nestor.policy.spec import Policy
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size import vocabulary
+from nestor.problems.inlining_size.features import vocabulary
+from nestor.problems.inlining_size.features.neighbourhood import names, neighbourhood
 from nestor.problems.inlining_size.log import trajectory
-from nestor.problems.inlining_size.neighbourhood import names, neighbourhood
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.size.examples import drawn

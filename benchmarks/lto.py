@@ -20,7 +20,7 @@ from benchmarks import record
 from benchmarks.machine import describe
 from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
 from nestor.build.build import Build, Job
-from nestor.cli.builds import lto_build
+from nestor.cli.policies.builds import lto_build
 from nestor.cli.setup import program_named
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
