@@ -11,7 +11,8 @@ import pytest
 
 from nestor.cli.main import COMMANDS, PASS_THROUGH, main
 from nestor.corpus.model import Corpus
-from nestor.policy import builtin, bundle
+from nestor.policy import bundle
+from nestor.problems.inlining_size import builtins
 from tests.conftest import SOURCE
 
 
@@ -24,7 +25,7 @@ def nestor(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProcess
 @pytest.fixture
 def never(tmp_path: Path) -> Path:
     path = tmp_path / "a policy with spaces.safetensors"
-    bundle.save(builtin.constant(inline=False), path)
+    bundle.save(builtins.constant(inline=False), path)
     return path
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.cli.policies.train import InliningSize
+from nestor.cli.policies.train import Train
 from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
 from nestor.learn.budget import Budget
@@ -47,6 +47,6 @@ def test_train_in_a_budget_and_compare(small_corpus: Corpus, tmp_path: Path) -> 
     ],
 )
 def test_senseless_words_are_explained(learner: str, budget: Budget, said: str) -> None:
-    command = InliningSize(Path("corpus"), Path("out"), learner=learner, budget=budget)
+    command = Train("inlining-size", Path("corpus"), Path("out"), learner=learner, budget=budget)
     with pytest.raises(NestorError, match=said):
         command.run()

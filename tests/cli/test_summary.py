@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.program_summary import load
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.rollout.summaries import summaries
+from nestor.problems.inlining_size import PROBLEM
+from nestor.problems.inlining_size.summary.program_summary import load
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 from tests.cli.test_cli import nestor
 
 OPTIONS = ("-Oz", "-ffunction-sections", "-fdata-sections")
@@ -37,9 +37,9 @@ def test_a_build_and_a_corpus_give_the_same_summary(
     assert (said["objects"], said["link"], said["warnings"]) == (1, "icf", [])
     assert said["functions"] == len(load(out).functions) > 0
     program = small_corpus.program("one/one")
-    with Pool(small_corpus, plugin, PoolSettings(jobs=1)) as pool:
-        made = summaries(pool, [program], ["icf"], tmp_path / "made")
-    assert out.read_text() == made[program.name, "icf"].read_text()
+    with LocalPool(PROBLEM, small_corpus, plugin, PoolSettings(jobs=1)) as pool:
+        texts = PROBLEM.summaries(pool, [program], ["icf"])
+    assert out.read_text() == texts[program.name, "icf"]
     assert [p.name for p in out.parent.iterdir()] == ["program.txt"]
 
 

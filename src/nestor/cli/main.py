@@ -46,6 +46,8 @@ COMMANDS: Final = {
     "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
     "blocks info": Command("blocks.blocks:Info", "Show what a table of blocks holds"),
     "blocks measure": Command("blocks.measure:Measure", "Label blocks with measured cycles"),
+    "problem list": Command("policies.problem:List", "Show the decision problems"),
+    "problem check": Command("policies.problem:Check", "Check what learners rely on"),
     "log": Command("policies.log:Log", "Show what a policy decides in one compile"),
     "policy": Command("policies.policy:Policy", "Describe a policy file"),
 }
