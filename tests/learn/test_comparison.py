@@ -20,7 +20,7 @@ FREE = PROBLEM.features.free
 
 
 def below(cost: float) -> MlpPolicy:
-    """A policy that acts where the squashed first feature, the estimated cost, is below a number."""
+    """A policy that acts where the first feature, the estimated cost, is below a number."""
     normalisation = LogNormalisation(np.zeros(len(FREE)), np.full(len(FREE), 0.3))
     weight = np.zeros((1, len(FREE)), np.float32)
     weight[0, 0] = -1

@@ -130,7 +130,7 @@ def test_credit_adds_up_to_what_changed(episodes: Episodes) -> None:
 
 def test_failed_compiles_are_left_out(episodes: Episodes) -> None:
     corpus = episodes.pool.corpus
-    path = corpus.bitcode(episodes.reference.stocks[0].module)
+    path = corpus.bitcode(episodes.reference.stocks[0].unit)
     path.write_bytes(path.read_bytes()[:100])
     policy = start(episodes.reference, StartSettings(), 0)
     batch = episodes.sampled(policy, [0, 1], 0, 0)
