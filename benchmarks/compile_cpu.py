@@ -158,7 +158,7 @@ def main() -> None:
         low, high = interval(result.rounds)
         print("  rounds: " + " ".join(f"{ratio:.4f}" for ratio in result.rounds))
         print(f"  median {result.median:.4f}, 95 % interval {low:.4f} to {high:.4f}")
-        how = f"{unit}, median of {len(result.rounds)} rounds over {result.same_objects} modules"
+        how = f"{unit}, rounds: {len(result.rounds)}, modules: {result.same_objects}"
         cells.append([name, result.median, f"{low:.3f} to {high:.3f}", how])
         if arguments.instructions:  # of one module and round, processor time says little
             for module, ratio in sorted(result.by_module.items(), key=lambda item: -item[1]):
@@ -166,7 +166,7 @@ def main() -> None:
     if arguments.json:
         columns = [("policy", "{}"), ("compile CPU over stock", "{:.3f}×"), ("range", "{}"),
                    ("how", "{}")]  # fmt: skip
-        about = f"{unit} of the compiler, policy over stock, of modules whose objects are equal"
+        about = "Cost of the compiler, policy over stock, of modules whose objects are equal."
         record.write(arguments.json, about, {"compile_cpu": record.table(columns, cells)}, machine)
 
 
