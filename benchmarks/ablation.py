@@ -1,6 +1,6 @@
 """What each part of a distilled policy is worth: retrain without it, on the same trials.
 
-    python -m benchmarks.ablation CORPUS RUN [--json]
+    python -m benchmarks.ablation CORPUS RUN [--json FILE]
 
 RUN is the folder of a distillation (``nestor train inlining-size --learner distil``). Nothing is
 searched again: every variant is fitted once to the trials of RUN, followed with the same caution
@@ -9,9 +9,7 @@ the same with summaries, and the worst program in any link mode.
 """
 
 import argparse
-import json
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,22 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from nestor.cli.setup import ready_plugin
+from benchmarks import record
+from benchmarks.machine import describe
+from benchmarks.pool import LINK, PROBLEM, local_pool
 from nestor.corpus import store
-from nestor.learn import gain_model
-from nestor.learn.distil import DistilSettings
-from nestor.learn.experience import Tally
-from nestor.learn.features import DISTIL_FEATURES
-from nestor.learn.gain_model import GainSettings, Kind
-from nestor.learn.gain_network import Network
-from nestor.learn.gain_trees import Trees
-from nestor.learn.searches import largest_programs
-from nestor.learn.trials import Trials, join, read
-from nestor.learn.validation import TOLD, judge
-from nestor.progress import silent
-from nestor.rollout.pool import Pool
+from nestor.learn.accounting import Tally
+from nestor.learn.algorithms.distil import DistilSettings
+from nestor.learn.distil import gain_model
+from nestor.learn.distil.gain_model import GainSettings, Kind
+from nestor.learn.distil.gain_network import Network
+from nestor.learn.distil.gain_trees import Trees
+from nestor.learn.distil.trials import Trials, join, read
+from nestor.learn.distil.validation import WITH_SUMMARY, validation
+from nestor.learn.programs import largest_programs
 
 Test = Callable[[str], bool]
+
+FEATURES = PROBLEM.features.program
+"""Those of distillation."""
 
 CAUTION = DistilSettings.cautions[0]
 
@@ -64,8 +64,8 @@ GROUPS: dict[str, Test] = {
 
 def variants() -> dict[str, tuple[Kind, tuple[str, ...], GainSettings]]:
     """Return what is compared: kind of model, features, settings."""
-    own = [name for name in DISTIL_FEATURES if name not in features_of_llvm()]
-    every, settings = DISTIL_FEATURES, GainSettings(repeats=1, caution=CAUTION)
+    own = [name for name in FEATURES if name not in features_of_llvm()]
+    every, settings = FEATURES, GainSettings(repeats=1, caution=CAUTION)
     bold = replace(settings, caution=0.0)
     found: dict[str, tuple[Kind, tuple[str, ...], GainSettings]] = {
         "everything": (Trees(), every, settings),
@@ -83,7 +83,7 @@ def variants() -> dict[str, tuple[Kind, tuple[str, ...], GainSettings]]:
 
 def features_of_llvm() -> tuple[str, ...]:
     """Return those of the features that LLVM's own advisor offers."""
-    return DISTIL_FEATURES[: DISTIL_FEATURES.index("callee_is_local")]
+    return FEATURES[: FEATURES.index("callee_is_local")]
 
 
 def trials_of(run: Path) -> Trials:
@@ -97,43 +97,47 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
     trials = trials_of(options.run)
     corpus = store.load(options.corpus)
     programs = largest_programs(corpus.programs_of("validation"))
-    rows: list[dict[str, Any]] = []
-    with (
-        tempfile.TemporaryDirectory(prefix="nestor-ablation-") as folder,
-        Pool(corpus, ready_plugin(None, silent)) as pool,
-    ):
-        changes_under = judge(pool, programs, Tally(), Path(folder))
+    if not programs:
+        parser.error("the corpus has no programs in the split validation")
+    rows: list[list[Any]] = []
+    with local_pool(corpus) as pool:
+        changes_under = validation(pool, LINK, programs, Tally())
         for name, (kind, features, settings) in variants().items():
-            data = gain_model.rows(trials, features, settings, 0)
+            data = gain_model.rows(trials, features, PROBLEM, settings, 0)
             across = gain_model.predict_across(kind, data, settings, 0)
             fitted = gain_model.fit(kind, data, across, 0)
-            changes = changes_under(gain_model.policy(kind, fitted, data, features, settings))
+            policy = gain_model.policy(kind, fitted, data, features, PROBLEM, settings)
+            changes = [dict(columns) for columns in changes_under(policy).values()]
             # A policy that reads no summary makes the same builds with one as without.
-            told = [columns.get(TOLD, columns["gc"]) for columns in changes.values()]
-            row = {
-                "variant": name,
-                "correlation": float(np.corrcoef(data.y, across[0])[0, 1]),
-                "caution": settings.caution,
-                "gc_change_pct": 100 * float(np.mean([c["gc"] for c in changes.values()])),
-                "gc_told_change_pct": 100 * float(np.mean(told)),
-                "worst_change_pct": 100 * max(max(c.values()) for c in changes.values()),
-            }
-            rows.append(row)
-            if not options.json:
-                print(
-                    f"{name:32} correlation {row['correlation']:.3f}"
-                    f"  gc {row['gc_change_pct']:+.2f} %  with a summary"
-                    f" {row['gc_told_change_pct']:+.2f} %  worst {row['worst_change_pct']:+.2f} %",
-                    flush=True,
-                )
+            summarised = [columns.get(WITH_SUMMARY, columns["gc"]) for columns in changes]
+            correlation = float(np.corrcoef(data.y, across[0])[0, 1])
+            alone = 100 * float(np.mean([columns["gc"] for columns in changes]))
+            with_summary = 100 * float(np.mean(summarised))
+            worst = 100 * max(max(columns.values()) for columns in changes)
+            rows.append([name, correlation, alone, with_summary, worst])
+            print(
+                f"{name:32} correlation {correlation:.3f}  gc {alone:+.2f} %"
+                f"  with a summary {with_summary:+.2f} %  worst {worst:+.2f} %",
+                flush=True,
+            )
+        machine = describe(pool.plugin.toolchain)
     if options.json:
-        json.dump({"trials": len(trials), "programs": [p.name for p in programs], "rows": rows},
-                  sys.stdout, indent=2)  # fmt: skip
+        about = (
+            "What each group of features, caution and the kind of model are worth, on the"
+            f" {len(programs)} validation programs: one fit to {len(trials):,} trials with a"
+            f" caution of {CAUTION}; mean change of linked bytes, and the worst program over all"
+            " link modes."
+        )
+        columns = [
+            ("variant", "{}"), ("correlation across projects", "{:.3f}"), ("gc", "{:+.2f} %"),
+            ("gc, summary", "{:+.2f} %"), ("worst", "{:+.2f} %"),
+        ]  # fmt: skip
+        record.write(options.json, about, {"variants": record.table(columns, rows)}, machine)
     return 0
 
 

@@ -10,10 +10,15 @@ from typing import Literal
 
 import numpy as np
 
+from benchmarks.pool import LINK
+from nestor.build.build import BuildError
+from nestor.build.incremental import ProgramBuild
 from nestor.corpus.model import Program
-from nestor.rollout.pool import Pool
-from nestor.tune.build import Build, Builder, BuildError
-from nestor.tune.moves import Move, callee_moves, site_moves, sites_of
+from nestor.policy.names import DEFAULT
+from nestor.problem.rollout import Pool
+from nestor.problems.inlining_size.search.moves import callee_moves, site_moves
+from nestor.problems.inlining_size.search.sites import Site, sites_of
+from nestor.tune.moves import Move
 
 Kind = Literal["greedy", "random"]
 
@@ -26,7 +31,7 @@ def climb(pool: Pool, program: Program, kind: Kind, compiles: float, seed: int) 
 
     :param compiles: whole-program compiles to spend, the first build included.
     """
-    builder = Builder(pool, program, "default")
+    builder = LINK.incremental(pool, program, DEFAULT, LINK.modes[:1])
     try:
         best = builder.build({})
         stock = round(best.total)
@@ -44,7 +49,9 @@ def climb(pool: Pool, program: Program, kind: Kind, compiles: float, seed: int) 
         builder.close()
 
 
-def _proposals(start: Build, kind: Kind, rng: np.random.Generator) -> Iterator[Sequence[Move]]:
+def _proposals(
+    start: ProgramBuild, kind: Kind, rng: np.random.Generator
+) -> Iterator[Sequence[Move]]:
     sites = sites_of(start.trajectories)
     moves = [*callee_moves(sites), *site_moves(sites)]
     if kind == "greedy":
@@ -56,5 +63,6 @@ def _proposals(start: Build, kind: Kind, rng: np.random.Generator) -> Iterator[S
 
 
 def _distance(move: Move) -> float:
-    """How far the move's sites are from the default's threshold, on average."""
-    return sum(abs(site.cost - 5) for site in move.sites) / len(move.sites)
+    """Return how far the move's sites are from the default's threshold, on average."""
+    sites = [question for question in move.questions if isinstance(question, Site)]
+    return sum(abs(site.cost - 5) for site in sites) / len(sites)

@@ -21,15 +21,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from benchmarks.ablation import FEATURES
 from benchmarks.embeddings import logs_of, recorded, score, with_columns
-from nestor.learn import gain_model
-from nestor.learn.features import DISTIL_FEATURES
-from nestor.learn.gain_model import GainSettings
-from nestor.learn.gain_network import Network
-from nestor.learn.neighbourhood import edges, means, nodes
-from nestor.learn.trials import Trials, join
+from benchmarks.pool import PROBLEM
+from nestor.learn.distil import gain_model
+from nestor.learn.distil.gain_model import GainSettings
+from nestor.learn.distil.gain_network import Network
+from nestor.learn.distil.trials import Trials, join
 from nestor.policy.network import LogNormalisation, fit_normalisation
 from nestor.policy.spec import Policy
+from nestor.problems.inlining_size.features.neighbourhood import edges, means, nodes
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +77,7 @@ def gather(kept: Sequence[tuple[Trials, Path]]) -> tuple[Trials, Graph]:
 
 @dataclass(frozen=True)
 class GraphNetwork:
-    """The kind of models: see :class:`nestor.learn.gain_model.Kind`.
+    """The kind of models: see :class:`nestor.learn.distil.gain_model.Kind`.
 
     The last two columns of the inputs are the numbers of the site's ends.
     """
@@ -89,7 +90,7 @@ class GraphNetwork:
     like: Network = field(default_factory=Network)
     """The perceptron, and how it is trained."""
 
-    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, rough: bool) -> "Fitted":
+    def fit(self, x: F64, y: F64, weight: F64, seed: int, *, coarse: bool) -> "Fitted":
         """Fit the graph's layers and the perceptron together."""
         import torch
 
@@ -97,10 +98,10 @@ class GraphNetwork:
         torch.manual_seed(seed)
         rng = np.random.default_rng(seed)
         normalisation = LogNormalisation(*fit_normalisation(x[:, :-2]))
-        made = Fitted(self, normalisation, self._module(x.shape[1] - 2))
+        fitted = Fitted(self, normalisation, self._module(x.shape[1] - 2))
         targets = torch.from_numpy(y.astype(np.float32))
         importance = torch.from_numpy((weight / weight.mean()).astype(np.float32))
-        parameters = made.net.parameters()
+        parameters = fitted.net.parameters()
         optimiser = torch.optim.AdamW(
             parameters, self.like.learning_rate, weight_decay=self.like.decay
         )
@@ -108,13 +109,13 @@ class GraphNetwork:
         for _ in range(self.like.steps):
             batch = rng.integers(len(y), size=self.like.batch_size)
             error = torch.nn.functional.huber_loss(
-                made.outputs(x[batch]), targets[batch], reduction="none", delta=self.like.huber
+                fitted.outputs(x[batch]), targets[batch], reduction="none", delta=self.like.huber
             )
             optimiser.zero_grad()
             (error * importance[batch]).mean().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             schedule.step()
-        return made
+        return fitted
 
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
         """Refuse: there is no such policy in a compiler yet."""
@@ -140,14 +141,14 @@ class Fitted:
     net: "torch.nn.ModuleDict"
 
     def predict(self, x: F64) -> F64:
-        """Predict. See :class:`nestor.learn.gain_model.Model`."""
+        """Predict. See :class:`nestor.learn.distil.gain_model.Model`."""
         import torch
 
         with torch.no_grad():
             parts = [self.outputs(x[row : row + 2048]) for row in range(0, len(x), 2048)]
         return np.concatenate([part.numpy() for part in parts]).astype(np.float64)
 
-    def policy(self, features: Sequence[str]) -> Policy:
+    def policy(self, features: Sequence[str], problem: str) -> Policy:
         """Refuse: there is no such policy in a compiler yet."""
         raise NotImplementedError
 
@@ -203,8 +204,8 @@ def main() -> int:
     print(f"{len(trials):,} trials, {graph.ways[0].nnz:,} calls of {len(graph.x):,} functions")
     for layers in (0, 1, 2):
         kind = GraphNetwork(graph, layers, like=perceptron) if layers else perceptron
-        features = (*DISTIL_FEATURES, *(ENDS if layers else ()))
-        data = gain_model.rows(trials, features, settings, 0)
+        features = (*FEATURES, *(ENDS if layers else ()))
+        data = gain_model.rows(trials, features, PROBLEM, settings, 0)
         across = gain_model.predict_across(kind, data, settings, 0)
         print(f"{layers} layers  {score(data, across, settings)}", flush=True)
     return 0

@@ -1,7 +1,8 @@
 """
 What programs built under a policy execute: instructions of their smoke tests, policy over stock.
 
-    python -m benchmarks.cost CORPUS POLICY [--summary] [--split SPLIT] [--jobs N] [--json]
+    python -m benchmarks.cost CORPUS POLICY [--summary] [--split SPLIT] [--jobs N]
+        [--json FILE]
 
 Runs the programs of the corpus: foreign code. Both builds must succeed and leave the same output
 and files behind; then callgrind counts the instructions of each (all of the process: start-up
@@ -9,31 +10,28 @@ and libraries too). Programs are the held-out ones of at least 80,000 linked sto
 """
 
 import argparse
-import json
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import record
 from benchmarks.machine import describe
-from nestor.compiler.plugin import ensure_plugin
+from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
+from nestor.build.build import Built, Job
 from nestor.compiler.process import Limits
-from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.evaluate.compare import select_programs
 from nestor.evaluate.smoke import compare_runs, smoke_run
 from nestor.evaluate.statistics import geometric_mean_change_pct
-from nestor.rewards.linked_size import link
-from nestor.rollout.cache import baselines
-from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool, PoolSettings
-from nestor.rollout.program import compile_program
-from nestor.rollout.summaries import reads_program, summaries
+from nestor.policy.names import NamedPolicy
+from nestor.problem.rollout import Pool
+from nestor.rollout.local_pool import PoolSettings
 
 LEAST_BYTES = 80_000
 LIMITS = Limits(seconds=600.0, memory_mib=16_384)
@@ -74,14 +72,6 @@ def instructions(pool: Pool, program: Program, binary: Path) -> int:
     return int(found[1])
 
 
-def build(
-    pool: Pool, program: Program, objects: Mapping[str, Path], out: Path
-) -> tuple[int, str | None]:
-    """Link into ``out``; return the loadable bytes, or why there is no program."""
-    linked = link(pool.plugin.toolchain, pool.corpus, program, objects, out=out, limits=pool.limits)
-    return (linked.measure.loadable if linked.measure else 0), linked.failure
-
-
 def measure(pool: Pool, program: Program, stock: Path, policy: Path) -> Row:
     """Run both builds, then count."""
     failure = compare_runs(pool.corpus, program, stock, policy, LIMITS)
@@ -96,39 +86,35 @@ def measure(pool: Pool, program: Program, stock: Path, policy: Path) -> Row:
 
 
 def rows(
-    pool: Pool, programs: Sequence[Program], policy: PolicyFile, folder: Path, *, summary: bool
+    pool: Pool, programs: Sequence[Program], policy: NamedPolicy, *, summary: bool
 ) -> tuple[list[Row], list[str], list[str]]:
     """Return the measured programs, those without a smoke test and the small ones."""
-    modules = tuple(dict.fromkeys(name for p in programs for name in p.modules))
-    objects = baselines(pool, tuple(pool.corpus.module(name) for name in modules), None)
-    told = {}
-    if summary and reads_program(policy.policy):
-        told = dict(summaries(pool, programs, ("gc",), folder / "summaries"))
-    failed, ready, without, small = [], [], [], []
-    for number, program in enumerate(programs):
-        own = folder / str(number)
-        own.mkdir()
-        stock_bytes, why = build(pool, program, objects, own / "stock")
-        if why is None and stock_bytes < LEAST_BYTES:
-            small.append(program.name)
-            continue
-        if not program.smoke:
-            without.append(program.name)
-            continue
-        try:
-            made = compile_program(
-                pool, program, policy, own / "objects", summary=told.get((program.name, "gc"))
-            )
-            why = why or build(pool, program, made, own / "policy")[1]
-        except NestorError as error:
-            why = str(error)
-        if why is None:
-            ready.append((program, own / "stock", own / "policy"))
-        else:
-            failed.append(Row(program.name, None, None, why))
-    done = pool.map(lambda item: measure(pool, *item), ready)
-    found = sorted([*failed, *done], key=lambda r: (r.failure is None, -(r.ratio or 0), r.program))
-    return found, without, small
+    summaries = {}
+    if summary and PROBLEM.reads_summary(policy.policy):
+        summaries = dict(PROBLEM.summaries(pool, programs, ["gc"]))
+    stock = LINK.run(pool, [Job(program, "gc", keep=True) for program in programs])
+    small = [b for b in stock if b.columns is not None and b.columns["linked"] < LEAST_BYTES]
+    without = [b for b in stock if b not in small and not b.job.program.smoke]
+    rest = [built for built in stock if built not in small and built not in without]
+    jobs = [
+        Job(p, "gc", policy, summary=summaries.get((p.name, "gc")), keep=True)
+        for p in (built.job.program for built in rest)
+    ]
+    both = list(zip(rest, LINK.run(pool, jobs), strict=True))
+    done = pool.map(lambda pair: _row(pool, *pair), both)
+    found = sorted(done, key=lambda r: (r.failure is None, -(r.ratio or 0), r.program))
+    return (
+        found,
+        [built.job.program.name for built in without],
+        [built.job.program.name for built in small],
+    )
+
+
+def _row(pool: Pool, stock: Built, policy: Built) -> Row:
+    program = stock.job.program
+    if stock.binary is None or policy.binary is None:
+        return Row(program.name, None, None, stock.failure or policy.failure)
+    return measure(pool, program, *map(pool.objects.path, (stock.binary, policy.binary)))
 
 
 def main() -> int:
@@ -136,42 +122,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().partition("\n")[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("policy", help="a name or a file")
-    parser.add_argument("--summary", action="store_true", help="tell the policy of the program")
+    parser.add_argument(
+        "--summary", action="store_true", help="give the policy a summary of the program"
+    )
     parser.add_argument("--split", choices=("train", "validation", "test", "all"))
     parser.add_argument("--jobs", type=int, default=PoolSettings().jobs)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     arguments = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("Counting instructions needs valgrind: install the package valgrind.")
 
-    toolchain = find()
-    plugin, corpus = ensure_plugin(toolchain), store.load(arguments.corpus)
-    policy = policy_file(arguments.policy)
+    corpus, policy = store.load(arguments.corpus), policy_named(arguments.policy)
     programs = select_programs(corpus, arguments.split)
-    with (
-        tempfile.TemporaryDirectory(prefix="nestor-cost-") as text,
-        Pool(corpus, plugin, PoolSettings(jobs=arguments.jobs)) as pool,
-    ):
-        found, without, small = rows(pool, programs, policy, Path(text), summary=arguments.summary)
+    with local_pool(corpus, PoolSettings(jobs=arguments.jobs)) as pool:
+        found, without, small = rows(pool, programs, policy, summary=arguments.summary)
+        machine = describe(pool.plugin.toolchain)
     counted = [(r.stock, r.policy) for r in found if r.stock and r.policy]
     failures = len(found) - len(counted)
     mean = 1 + geometric_mean_change_pct(*zip(*counted, strict=True)) / 100 if counted else None
-    machine = describe(toolchain)
-    if arguments.json:
-        report = {
-            "measured": "instructions of smoke tests, policy over stock",
-            "corpus": corpus.digest,
-            "plugin": plugin.digest,
-            "policy": {"name": policy.name, "digest": policy.digest},
-            "machine": machine,
-            "programs": [asdict(r) | {"ratio": r.ratio} for r in found],
-            "without_smoke_test": without,
-            "too_small": small,
-            "failures": failures,
-            "geometric_mean": mean,
-        }
-        print(json.dumps(report, indent=1))
-        return 1 if failures else 0
     print(f"instructions of smoke tests, {policy.name} over stock")
     for key, value in machine.items():
         print(f"  {key}: {value}")
@@ -185,6 +153,12 @@ def main() -> int:
             print(f"  {reason}: {', '.join(names)}")
     ending = f"geometric mean {mean:.4f}, programs: {len(counted)}" if mean else "nothing counted"
     print(f"{ending}, {failures} failed")
+    if arguments.json:
+        cells: list[list[object]] = [[f"mean of {len(counted)} programs", mean]]
+        cells += [[row.program, row.ratio] for row in found]
+        columns = [("programs", "{}"), ("instructions over stock", "{:.3f}×")]
+        about = "Instructions that the programs execute in their smoke tests, policy over stock."
+        record.write(arguments.json, about, {"executed": record.table(columns, cells)}, machine)
     return 1 if failures else 0
 
 

@@ -1,14 +1,13 @@
 """
 How long the plugin's policy evaluator takes for one decision, on features from a real corpus.
 
-    python -m benchmarks.evaluator_speed CORPUS [--rounds N] [--json]
+    python -m benchmarks.evaluator_speed CORPUS [--rounds N] [--json FILE]
 
 Processor time of the evaluator alone (not of the features), a value per round over all logged
 decisions of some modules.
 """
 
 import argparse
-import json
 import statistics
 import subprocess
 import tempfile
@@ -16,19 +15,21 @@ from pathlib import Path
 
 import lightgbm
 import numpy as np
-from nestor.rollout.rollout import Request, rollout
 
+from benchmarks import record
 from benchmarks.machine import describe
-from nestor.compiler.plugin import configure_and_build, ensure_plugin
-from nestor.compiler.process import Limits
-from nestor.compiler.toolchain import find
+from benchmarks.pool import PROBLEM, local_pool
+from nestor.compiler.plugin import configure_and_build
 from nestor.corpus import store
-from nestor.policy import builtin, bundle
+from nestor.policy import bundle
+from nestor.policy.names import DEFAULT
 from nestor.policy.network import LogNormalisation, build, initial_layers, squash
 from nestor.policy.spec import F64, Policy
 from nestor.policy.trees import from_lightgbm
+from nestor.problem.rollout import Request
 
-LIMITS_NS = {"MLP 38-64-64-1": 2000.0, "LightGBM 250 x 31 leaves": 5000.0}
+LIMITS_NS = {"network 38-64-64-1": 2000.0, "250 trees of 31 leaves": 5000.0}
+"""Nanoseconds that a decision may take."""
 
 
 def policies(features: tuple[str, ...], x: F64, y: F64) -> dict[str, Policy]:
@@ -46,15 +47,15 @@ def policies(features: tuple[str, ...], x: F64, y: F64) -> dict[str, Policy]:
     }
     noisy = y + np.random.default_rng(0).normal(0, 0.5, len(y))
     booster = lightgbm.train(parameters, lightgbm.Dataset(x, noisy), 250)
-    published = builtin.resolve("mlgo2020")
+    published = PROBLEM.builtins.resolve("mlgo2020")
     assert published is not None
     return {
-        f"MLP {len(features)}-64-64-1": build(
-            features, "decision", normalisation, layers, problem="inlining-size"
+        f"network {len(features)}-64-64-1": build(
+            features, "decision", normalisation, layers, problem=PROBLEM.name
         ),
         "mlgo2020": published,
-        "LightGBM 250 x 31 leaves": from_lightgbm(
-            booster, features, "decision", problem="inlining-size"
+        "250 trees of 31 leaves": from_lightgbm(
+            booster, features, "decision", problem=PROBLEM.name
         ),
     }
 
@@ -65,23 +66,33 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--rounds", type=int, default=101)
     parser.add_argument("--modules", type=int, default=5, help="the largest so many")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     arguments = parser.parse_args()
 
-    toolchain = find()
-    plugin, corpus = ensure_plugin(toolchain), store.load(arguments.corpus)
+    corpus = store.load(arguments.corpus)
     modules = sorted(corpus.modules, key=lambda m: -corpus.bitcode(m).stat().st_size)
+    with local_pool(corpus) as pool:
+        requests = [Request(m, DEFAULT, log=True) for m in modules[: arguments.modules]]
+        done = pool.run(requests)
+        toolchain = pool.plugin.toolchain
     trajectories = []
-    for module in modules[: arguments.modules]:
-        result = rollout(Request(module, "default", log=True), corpus, plugin, Limits())
-        assert result.trajectory is not None, result.failure
-        trajectories.append(result.trajectory)
+    for rollout in done:
+        assert rollout.trajectory is not None, rollout.failure
+        trajectories.append(rollout.trajectory)
     features = trajectories[0].features
-    logs = {n: np.concatenate([t.matrix([n]) for t in trajectories]) for n in features}
-    default = np.concatenate([t.matrix(["inlining_default"]) for t in trajectories])[:, 0]
+    logs = {n: np.concatenate([t.rows([n]) for t in trajectories]) for n in features}
+    default = np.concatenate([t.default for t in trajectories]).astype(np.float64)
     x = np.concatenate([logs[name] for name in features], axis=1)
 
-    rows = []
+    machine = describe(toolchain)
+    rows: list[list[object]] = []
+    print(
+        f"processor time of the policy evaluator per decision, {len(x)} decisions,"
+        f" {arguments.rounds} rounds"
+    )
+    for key, value in machine.items():
+        print(f"  {key}: {value}")
+    print(f"{'policy':28} {'median':>9} {'min':>9} {'max':>9} {'limit':>9}  (ns)")
     with tempfile.TemporaryDirectory(prefix="nestor-speed-") as text:
         folder = Path(text)
         here = Path(__file__).resolve().parent / "native"
@@ -91,7 +102,7 @@ def main() -> None:
             bundle.save(policy, folder / "policy.safetensors")
             inputs = np.concatenate([logs[feature] for feature in policy.features], axis=1)
             (folder / "inputs").write_bytes(np.ascontiguousarray(inputs, np.float64).tobytes())
-            done = subprocess.run(
+            timed = subprocess.run(
                 [
                     str(folder / "build" / "tests" / "evaluator-speed"),
                     str(folder / "policy.safetensors"),
@@ -102,37 +113,15 @@ def main() -> None:
                 text=True,
                 check=True,
             )
-            times = [float(line) for line in done.stdout.split()]
-            rows.append(
-                {
-                    "policy": name,
-                    "median_ns": statistics.median(times),
-                    "min_ns": min(times),
-                    "max_ns": max(times),
-                    "limit_ns": LIMITS_NS.get(name),
-                }
-            )
-    report = {
-        "measured": "processor time of the policy evaluator per decision",
-        "decisions": len(x),
-        "rounds": arguments.rounds,
-        "corpus": corpus.digest,
-        "machine": describe(toolchain),
-        "policies": rows,
-    }
+            times = [float(line) for line in timed.stdout.split()]
+            median = statistics.median(times)
+            limit = f"{LIMITS_NS[name]:9.0f}" if name in LIMITS_NS else f"{'-':>9}"
+            print(f"{name:28} {median:9.0f} {min(times):9.0f} {max(times):9.0f} {limit}")
+            rows.append([name, median / 1000])
     if arguments.json:
-        print(json.dumps(report, indent=1))
-        return
-    print(f"{report['measured']}, {len(x)} decisions, {arguments.rounds} rounds")
-    for key, value in describe(toolchain).items():
-        print(f"  {key}: {value}")
-    print(f"{'policy':28} {'median':>9} {'min':>9} {'max':>9} {'limit':>9}  (ns)")
-    for row in rows:
-        limit = f"{row['limit_ns']:9.0f}" if row["limit_ns"] else f"{'-':>9}"
-        print(
-            f"{row['policy']:28} {row['median_ns']:9.0f} {row['min_ns']:9.0f}"
-            f" {row['max_ns']:9.0f} {limit}"
-        )
+        columns = [("policy", "{}"), ("time of one decision", "{:.1f} µs")]
+        about = f"Processor time of the policy evaluator over {len(x)} decisions."
+        record.write(arguments.json, about, {"decision": record.table(columns, rows)}, machine)
 
 
 if __name__ == "__main__":

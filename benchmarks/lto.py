@@ -1,6 +1,7 @@
 """Inside LTO: what a policy and a search save beyond stock LTO.
 
     python -m benchmarks.lto CORPUS PROGRAM… [--lto full] [--policy distilled] [--compiles 13]
+        [--json FILE]
 
 A row is a program: linked bytes of stock ``-Oz`` without and with LTO, then what the policy and a
 search from it (``--compiles 0``: none) make of the latter, in per cent of bytes / code, and the CPU
@@ -8,24 +9,27 @@ time of a link under the policy over that of a stock one. Failures are named in 
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
-from nestor.cli.setup import program_named, ready_plugin
+from benchmarks import record
+from benchmarks.machine import describe
+from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
+from nestor.build.build import Build, Job
+from nestor.cli.policies.builds import lto_build
+from nestor.cli.setup import program_named
 from nestor.compiler.lto import LtoKind
-from nestor.compiler.objects import Measure
 from nestor.corpus import store
 from nestor.corpus.model import Program
-from nestor.evaluate.lto import evaluate_lto
-from nestor.evaluate.statistics import geometric_mean_change_pct
-from nestor.rewards.linked_size import link
-from nestor.rollout.cache import baselines
-from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool, PoolSettings
+from nestor.evaluate.compare import evaluate
+from nestor.evaluate.statistics import change_pct, geometric_mean_change_pct
+from nestor.policy.names import NamedPolicy
+from nestor.problem.rollout import Pool
+from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, tune
 
@@ -33,61 +37,69 @@ Pair = tuple[float, float]
 """Linked bytes and code."""
 
 
-def without_lto(pool: Pool, program: Program) -> Measure | None:
-    """Link ``program`` stock, object by object."""
-    modules = tuple(pool.corpus.module(name) for name in program.modules)
-    objects = baselines(pool, modules, None)
-    return link(pool.plugin.toolchain, pool.corpus, program, objects, limits=pool.limits).measure
+@dataclass(frozen=True)
+class Row:
+    """One program; None is what failed or was not wanted."""
+
+    program: str
+    plain: float | None
+    """Linked bytes of the stock program without LTO."""
+    stock: Pair | None
+    policy: Pair | None
+    search: Pair | None
+    cpu: float | None
+    """CPU time of a link under the policy over that of a stock one."""
+    failures: tuple[str, ...]
 
 
-def row(
-    pool: Pool, program: Program, policy: PolicyFile, kind: LtoKind, compiles: float, folder: Path
-) -> dict[str, Any]:
-    """Measure one program."""
-    (used,) = evaluate_lto(pool, [program], [policy], kind)
-    plain = without_lto(pool, program)
-    found: dict[str, Any] = {
-        "program": program.name,
-        "plain": plain.loadable if plain else None,
-        "stock": None,
-        "policy": None,
-        "search": None,
-        "cpu": used.compile_cpu_ratio,
-        "failures": [f"{f.side}: {f.reason}" for f in used.failures],
-    }
-    for _, stock, made in used.compared:
-        found |= {"stock": (stock.linked, stock.text), "policy": (made.linked, made.text)}
-    if compiles and found["stock"]:
-        tuned = tune(
-            pool,
-            program,
-            policy,
-            TuneSettings(lto=kind),
-            SearchSettings(compiles=compiles),
-            0,
-            folder / program.name.replace("/", "-"),
-        )
-        best = tuned.best.sizes["gc"]
-        found["search"] = (best.loadable, best.text)
-    return found
+def measure(
+    pool: Pool, build: Build, program: Program, policy: NamedPolicy, compiles: float, folder: Path
+) -> Row:
+    """Measure one program.
+
+    :param folder: where the search is kept.
+    """
+    (used,) = evaluate(pool, build, [program], [policy])
+    (plain,) = LINK.run(pool, [Job(program, "gc")])
+    stock = after = searched = None
+    for _, before, made in used.compared():
+        stock, after = (before["linked"], before["text"]), (made["linked"], made["text"])
+    if compiles and stock is not None:
+        settings, budget = TuneSettings(modes=build.modes[:1]), SearchSettings(compiles=compiles)
+        tuned = tune(pool, build, program, policy, settings, budget, 0, folder)
+        columns = tuned.best.columns[build.modes[0]]
+        searched = (columns["linked"], columns["text"])
+    return Row(
+        program.name,
+        None if plain.columns is None else plain.columns["linked"],
+        stock,
+        after,
+        searched,
+        used.compile_cpu_ratio,
+        tuple(f"{failure.side}: {failure.reason}" for failure in used.failures),
+    )
 
 
-def _change(before: Pair | None, after: Pair | None) -> str:
+def change(before: Pair | None, after: Pair | None) -> Pair | None:
+    """Return the changes of both numbers, in per cent."""
     if before is None or after is None:
-        return f"{'—':>15}"
-    linked, code = (100 * (b / a - 1) for a, b in zip(before, after, strict=True))
-    return f"{linked:+6.2f} /{code:+6.2f}"
+        return None
+    return change_pct(before[0], after[0]), change_pct(before[1], after[1])
 
 
-def means(rows: Sequence[dict[str, Any]], column: str) -> str:
-    """Return the geometric means over the rows that have ``column``."""
-    both = [(r["stock"], r[column]) for r in rows if r["stock"] and r[column]]
+def mean(pairs: Sequence[tuple[Pair | None, Pair | None]]) -> Pair | None:
+    """Return the geometric means of the changes of those that are there on both sides."""
+    both = [(before, after) for before, after in pairs if before and after]
     if not both:
-        return f"{'—':>15}"
+        return None
     linked, code = (
         geometric_mean_change_pct([a[i] for a, _ in both], [b[i] for _, b in both]) for i in (0, 1)
     )
-    return f"{linked:+6.2f} /{code:+6.2f}"
+    return linked, code
+
+
+def _cell(changes: Pair | None) -> str:
+    return f"{'—':>15}" if changes is None else f"{changes[0]:+6.2f} /{changes[1]:+6.2f}"
 
 
 def main() -> int:
@@ -100,33 +112,54 @@ def main() -> int:
     parser.add_argument("--compiles", type=float, default=13.0)
     parser.add_argument("--out", type=Path, help="keep the searches here, to go on from")
     parser.add_argument("--jobs", type=int, default=PoolSettings().jobs)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
-    corpus, policy = store.load(options.corpus), policy_file(options.policy)
+    corpus, policy = store.load(options.corpus), policy_named(options.policy)
+    build = PROBLEM.builds()[lto_build(options.lto)]
     rows = []
     with (
-        Pool(corpus, ready_plugin(None, lambda *_: None), PoolSettings(jobs=options.jobs)) as pool,
+        local_pool(corpus, PoolSettings(jobs=options.jobs)) as pool,
         tempfile.TemporaryDirectory(prefix="nestor-lto-") as text,
     ):
         for name in options.program:
             program = program_named(corpus, name)
-            folder = options.out or Path(text)
-            rows.append(row(pool, program, policy, options.lto, options.compiles, folder))
-            made = rows[-1]
-            if not options.json:
-                print(
-                    f"{made['program']:28} {made['plain'] or 0:>9,}"
-                    f" {made['stock'][0] if made['stock'] else 0:>9,}"
-                    f"  {_change(made['stock'], made['policy'])}"
-                    f"  {_change(made['stock'], made['search'])}"
-                    f"  {made['cpu'] or 0:.2f}",
-                    *made["failures"],
-                    flush=True,
-                )
+            folder = (options.out or Path(text)) / program.name.replace("/", "-")
+            row = measure(pool, build, program, policy, options.compiles, folder)
+            rows.append(row)
+            stock = row.stock[0] if row.stock else 0
+            print(
+                f"{row.program:28} {row.plain or 0:>9,.0f} {stock:>9,.0f}"
+                f"  {_cell(change(row.stock, row.policy))}"
+                f"  {_cell(change(row.stock, row.search))}  {row.cpu or 0:.2f}",
+                *row.failures,
+                flush=True,
+            )
+        machine = describe(pool.plugin.toolchain)
+    by_policy = mean([(row.stock, row.policy) for row in rows])
+    by_search = mean([(row.stock, row.search) for row in rows])
+    print(f"{'geometric mean':48}  {_cell(by_policy)}  {_cell(by_search)}")
     if options.json:
-        json.dump({"lto": options.lto, "policy": policy.digest, "rows": rows}, sys.stdout, indent=2)
-        return 0
-    print(f"{'geometric mean':48}  {means(rows, 'policy')}  {means(rows, 'search')}")
+        columns = [
+            ("held-out program", "{}"), (f"stock {options.lto} LTO", "{:,.0f}"),
+            ("LTO policy", record.CHANGES),
+            (f"search, {options.compiles:g} compiles", record.CHANGES), ("CPU of a link", "{:.2f}"),
+        ]  # fmt: skip
+        cells: list[list[object]] = [
+            [
+                row.program,
+                row.stock and row.stock[0],
+                change(row.stock, row.policy),
+                change(row.stock, row.search),
+                row.cpu,
+            ]
+            for row in rows
+        ]
+        cells.append(["**mean**", None, by_policy, by_search, None])
+        about = (
+            "A policy distilled inside LTO, and a search, against stock LTO at -Oz, link mode gc:"
+            " linked bytes / code."
+        )
+        record.write(options.json, about, {options.lto: record.table(columns, cells)}, machine)
     return 0
 
 

@@ -1,7 +1,7 @@
 """Which phase of LTO should a policy decide in: the compiles before the link, the link, or both?
 
     python -m benchmarks.lto_phases CORPUS PROGRAM [--compile stock distilled]
-        [--link stock distilled]
+        [--link stock distilled] [--json FILE]
 
 A row is a policy in the compiles and one in the link; linked bytes and code against the first row.
 """
@@ -12,29 +12,35 @@ import tempfile
 from pathlib import Path
 from typing import get_args
 
-from nestor.cli.setup import program_named, ready_plugin
+from benchmarks import record
+from benchmarks.machine import describe
+from benchmarks.pool import PROBLEM, local_pool, policy_named
+from nestor.build.build import Job
+from nestor.build.lto import LtoBuild
+from nestor.cli.setup import program_named
 from nestor.compiler.lto import LtoKind, prelink_command
-from nestor.compiler.objects import Measure
 from nestor.compiler.process import run
 from nestor.corpus import store
 from nestor.corpus.model import Program
-from nestor.rollout.lto import LtoRequest, lto_link
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
+from nestor.evaluate.statistics import change_pct
+from nestor.policy.names import NamedPolicy
+from nestor.problem.rollout import Pool
+from nestor.problems.inlining_size.plugin_flags import lto_flags, plugin_flags, policy_argument
 
 
-def argument(policy: str) -> Path | str | None:
-    """Return what a request takes for a policy's name, or ``stock``."""
-    return None if policy == "stock" else policy_file(policy).argument
+def policy_or_stock(name: str) -> NamedPolicy | None:
+    """Return the policy of a name, None for ``stock``."""
+    return None if name == "stock" else policy_named(name)
 
 
 def compiled(
-    pool: Pool, program: Program, kind: LtoKind, policy: str, folder: Path
+    pool: Pool, program: Program, kind: LtoKind, policy: NamedPolicy | None, folder: Path
 ) -> dict[str, Path]:
-    """Compile the program's modules for LTO under ``policy``."""
+    """Compile the program's modules for LTO under ``policy`` into ``folder``."""
     folder.mkdir()
-    decides = argument(policy)
-    flags = [] if decides is None else pool.plugin.flags(decides)
+    flags = []
+    if policy is not None:
+        flags = plugin_flags(pool.plugin, policy_argument(policy, pool.place.files))
 
     def one(item: tuple[int, str]) -> Path:
         number, name = item
@@ -46,8 +52,8 @@ def compiled(
             raise SystemExit(f"{name}: {outcome.reason}")
         return out
 
-    made = pool.map(one, list(enumerate(program.modules)))
-    return dict(zip(program.modules, made, strict=True))
+    objects = pool.map(one, list(enumerate(program.modules)))
+    return dict(zip(program.modules, objects, strict=True))
 
 
 def main() -> int:
@@ -58,31 +64,40 @@ def main() -> int:
     parser.add_argument("--compile", nargs="+", default=["stock", "distilled"])
     parser.add_argument("--link", nargs="+", default=["stock", "distilled"])
     parser.add_argument("--lto", choices=get_args(LtoKind), default="full")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
     corpus = store.load(options.corpus)
     program = program_named(corpus, options.program)
-    first: Measure | None = None
-    with (
-        Pool(corpus, ready_plugin(None, lambda *_: None)) as pool,
-        tempfile.TemporaryDirectory(prefix="nestor-phases-") as text,
-    ):
+    build = LtoBuild(PROBLEM, options.lto, lto_flags)
+    first: tuple[int, int] | None = None
+    rows: list[list[object]] = []
+    with local_pool(corpus) as pool, tempfile.TemporaryDirectory(prefix="nestor-phases-") as text:
         for number, before in enumerate(options.compile):
             folder = Path(text) / str(number)
-            objects = compiled(pool, program, options.lto, before, folder)
+            objects = compiled(pool, program, options.lto, policy_or_stock(before), folder)
             for inside in options.link:
-                request = LtoRequest(program, options.lto, policy=argument(inside))
-                done = lto_link(pool, request, objects)
+                job = Job(program, build.modes[0], policy_or_stock(inside))
+                done = build.link(pool, job, objects)
                 if done.measure is None:
+                    rows.append([before, inside, None])
                     print(f"{before:14} {inside:14} failed: {done.failure}", flush=True)
                     continue
-                first = first or done.measure
-                linked = 100 * (done.measure.loadable / first.loadable - 1)
-                code = 100 * (done.measure.text / first.text - 1)
+                sizes = done.measure.loadable, done.measure.text
+                first = first or sizes
+                linked, code = (change_pct(a, b) for a, b in zip(first, sizes, strict=True))
+                rows.append([before, inside, (linked, code)])
                 print(
-                    f"{before:14} {inside:14} {done.measure.loadable:>10,}"
-                    f"  {linked:+6.2f} /{code:+6.2f}",
+                    f"{before:14} {inside:14} {sizes[0]:>10,}  {linked:+6.2f} /{code:+6.2f}",
                     flush=True,
                 )
+        machine = describe(pool.plugin.toolchain)
+    if options.json:
+        columns = [("pre-link", "{}"), ("in the link", "{}"), (options.program, record.CHANGES)]
+        about = (
+            f"{options.lto.capitalize()} LTO: a policy before the link, in the link, or both;"
+            " linked bytes / code against the first row."
+        )
+        record.write(options.json, about, {"phases": record.table(columns, rows)}, machine)
     return 0
 
 

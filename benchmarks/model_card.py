@@ -1,68 +1,41 @@
-"""Write the model card of a policy: what it was made from, what it does, where it fails.
+"""Write the figures of a policy's model card to its result file.
 
-    nestor evaluate --policy POLICY --mode gc no-gc icf --corpus CORPUS --json > own.json
+    nestor evaluate --policy POLICY --mode gc no-gc icf --smoke --corpus CORPUS --json > own.json
     nestor evaluate --policy OTHER… --corpus CORPUS --json > others.json
-    python -m benchmarks.model_card POLICY CORPUS own.json others.json > model-card.md
+    python -m benchmarks.model_card POLICY CORPUS own.json others.json [--json FILE]
+    python -m benchmarks.tables
 
-Everything in the card is read from these files. POLICY is the first policy of the first one; all
-others stand beside it.
+FILE is ``benchmarks/results/policy_POLICY.json`` for a built-in policy, and must be named for a
+file of one's own. All figures are read from the evaluations. POLICY is the first policy of the
+first one; all others stand beside it. ``benchmarks.tables`` fills the page of the card.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nestor.rollout.policy_file import policy_file
-
+from benchmarks import record
+from benchmarks.pool import PROBLEM, policy_named
+from benchmarks.record import Table, table
+from benchmarks.tables import RESULTS
 from nestor.corpus import store
-from nestor.corpus.model import Corpus, Split
+from nestor.evaluate.statistics import change_pct
 from nestor.policy import bundle
 from nestor.policy.linear import as_sum
 from nestor.policy.spec import Policy
 
 _WORST = 5
-
-_INTRODUCTION = """
-Decides inlining for size (`-Oz`) in clang {clang}. It leaves the default heuristic's answer where
-it has learned that this saves linked bytes (docs/studies/policies.md says how), and nowhere where
-a feature
-is outside the range of its training data. It changes sizes and nothing else: a program means the
-same under every policy.
-"""
-
-_LIMITS = """
-## Limits
-- Trained at -Oz on x86-64 with clang {clang}, and only there does it mean anything. Another LLVM
-  may offer other features; the plugin refuses a policy that needs one that is missing.
-- The objective is loadable bytes (code, constants, unwind tables) of programs linked by lld with
-  function sections. It is not speed, and code alone may grow where unwind tables shrink more.
-- Programs were linked from Debian's sources on one machine; styles of C++ that no training project
-  has are where it can err most, and the tables name them.
-- `nestor guard` lists, for your own program, the modules that are better left to stock.
-"""
-
-
-def projects(corpus: Corpus, split: Split) -> Iterator[str]:
-    """Yield a table of the projects of one split."""
-    yield "| project | version | licence | language | style | modules |"
-    yield "|---|---|---|---|---|---|"
-    for project in corpus.projects:
-        if corpus.splits[project.name] == split:
-            own = [module for module in corpus.modules if module.project == project.name]
-            languages = "/".join(sorted({module.language.upper() for module in own}))
-            yield (
-                f"| {project.name} | {project.version} | {project.licence} | {languages}"
-                f" | {project.style} | {len(own)} |"
-            )
+_MEANS = "{:+.2f} / {:+.2f}"
+_PERCENT = "{:+.2f} %"
 
 
 @dataclass(frozen=True)
 class Column:
-    """One policy, link mode and state of knowledge: a column of the card's tables."""
+    """One policy in one link mode, with or without a summary: a column of the card's tables."""
 
     name: str
     programs: Mapping[str, Any]
@@ -70,6 +43,7 @@ class Column:
     groups: Mapping[str, Any]
     """By name."""
     failures: int
+    smoke_tests_passed: int
 
 
 def columns(contents: Sequence[Any], policy: str) -> list[Column]:
@@ -84,6 +58,7 @@ def columns(contents: Sequence[Any], policy: str) -> list[Column]:
                 if (g["policy"], g["link_mode"]) == (policy, evaluation["link_mode"])
             },
             len(evaluation["failures"]),
+            (evaluation["smoke"] or {}).get("passed", 0),
         )
         for content in contents
         for evaluation in content["evaluations"]
@@ -91,40 +66,20 @@ def columns(contents: Sequence[Any], policy: str) -> list[Column]:
     ]
 
 
-def results(found: Sequence[Column]) -> Iterator[str]:
-    """Yield a row per program and a column per way of building, worst first."""
-    first = found[0]
-    names = " | ".join(column.name for column in found)
-    yield f"| program | group | stock bytes | {names} | text ({first.name}) |"
-    yield "|---|---|---:|" + "---:|" * (len(found) + 1)
-    for name, program in first.programs.items():
-        if program["stock"] is None or program["policy"] is None:
-            yield f"| {name} | {program['style_group']} | failed |" + " |" * (len(found) + 1)
-            continue
-        text = 100 * (program["policy"]["text"] / program["stock"]["text"] - 1)
-        changes = " | ".join(_percent(c.programs[name]["linked_change_pct"]) for c in found)
-        yield (
-            f"| {name} | {program['style_group']} | {program['stock']['linked']:,} | {changes}"
-            f" | {_percent(text)} |"
-        )
+def groups(found: Sequence[Column]) -> Table:
+    """Return the means by language and style: linked bytes and, behind the stroke, code."""
+    rows = [
+        [name, group["programs"], *(_means(c.groups.get(name)) for c in found), _worst(group)]
+        for name, group in found[0].groups.items()
+        if group["worst"] is not None
+    ]
+    means = [(column.name, _MEANS) for column in found]
+    last = (f"worst ({found[0].name})", "{}")
+    return table([("group", "{}"), ("programs", "{:,}"), *means, last], rows)
 
 
-def groups(found: Sequence[Column]) -> Iterator[str]:
-    """Yield the means by language and style: linked bytes and, behind the stroke, code."""
-    yield f"| group | programs | {' | '.join(c.name for c in found)} | worst ({found[0].name}) |"
-    yield "|---|---:|" + "---:|" * len(found) + "---|"
-    for name, group in found[0].groups.items():
-        if group["worst"] is not None:
-            cells = " | ".join(_means(c.groups.get(name)) for c in found)
-            worst = group["worst"]
-            yield (
-                f"| {name} | {group['programs']} | {cells}"
-                f" | {worst['name']} {_percent(worst['linked_change_pct'])} |"
-            )
-
-
-def beside(contents: Sequence[Any]) -> Iterator[str]:
-    """Yield every policy's means by group, in the first mode and without summaries if it can be."""
+def others(contents: Sequence[Any]) -> Table:
+    """Return every policy's means by group in the first mode, if possible without a summary."""
     mode = contents[0]["evaluations"][0]["link_mode"]
     names = list(dict.fromkeys(g["group"] for g in contents[0]["groups"]))
     found: dict[str, dict[str, Any]] = {}
@@ -132,85 +87,123 @@ def beside(contents: Sequence[Any]) -> Iterator[str]:
         for group in content["groups"]:
             if group["link_mode"] == mode:
                 found.setdefault(group["policy"], {}).setdefault(group["group"], group)
-    yield f"| policy ({mode}) | {' | '.join(names)} | worst |"
-    yield "|---|" + "---:|" * len(names) + "---|"
-    for policy, own in found.items():
-        worst = own[names[0]]["worst"]
-        cells = " | ".join(_means(own.get(name)) for name in names)
-        yield f"| {policy} | {cells} | {worst['name']} {_percent(worst['linked_change_pct'])} |"
+    rows = [
+        [policy, *(_means(own.get(name)) for name in names), _worst(own[names[0]])]
+        for policy, own in found.items()
+    ]
+    means = [(name, _MEANS) for name in names]
+    return table([(f"policy ({mode})", "{}"), *means, ("worst", "{}")], rows)
 
 
-def worst(found: Sequence[Column]) -> Iterator[str]:
-    """Yield the largest regressions over all ways of building."""
+def programs(found: Sequence[Column]) -> Table:
+    """Return a row per program and a column per way of building, worst first."""
+    first = found[0]
+    rows: list[list[Any]] = []
+    for name, program in first.programs.items():
+        if program["stock"] is None or program["policy"] is None:
+            cells: list[Any] = ["failed", *[None] * (len(found) + 1)]
+        else:
+            text = change_pct(program["stock"]["text"], program["policy"]["text"])
+            changes = (c.programs[name]["linked_change_pct"] for c in found)
+            shown = ("failed" if change is None else change for change in changes)
+            cells = [program["stock"]["linked"], *shown, text]
+        rows.append([name, program["style_group"], *cells])
+    titles = [("program", "{}"), ("group", "{}"), ("stock bytes", "{:,}")]
+    changes_by = [(column.name, _PERCENT) for column in found]
+    return table([*titles, *changes_by, (f"text ({first.name})", _PERCENT)], rows)
+
+
+def worst(found: Sequence[Column]) -> Table:
+    """Return the largest regressions over all ways of building."""
     rows = [
         (program["linked_change_pct"], name, column.name)
         for column in found
         for name, program in column.programs.items()
         if program["linked_change_pct"] is not None
     ]
-    for change, name, way in sorted(rows, reverse=True)[:_WORST]:
-        yield f"- {name}, {way}: {_percent(change)}"
+    largest = [[f"{name}, {way}", change] for change, name, way in sorted(rows)[: -_WORST - 1 : -1]]
+    return table([("program and way of building", "{}"), ("change", _PERCENT)], largest)
 
 
-def origin(policy: Policy) -> Iterator[str]:
-    """Yield what made the policy."""
-    known: Mapping[str, Any] = dict(policy.metadata.provenance)
-    kind = policy.metadata.kind
-    yield f"- digest `{bundle.digest(policy)}`; {kind}, {policy.parameters:,} numbers"
-    yield f"- {len(policy.features)} features: {', '.join(f'`{f}`' for f in policy.features)}"
+def worst_of_never(contents: Sequence[Any]) -> float | None:
+    """Return the largest change of any program, small ones included, if nothing is inlined.
+
+    None unless the policy ``never`` is among those evaluated.
+    """
+    changes = [
+        program["linked_change_pct"]
+        for content in contents
+        for evaluation in content["evaluations"]
+        if evaluation["policy"] == "never"
+        for program in evaluation["programs"]
+    ]
+    return max((change for change in changes if change is not None), default=None)
+
+
+def origin(policy: Policy) -> Table:
+    """Return what the policy is and what made it."""
+    provenance: Mapping[str, Any] = dict(policy.metadata.provenance)
+    rows = [
+        ["digest", f"`{bundle.digest(policy)}`"],
+        ["kind", f"{policy.metadata.kind}, {policy.parameters:,} numbers"],
+        [f"{len(policy.features)} features", ", ".join(f"`{f}`" for f in policy.features)],
+    ]
     if (logit := as_sum(policy)) is not None:
-        yield f"- logit: `{logit}` (`transform` log in docs/reference/formats.md)"
-    for name in ("learner", "seed", "corpus", "compiler", "plugin", "nestor"):
-        if name in known:
-            yield f"- {name}: `{known[name]}`"
-    if "settings" in known:
-        yield f"- settings: `{json.dumps(known['settings'], sort_keys=True)}`"
+        rows.append(["logit", f"`{logit}`"])
+    names = ("learner", "seed", "corpus", "compiler", "plugin", "nestor")
+    rows += [[name, f"`{provenance[name]}`"] for name in names if name in provenance]
+    if "settings" in provenance:
+        rows.append(["settings", f"`{json.dumps(provenance['settings'], sort_keys=True)}`"])
+    return table([("", "{}"), ("value", "{}")], rows)
 
 
-def _percent(change: float | None) -> str:
-    return "failed" if change is None else f"{change:+.2f} %"
-
-
-def _means(group: Any) -> str:
+def _means(group: Any) -> list[float] | None:
     if group is None or group["linked_geomean_pct"] is None:
-        return "–"
-    return f"{group['linked_geomean_pct']:+.2f} / {group['text_geomean_pct']:+.2f}"
+        return None
+    return [group["linked_geomean_pct"], group["text_geomean_pct"]]
+
+
+def _worst(group: Any) -> str | None:
+    if group["worst"] is None:
+        return None
+    return f"{group['worst']['name']} {group['worst']['linked_change_pct']:+.2f} %"
 
 
 def main() -> int:
-    """Print the card."""
+    """Write the result file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("policy")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("evaluation", type=Path, nargs="+")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
     options = parser.parse_args()
-    policy = policy_file(options.policy).policy
+    policy = policy_named(options.policy).policy
     if policy is None:
         parser.error("the default heuristic has no card")
-    corpus = store.load(options.corpus)
+    if options.json is None and options.policy not in PROBLEM.builtins.names:
+        parser.error("name the result file with --json")
     contents = [json.loads(path.read_text()) for path in options.evaluation]
     name = contents[0]["evaluations"][0]["policy"]
     found = columns(contents, name)
-    failures = sum(column.failures for column in found)
-    introduction = _INTRODUCTION.format(clang=corpus.toolchain)
-    sections = {
-        f"# Model card: the policy `{name}`": [introduction],
-        "## Origin": origin(policy),
-        "## Held-out programs by group": [
-            "Per cent of linked bytes / of code against stock `clang -Oz`, geometric means over the"
-            " programs of at least 80 KB.\n",
-            *groups(found),
-        ],
-        "## Beside other policies": beside(contents),
-        "## Held-out programs": [*results(found), f"\n{failures} failures."],
-        "## Worst": worst(found),
-        "## Training projects": projects(corpus, "train"),
-        "## Validation projects": projects(corpus, "validation"),
-        "## Held-out projects": projects(corpus, "test"),
+    tables = {
+        "origin": origin(policy),
+        "groups": groups(found),
+        "others": others(contents),
+        "programs": programs(found),
+        "worst": worst(found),
     }
-    for title, lines in sections.items():
-        print(title, *lines, "", sep="\n")
-    print(_LIMITS.format(clang=corpus.toolchain).strip())
+    path = options.json or RESULTS / f"policy_{options.policy}.json"
+    record.write(
+        path,
+        f"The policy {name} on the held-out programs of a corpus, against stock clang -Oz: per cent"
+        " of linked bytes / of code.",
+        tables,
+        {"llvm": store.load(options.corpus).toolchain},
+        failures=sum(column.failures for column in found),
+        smoke_tests_passed=max(column.smoke_tests_passed for column in found),
+        never_worst_of_all_pct=worst_of_never(contents),
+    )
+    print(f"{path} is new.")
     return 0
 
 

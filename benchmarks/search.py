@@ -1,28 +1,26 @@
 """What a search finds beyond a policy: linked bytes against whole-program compiles.
 
     python -m benchmarks.search CORPUS PROGRAM… [--policy shipped] [--compiles 25] [--mode gc]
+        [--json FILE]
 
 Each program is tuned from the policy, with the program's summary, as ``nestor tune`` does. A row
 shows linked bytes and code against stock after some numbers of whole-program compiles.
 """
 
 import argparse
-import json
 import sys
 import tempfile
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from nestor.cli.setup import program_named, ready_plugin
+from benchmarks import record
+from benchmarks.machine import describe
+from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
+from nestor.cli.setup import program_named
 from nestor.corpus import store
-from nestor.corpus.relink import LinkMode
 from nestor.evaluate.groups import style_group
-from nestor.evaluate.statistics import geometric_mean_change_pct
-from nestor.progress import silent
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
-from nestor.rollout.summaries import reads_program, summaries
+from nestor.evaluate.statistics import change_pct, geometric_mean_change_pct
 from nestor.tune.search import Point, SearchSettings
 from nestor.tune.session import TuneSettings, tune
 
@@ -30,14 +28,46 @@ SHOWN = (1.0, 5.0, 10.0, 15.0, 25.0)
 """Whole-program compiles at which a curve is shown; the first is the policy alone."""
 
 
+@dataclass(frozen=True)
+class Row:
+    """The search of one program."""
+
+    program: str
+    group: str
+    stock: Point
+    shown: tuple[Point, ...]
+    """What was reached after each number of ``SHOWN``."""
+
+    def changes(self) -> list[tuple[float, float]]:
+        """Return the changes of linked bytes and of code against stock, in per cent."""
+        return [
+            (
+                change_pct(self.stock.total, point.total),
+                change_pct(self.stock.others["text"], point.others["text"]),
+            )
+            for point in self.shown
+        ]
+
+
 def at(curve: tuple[Point, ...], compiles: float) -> Point:
     """Return what a curve has reached after ``compiles``."""
     return [point for point in curve if point.compiles <= compiles][-1]
 
 
-def _cell(point: Point, stock: Point) -> str:
-    linked, code = 100 * (point.total / stock.total - 1), 100 * (point.text / stock.text - 1)
-    return f"{linked:+6.2f}/{code:+6.2f}"
+def means(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    """Return the geometric means of the changes of several programs, in per cent."""
+    return [
+        (
+            geometric_mean_change_pct(
+                [row.stock.total for row in rows], [row.shown[place].total for row in rows]
+            ),
+            geometric_mean_change_pct(
+                [row.stock.others["text"] for row in rows],
+                [row.shown[place].others["text"] for row in rows],
+            ),
+        )
+        for place in range(len(SHOWN))
+    ]
 
 
 def main() -> int:
@@ -47,61 +77,53 @@ def main() -> int:
     parser.add_argument("program", nargs="+")
     parser.add_argument("--policy", default="shipped")
     parser.add_argument("--compiles", type=float, default=25.0)
-    parser.add_argument("--mode", choices=("gc", "no-gc", "icf"), default="gc")
+    parser.add_argument("--mode", choices=LINK.modes, default="gc")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
-    mode: LinkMode = options.mode
-    corpus, policy = store.load(options.corpus), policy_file(options.policy)
-    rows: list[dict[str, Any]] = []
-    with (
-        Pool(corpus, ready_plugin(None, silent)) as pool,
-        tempfile.TemporaryDirectory(prefix="nestor-search-") as text,
-    ):
+    corpus, policy = store.load(options.corpus), policy_named(options.policy)
+    rows: list[Row] = []
+    with local_pool(corpus) as pool, tempfile.TemporaryDirectory(prefix="nestor-search-") as text:
         for number, name in enumerate(options.program):
             program = program_named(corpus, name)
-            folder = Path(text) / str(number)
-            told = (
-                summaries(pool, [program], [mode], folder) if reads_program(policy.policy) else {}
-            )
+            summaries = {}
+            if PROBLEM.reads_summary(policy.policy):
+                summaries = dict(PROBLEM.summaries(pool, [program], [options.mode]))
             result = tune(
                 pool,
+                LINK,
                 program,
                 policy,
-                TuneSettings(modes=(mode,)),
+                TuneSettings(modes=(options.mode,)),
                 SearchSettings(compiles=options.compiles),
                 options.seed,
-                folder,
-                summary=told.get((program.name, mode)),
+                Path(text) / str(number),
+                summary=summaries.get((program.name, options.mode)),
             )
-            stock = result.curve[0]
-            shown = [at(result.curve, compiles) for compiles in SHOWN]
-            rows.append(
-                {
-                    "program": program.name,
-                    "group": style_group(corpus, program),
-                    "stock": stock.total,
-                    "text": stock.text,
-                    "curve": [asdict(point) for point in result.curve],
-                    "overrides": len(result.overrides),
-                    "best": asdict(shown[-1]),
-                }
-            )
-            if not options.json:
-                cells = "  ".join(_cell(point, stock) for point in shown)
-                print(f"{program.name:32} {stock.total:>10,.0f}  {cells}", flush=True)
-    if options.json:
-        json.dump({"compiles": SHOWN, "policy": policy.digest, "rows": rows}, sys.stdout, indent=2)
-        return 0
-    for group in sorted({row["group"] for row in rows}):
-        own = [row for row in rows if row["group"] == group]
-        linked = geometric_mean_change_pct(
-            [row["stock"] for row in own], [row["best"]["total"] for row in own]
-        )
-        code = geometric_mean_change_pct(
-            [row["text"] for row in own], [row["best"]["text"] for row in own]
-        )
+            shown = tuple(at(result.curve, compiles) for compiles in SHOWN)
+            row = Row(program.name, style_group(corpus, program), result.curve[0], shown)
+            rows.append(row)
+            cells = "  ".join(f"{linked:+6.2f}/{code:+6.2f}" for linked, code in row.changes())
+            print(f"{row.program:32} {row.stock.total:>10,.0f}  {cells}", flush=True)
+        machine = describe(pool.plugin.toolchain)
+    cells_of_table: list[list[object]] = []
+    for group in sorted({row.group for row in rows}):
+        own = [row for row in rows if row.group == group]
+        mean = means(own)
+        linked, code = mean[-1]
         print(f"{group:32} {len(own):>3} programs  linked {linked:+.2f} %  text {code:+.2f} %")
+        cells_of_table += [[row.program, group, *row.changes()] for row in own]
+        cells_of_table.append(["**mean**", f"**{group}**", *mean])
+    if options.json:
+        about = (
+            f"What a search finds beyond the policy {policy.name}, link mode {options.mode}: linked"
+            " bytes / code against stock, in per cent, after so many whole-program compiles; 1 is"
+            " the policy alone."
+        )
+        columns = [("program", "{}"), ("style", "{}")]
+        columns += [(f"{compiles:.0f}", "{:+.1f} / {:+.1f}") for compiles in SHOWN]
+        tables = {"programs": record.table(columns, cells_of_table)}
+        record.write(options.json, about, tables, machine, policy=policy.digest)
     return 0
 
 

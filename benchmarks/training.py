@@ -1,6 +1,6 @@
 """What it costs to train the policy ``distilled`` from nothing, and how much the seed matters.
 
-    python -m benchmarks.training BENCH RUNS [--seeds 0 1 2] [--json]
+    python -m benchmarks.training BENCH RUNS [--seeds 0 1 2] [--json FILE]
 
 Each seed is one run of ``nestor train inlining-size`` in RUNS/SEED, searches and all, and one
 evaluation on the held-out programs with the program's summary. A seed that is done is not run
@@ -16,6 +16,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks import record
+from benchmarks.machine import describe
+from nestor.compiler.toolchain import find
+from nestor.files import write_atomically
 
 NESTOR = str(Path(sys.executable).with_name("nestor"))
 
@@ -63,7 +68,7 @@ def one(corpus: Path, folder: Path, seed: int) -> dict[str, Any]:
         "worst_pct": max(p["linked_change_pct"] for p in programs),
         "digest": result["digest"],
     }
-    kept.write_text(json.dumps(row, indent=2))
+    write_atomically(kept, json.dumps(row, indent=2))
     return row
 
 
@@ -73,23 +78,41 @@ def main() -> int:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("runs", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
     rows = []
     for seed in options.seeds:
         row = one(options.corpus, options.runs / str(seed), seed)
         rows.append(row)
-        if not options.json:
-            means = ", ".join(f"{name} {a:+.2f}/{b:+.2f}" for name, (a, b) in row["groups"].items())
-            print(
-                f"seed {seed}: {row['seconds'] / 60:.1f} min,"
-                f" {row['cpu_seconds'] / 60:.1f} CPU-min, {row['peak_mib']:.0f} MiB;"
-                f" validation {row['validation_pct']:+.2f} %; {means};"
-                f" worst {row['worst_pct']:+.2f} %",
-                flush=True,
-            )
+        means = ", ".join(f"{name} {a:+.2f}/{b:+.2f}" for name, (a, b) in row["groups"].items())
+        print(
+            f"seed {seed}: {row['seconds'] / 60:.1f} min,"
+            f" {row['cpu_seconds'] / 60:.1f} CPU-min, {row['peak_mib']:.0f} MiB;"
+            f" validation {row['validation_pct']:+.2f} %; {means};"
+            f" worst {row['worst_pct']:+.2f} %",
+            flush=True,
+        )
     if options.json:
-        json.dump(rows, sys.stdout, indent=2)
+        groups = list(dict.fromkeys(name for row in rows for name in row["groups"]))
+        columns = [("seed", "{}"), *((name, record.CHANGES) for name in groups),
+                   ("worst program", "{:+.2f} %"), ("CPU-minutes", "{:.0f}"),
+                   ("peak memory", "{:.0f} MiB")]  # fmt: skip
+        cells = [
+            [
+                row["seed"],
+                *(row["groups"].get(name) for name in groups),
+                row["worst_pct"],
+                row["cpu_seconds"] / 60,
+                row["peak_mib"],
+            ]
+            for row in rows
+        ]
+        about = (
+            "Training the policy distilled from nothing: held-out programs with summaries, linked"
+            " bytes / code, and what a run costs."
+        )
+        tables = {"seeds": record.table(columns, cells)}
+        record.write(options.json, about, tables, describe(find()))
     return 0
 
 

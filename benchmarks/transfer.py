@@ -1,6 +1,6 @@
 """What keeps a policy back: how much of the gain carries over from other projects?
 
-    python -m benchmarks.transfer CORPUS RUN [--language c] [--json]
+    python -m benchmarks.transfer CORPUS RUN [--language c] [--json FILE]
 
 RUN is the folder of a distillation. The gain of each trial of the language's projects is predicted
 by models that have seen other code only: other projects, of which a part is left out to see what
@@ -12,7 +12,6 @@ so this says which model knows more, not what a program would save (``benchmarks
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,12 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.ablation import trials_of
+from benchmarks import record
+from benchmarks.ablation import FEATURES, trials_of
+from benchmarks.machine import describe
+from benchmarks.pool import PROBLEM
+from nestor.compiler.toolchain import find
 from nestor.corpus import store
-from nestor.learn import gain_model
-from nestor.learn.features import DISTIL_FEATURES
-from nestor.learn.gain_model import GainSettings, Rows
-from nestor.learn.gain_trees import Trees
+from nestor.learn.distil import gain_model
+from nestor.learn.distil.gain_model import GainSettings, Rows
+from nestor.learn.distil.gain_trees import Trees
 
 LEAST = 6.0
 FOLDS = 4
@@ -57,7 +59,7 @@ def other_callees(data: Rows, own: Mask, seed: int) -> Iterator[Split]:
     """Yield splits by callee, told apart by project and features."""
     names = [
         index
-        for index, name in enumerate(DISTIL_FEATURES)
+        for index, name in enumerate(FEATURES)
         if name.startswith("callee_") and name not in _USES
     ]
     key = np.column_stack([data.project, data.x[:, names]])
@@ -84,7 +86,7 @@ def score(data: Rows, own: Mask, splits: Iterator[Split], seed: int) -> tuple[fl
     """Return correlation, and percent followed: mean and median over projects."""
     predicted = np.zeros(len(data.y))
     for use, ask in splits:
-        model = Trees().fit(data.x[use], data.y[use], data.weight[use], seed, rough=False)
+        model = Trees().fit(data.x[use], data.y[use], data.weight[use], seed, coarse=False)
         predicted[ask] = model.predict(data.x[ask])
     right = float(np.corrcoef(data.y[own], predicted[own])[0, 1])
     saved = by_project(data, own, predicted > LEAST)
@@ -98,15 +100,15 @@ def main() -> int:
     parser.add_argument("run", type=Path)
     parser.add_argument("--language", choices=("c", "c++"), default="c")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
     trials = trials_of(options.run)
     language = {p.name: p.language for p in store.load(options.corpus).programs}
-    both = gain_model.rows(trials, DISTIL_FEATURES, GainSettings(), 0)
-    known = np.arange(len(both.y)) < len(trials)  # each trial once, as with a summary
-    data = once(replace(both, part=2 * both.part).where(known))
+    both = gain_model.rows(trials, FEATURES, PROBLEM, GainSettings(), 0)
+    with_summary = np.arange(len(both.y)) < len(trials)  # each trial once
+    data = once(replace(both, part=2 * both.part).where(with_summary))
     own = np.array([language[name] == options.language for name in trials.programs])[trials.program]
-    rows: list[dict[str, Any]] = []
+    rows: list[list[Any]] = []
     for part in (0.25, 0.5, 0.75, 1.0, None):
         found = [
             score(
@@ -123,20 +125,21 @@ def main() -> int:
         name = "same project, other callees"
         if part is not None:
             name = f"other projects, {100 * part:.0f} % of those in {options.language}"
-        rows.append(
-            {"fitted to": name, "correlation": correlation, "mean_pct": mean, "median_pct": median}
+        rows.append([name, correlation, mean, median])
+        print(
+            f"{name:36} correlation {correlation:.3f}  followed {mean:+.2f} %"
+            f" (median {median:+.2f} %)",
+            flush=True,
         )
-        if not options.json:
-            print(
-                f"{name:36} correlation {correlation:.3f}  followed {mean:+.2f} %"
-                f" (median {median:+.2f} %)",
-                flush=True,
-            )
     there = by_project(data, own, data.part > 0)
+    print(f"there is {there.mean():+.2f} % (median {np.median(there):+.2f} %)")
     if options.json:
-        json.dump({"there_is_pct": float(there.mean()), "rows": rows}, sys.stdout, indent=2)
-    else:
-        print(f"there is {there.mean():+.2f} % (median {np.median(there):+.2f} %)")
+        columns = [("fitted to", "{}"), ("correlation", "{:.3f}"), ("followed, mean", "{:+.2f} %"),
+                   ("median", "{:+.2f} %")]  # fmt: skip
+        tables = {"splits": record.table(columns, rows)}
+        about = f"How much of the gain of trials in {options.language} follows from other code."
+        machine = describe(find())
+        record.write(options.json, about, tables, machine, there_is_pct=float(there.mean()))
     return 0
 
 

@@ -19,17 +19,18 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
+from nestor.files import write_atomically
 from nestor.policy import bundle
 from nestor.policy.network import Layer, MlpPolicy, QuantileNormalisation, build
 
 ROOT = Path(__file__).resolve().parent.parent
-POLICY = ROOT / "src/nestor/policy/data/mlgo2020.safetensors"
-TABLE = ROOT / "tests/policy/data/mlgo2020_reference.safetensors"
+POLICY = ROOT / "src/nestor/problems/inlining_size/data/mlgo2020.safetensors"
+TABLE = ROOT / "tests/problems/inlining_size/data/mlgo2020_reference.safetensors"
 ROWS = 6000
 
 
 def convert(folder: Path) -> MlpPolicy:
-    """The policy in the folder."""
+    """Return the policy in the folder."""
     description = json.loads((folder / "mlgo2020_inliner.json").read_text(encoding="utf-8"))
     arrays = np.load(folder / "mlgo2020_inliner.npz", allow_pickle=False)
     features: list[str] = []
@@ -60,7 +61,7 @@ def convert(folder: Path) -> MlpPolicy:
 
 
 def reference(folder: Path, policy: MlpPolicy) -> dict[str, np.ndarray[Any, Any]]:
-    """Random inputs i32 [ROWS, features] and the independent reader's margins f32 [ROWS]."""
+    """Return random inputs, i32 ``[ROWS, features]``, and the reader's margins, f32 ``[ROWS]``."""
     spec = importlib.util.spec_from_file_location("mlgo2020_reader", folder / "mlgo2020.py")
     assert spec is not None and spec.loader is not None
     reader = importlib.util.module_from_spec(spec)
@@ -89,8 +90,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     policy = convert(folder)
     bundle.save(policy, POLICY)
-    TABLE.parent.mkdir(parents=True, exist_ok=True)
-    TABLE.write_bytes(save(reference(folder, policy)))
+    write_atomically(TABLE, save(reference(folder, policy)))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Make the shipped policy again from nothing: fetch the bench tier, train, evaluate, and write its
-# model card. About two hours on two quiet cores; every step goes on where it was stopped. The
-# policy that is in the package is replaced only when the new one is there.
+# Make the shipped policy again from nothing: fetch the bench tier, train, evaluate, and write the
+# figures of its model card. About two hours on two quiet cores; training goes on where it was
+# stopped. The policy in the package is replaced only when the new one is there.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
@@ -15,11 +15,12 @@ run nestor corpus overlap "$work/bench"
 # A budget of compiles, not of CPU minutes: it ends at the same update on every machine.
 run nestor train inlining-size --corpus "$work/bench" --out "$run" --learner cma --seed "$seed" \
   --budget.compiles 10651
-run cp "$run/policy.safetensors" src/nestor/policy/data/shipped.safetensors
+run cp "$run/policy.safetensors" src/nestor/problems/inlining_size/data/shipped.safetensors
 nestor evaluate --policy shipped --mode gc no-gc icf --smoke \
   --corpus "$work/bench" --json > "$run/own.json"
 nestor evaluate --policy distilled threshold:15 threshold:25 never mlgo2020 \
   --corpus "$work/bench" --json > "$run/others.json"
-python -m benchmarks.model_card shipped "$work/bench" "$run/own.json" "$run/others.json" \
-  > docs/studies/model-card-shipped.md
-echo "The policy and docs/studies/model-card-shipped.md are new; run the tests and commit them together."
+run python -m benchmarks.model_card shipped "$work/bench" "$run/own.json" "$run/others.json"
+run python -m benchmarks.tables
+echo "The policy, benchmarks/results/policy_shipped.json and the pages made from it are new;"
+echo "run the tests and commit them together."

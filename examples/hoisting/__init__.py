@@ -1,7 +1,7 @@
 """A decision problem of one's own: does LLVM's GVNHoist run on a module?
 
-    nestor train ppo examples/hoisting --corpus CORPUS --out RUN
-    nestor evaluate --problem examples/hoisting --corpus CORPUS RUN/policy.safetensors
+    nestor train examples/hoisting --corpus CORPUS --out RUN --learner ppo
+    nestor evaluate --problem examples/hoisting --corpus CORPUS --policy RUN/policy.safetensors
 
 GVNHoist moves what both sides of a branch compute to before the branch; by default it does not run.
 There is one question per module, answered 0 or 1, and the score is the loadable bytes of the

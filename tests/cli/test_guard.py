@@ -8,7 +8,7 @@ import pytest
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus
 from nestor.problems.inlining_size.search.overrides import load
-from tests.cli.test_cli import nestor
+from tests.command import nestor
 from tests.conftest import make_corpus
 
 # Larger under the policy "always", with or without the functions that nobody calls then.

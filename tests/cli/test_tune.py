@@ -7,7 +7,7 @@ from pathlib import Path
 from nestor.corpus.model import Corpus
 from nestor.problems.inlining_size.search.overrides import load
 from nestor.problems.inlining_size.summary.program_summary import load as load_summary
-from tests.cli.test_cli import nestor
+from tests.command import nestor
 
 
 def test_tune_writes_overrides_and_goes_on(small_corpus: Corpus, tmp_path: Path) -> None:

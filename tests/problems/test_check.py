@@ -1,102 +1,201 @@
 """The checker of decision problems passes what is sound and names what is not."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
 
-import gymnasium
 import numpy as np
 import pytest
 
-from nestor.environment import PROBE, InliningForSize
-from nestor.problems.check import Answer, Compile, Play, ProblemError, check_problem
-from nestor.problems.inlining_size import INLINING_SIZE
-from nestor.problems.problem import Problem
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.process import Limits
+from nestor.corpus.model import Corpus, Module, Program
+from nestor.policy.rule import PICK, THRESHOLD, VALUE, Rule
+from nestor.problem.check import check_problem
+from nestor.problem.problem import (
+    Credit,
+    FeatureSets,
+    Problem,
+    ProblemError,
+    Report,
+    Scorer,
+    Scorers,
+)
+from nestor.problem.registry import find_problem
+from nestor.problem.rollout import Pool, Request, Rollout, Workplace
+from nestor.problem.trajectory import Trajectory
+from nestor.progress import Progress, silent
+from nestor.rollout.store import FileStore
 
-COIN = Problem("coin", 2, "default", "decision", "-Oz", "heads")
+Fault = Literal[
+    "none", "noisy", "deaf", "stubborn", "infinite", "beyond", "short", "mute", "equal", "nan",
+    "credit", "unkept", "scattered",
+]  # fmt: skip
+
+QUESTIONS = {"one": [2.0, 3.0, 1.0], "two": [5.0, 4.0]}
+"""The weights of each question's candidates; the default chooses the last."""
 
 
-def play(_unit: str, answer: Answer | None) -> Play:
-    """Two questions; heads costs 1."""
-    x = np.array([[0.0, 1.0], [1.0, 0.0]])
-    default = np.array([0, 1])
-    answers = np.array([answer(row, d) if answer else d for row, d in zip(x, default, strict=True)])
-    return Play(x, default, answers, float(answers.sum()))
+NOISE = itertools.count(1)
 
 
-def changed(**fields: Any) -> Compile:
-    """Return ``play`` with some of what it returns replaced."""
-    return lambda unit, answer: replace(play(unit, answer), **fields)
+@dataclass(frozen=True)
+class Weights(Problem):
+    """A problem without a compiler: choose candidates, and pay the weights of those chosen.
+
+    Under the rules of one row a question, the row's weight is paid if the answer is positive.
+    """
+
+    fault: Fault = "none"
+
+    def compile(self, request: Request, place: Workplace) -> Rollout:
+        weights = [QUESTIONS[key] for key in sorted(QUESTIONS)]
+        if self.rule != PICK:
+            weights = [[value] for value in weights[0]]
+        if self.fault == "mute":
+            weights = []
+        default = [len(own) - 1 if self.rule == PICK else 0 for own in weights]
+        answers = list(default)
+        log = self._log(weights, default, answers)
+        policy = None if request.policy is None else request.policy.policy
+        if policy is not None and self.fault != "deaf":
+            actions = policy.actions(log.rows(policy.features), log.questions)
+            if policy.metadata.answers == "deviation":
+                actions = policy.answers_of(actions > 0, np.array(default) > 0).astype(int)
+            answers = actions.tolist()
+        if self.fault == "stubborn":
+            answers = [0 for _ in default] if self.rule == PICK else [1 for _ in default]
+        log = self._log(weights, default, answers)
+        if self.rule == PICK:
+            score = sum(own[answer] for own, answer in zip(weights, answers, strict=True))
+        else:
+            score = sum(own[0] * (answer > 0) for own, answer in zip(weights, answers, strict=True))
+        if self.fault == "noisy":
+            score += next(NOISE)
+        if self.fault == "equal":
+            score = 1.0
+        content = place.files.write(f"{score} {answers}".encode())
+        kept = None if self.fault == "unkept" else place.objects.put(content)
+        outcome = float("nan") if self.fault == "nan" else score
+        return Rollout(request, outcome, log if request.log else None, 0.0, None, kept)
+
+    def _log(
+        self, weights: Sequence[Sequence[float]], default: Sequence[int], answers: Sequence[float]
+    ) -> Trajectory:
+        rows = [(own, float(i == d)) for ws, d in zip(weights, default, strict=True)
+                for i, own in enumerate(ws)]  # fmt: skip
+        candidates = np.array(rows, dtype=[("weight", "<f8"), ("default", "<f8")])
+        question = np.repeat(np.arange(len(weights)), [len(own) for own in weights])
+        if self.fault == "infinite":
+            candidates["weight"][0] = np.inf
+        if self.fault == "short":
+            candidates = candidates[1:]
+        if self.fault == "scattered":
+            question = question[::-1]
+        shift = 7 if self.fault == "beyond" else 0
+        records = [(d + shift, a, 1.0, -0.5) for d, a in zip(default, answers, strict=True)]
+        kinds = [("default", "<i8"), ("answer", "<f8"), ("logit", "<f8")]
+        decisions = np.array(records, dtype=[*kinds, ("log_probability", "<f8")])
+        return Trajectory(("weight", "default"), decisions, "default", candidates, question)
+
+    def columns(self, outcome: float) -> Mapping[str, float]:
+        return {"weight": outcome}
+
+    def scorers(
+        self,
+        pool: Pool,
+        programs: Sequence[Program],
+        rollouts: Mapping[str, Rollout],
+        progress: Progress = silent,
+    ) -> Scorers:
+        return Scorers({})
+
+    def scorer(self, data: Mapping[str, Any]) -> Scorer:
+        raise NotImplementedError
+
+    def credit(
+        self,
+        before: tuple[Trajectory, Mapping[str, float]],
+        after: tuple[Trajectory, Mapping[str, float]],
+    ) -> Credit:
+        nothing = np.zeros(len(after[0]) + (self.fault == "credit"))
+        return Credit(nothing, nothing)
 
 
-def noisy() -> Compile:
-    generator = np.random.default_rng(0)
-    return lambda unit, answer: replace(play(unit, answer), score=float(generator.random()))
+def weights(rule: Rule = PICK, fault: Fault = "none") -> Weights:
+    sets = FeatureSets(("weight",), ("weight",), ("weight",), ("weight",))
+    report = Report("weight", ("weight",))
+    return Weights(
+        "weights", "which to pay for", rule, "-O2", "weight paid", "default", sets, report,
+        fault=fault,
+    )  # fmt: skip
 
 
-def deaf(unit: str, _answer: Answer | None) -> Play:
-    return play(unit, None)
+@pytest.fixture
+def place(tmp_path: Path, plugin: Plugin) -> Workplace:
+    corpus = Corpus(tmp_path)
+    files, objects = FileStore(tmp_path / "files"), FileStore(tmp_path / "store" / "objects")
+    return Workplace(corpus, plugin, Limits(), files, objects)
 
 
-def test_sound_problem_passes() -> None:
-    check_problem(COIN, ["a", "b"], play)
+UNIT = Module("demo/unit.o", "demo", "c", "0" * 64, ())
+
+
+@pytest.mark.parametrize("rule", [THRESHOLD, PICK, VALUE])
+def test_sound_problem_passes(rule: Rule, place: Workplace) -> None:
+    check_problem(weights(rule), place, [UNIT])
 
 
 @pytest.mark.parametrize(
-    ("compile_unit", "said"),
+    ("rule", "fault", "said"),
     [
-        (changed(score=1.0), "nothing to learn"),
-        (changed(score=float("nan")), "its score is nan"),
-        (noisy(), "compiled twice"),
-        (deaf, "was given and not taken"),
-        (changed(answers=np.array([1, 1])), "not the default's"),
-        (changed(default=np.array([0, 2])), "not among the 2 actions"),
-        (changed(x=np.zeros((3, 1))), "do not belong together"),
-        (changed(x=np.full((2, 2), np.inf)), "not finite"),
-        (changed(x=np.zeros((0, 2)), default=np.zeros(0), answers=np.zeros(0)), "has a question"),
+        (PICK, "equal", "nothing to learn"),
+        (THRESHOLD, "equal", "nothing to learn"),
+        (PICK, "nan", "its weight is nan"),
+        (PICK, "noisy", "not the same; a learner would chase the noise"),
+        (PICK, "deaf", "given and not taken"),
+        (THRESHOLD, "deaf", "given and not taken"),
+        (PICK, "stubborn", "not the default's"),
+        (PICK, "beyond", "a default is none of its question's actions"),
+        (THRESHOLD, "beyond", "a default is none of its question's actions"),
+        (PICK, "short", "do not belong together"),
+        (PICK, "scattered", "do not stand together"),
+        (PICK, "infinite", "not finite"),
+        (PICK, "mute", "has a question"),
+        (PICK, "credit", "a change and a share for each decision"),
+        (PICK, "unkept", "was to be kept"),
     ],
 )
-def test_unsound_compiles_are_named(compile_unit: Compile, said: str) -> None:
+def test_unsound_compiles_are_named(rule: Rule, fault: Fault, said: str, place: Workplace) -> None:
     with pytest.raises(ProblemError, match=said):
-        check_problem(COIN, ["a"], compile_unit)
+        check_problem(weights(rule, fault), place, [UNIT])
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda p: replace(p, name="A coin"), "no name"),
-        (lambda p: replace(p, actions=1), "no choice"),
-        (lambda p: replace(p, decision_tensor="default"), "one tensor"),
-        (lambda p: replace(p, capture_level="Oz"), "optimisation level"),
-        (lambda p: replace(p, score=" "), "score"),
+        ({"name": "Some weights"}, "no name"),
+        ({"default_column": "answer"}, "one column"),
+        ({"level": "O2"}, "optimisation level"),
+        ({"score": " "}, "score"),
+        ({"summary": ""}, "what is decided"),
+        ({"report": Report("price", ("weight",))}, "its report does not have"),
+        ({"features": FeatureSets((), (), (), ())}, "names no features"),
     ],
 )
-def test_unsound_descriptions_are_named(change: Callable[[Problem], Problem], said: str) -> None:
+def test_unsound_descriptions_are_named(
+    change: dict[str, Any], said: str, place: Workplace
+) -> None:
     with pytest.raises(ProblemError, match=said):
-        check_problem(change(COIN), ["a"], play)
+        check_problem(replace(weights(), **change), place, [UNIT])
 
 
-def test_inlining_for_size_is_a_problem() -> None:
-    """Through the compiler itself, question by question."""
-    env = InliningForSize()
-    assert isinstance(env, gymnasium.Env)
-
-    def compile_unit(_unit: str, answer: Answer | None) -> Play:
-        observation, info = env.reset(seed=0)
-        rows, defaults, answers = [], [], []
-        while True:
-            default = info["default"]
-            given = answer(observation, default) if answer else default
-            rows.append(observation)
-            defaults.append(default)
-            answers.append(given)
-            observation, _reward, ended, truncated, info = env.step(given)
-            if ended or truncated:
-                break
-        score = float(info["loadable"])
-        return Play(np.array(rows), np.array(defaults), np.array(answers), score)
-
-    try:
-        check_problem(INLINING_SIZE, [PROBE], compile_unit)
-    finally:
-        env.close()
+def test_inlining_for_size_is_a_problem(
+    small_corpus: Corpus, plugin: Plugin, tmp_path: Path
+) -> None:
+    """Through the compiler itself."""
+    files, objects = FileStore(tmp_path / "files"), FileStore(tmp_path / "objects")
+    place = Workplace(small_corpus, plugin, Limits(), files, objects)
+    check_problem(find_problem("inlining-size"), place, small_corpus.modules)

@@ -117,7 +117,7 @@ class CompileEnvironment(Environment):
         self._asked = live.asked(self._tensors)
         self.features: tuple[str, ...] = self._asked.features
         """Names of the observation's entries, or of its columns."""
-        self.observation_space = self._asked.observation_space
+        self.observation_space: gymnasium.spaces.Box = self._asked.observation_space  # type: ignore[assignment]
         self.action_space = self._asked.action_space
         self._open = contextlib.ExitStack()  # what the running episode holds
         self._finalizer = self._on_exit()

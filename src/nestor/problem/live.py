@@ -4,7 +4,7 @@ A problem that LLVM's interactive channel serves has one :class:`Live`, and ther
 of its own (:mod:`nestor.environment`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -49,7 +49,7 @@ class Asked(Protocol):
         """Return the question in the tensors of the channel (a structured scalar)."""
 
 
-class Live(Protocol):
+class Live(Hashable, Protocol):
     """What an environment must know of a problem; see the attributes."""
 
     @property

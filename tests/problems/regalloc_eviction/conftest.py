@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,14 @@ def corpus(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Co
     names = []
     for source in (probe_folder() / "probe.c", probe_folder() / "probe.cpp", silent):
         name = f"{source.name}.o"
-        command = [toolchain.clang, "-O2", "-c", "-emit-llvm", "-Xclang", "-disable-llvm-passes"]
+        command: list[str | Path] = [
+            str(toolchain.clang),
+            "-O2",
+            "-c",
+            "-emit-llvm",
+            "-Xclang",
+            "-disable-llvm-passes",
+        ]
         subprocess.run([*command, source, "-o", folder / f"{name}.bc"], check=True, timeout=60)
         (folder / f"{name}.cmd").write_bytes("\0".join(CC1.split()).encode())
         names.append(f'"{name}"')

@@ -1,4 +1,4 @@
-"""What the stock heuristic would choose, from the features: rule by rule, and against the compiler."""
+"""What the stock heuristic would choose: rule by rule, and against the compiler itself."""
 
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ def test_rows_are_finite_and_say_which_candidate_they_are() -> None:
 def test_its_answers_give_the_stock_object(
     probe: str, toolchain: Toolchain, tmp_path: Path
 ) -> None:
-    command = [toolchain.clang, "-O2", "-c", probe_folder() / probe, "-o"]
+    command: list[str | Path] = [str(toolchain.clang), "-O2", "-c", probe_folder() / probe, "-o"]
     assert run([*command, tmp_path / "stock.o"]).ok
     layouts = []
 

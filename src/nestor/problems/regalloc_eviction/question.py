@@ -172,4 +172,5 @@ def channel_options(base: Path) -> tuple[str, ...]:
 def _log_ratio(values: F64, divisor: float) -> F64:
     least = 2.0**-_LARGEST_LOG
     ratio = np.log2(np.maximum(values, least)) - np.log2(max(divisor, least))
-    return np.clip(ratio, -_LARGEST_LOG, _LARGEST_LOG)
+    result: F64 = np.clip(ratio, -_LARGEST_LOG, _LARGEST_LOG)
+    return result
