@@ -1,9 +1,10 @@
 """Changes of the source of update rules that the tests of learners must notice.
 
 A mutant changes one place in a function: a comparison, an arithmetic operator, a sign, a number, a
-condition, a minimum, a keyword argument. What is only plotted (dictionaries of metrics), messages
-and ``set_up`` are left alone. :data:`NAMED` are changes that are faults of their own, such as PPO
-without clipping; :data:`EQUIVALENT` are mutants that compute the same as the original.
+condition, a minimum, a keyword argument. What is only plotted (dictionaries of metrics), checks
+(assertions, errors, ``strict`` of zip) and ``set_up`` are left alone. :data:`NAMED` are changes
+that are faults of their own, such as PPO without clipping; :data:`EQUIVALENT` are mutants that
+compute the same as the original.
 """
 
 import ast
@@ -78,7 +79,29 @@ NAMED: Final = {
 }
 """Faults by name: the file, the text that occurs once in it, and the text in its place."""
 
-EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
+_FIRST_ROWS = "return np.flatnonzero(np.diff(question, prepend=-1))"
+_SHORTEN = "if norm > clip:"
+_NO_DISCOUNT = "if discount == 0:"
+_FORGET = "if forgotten <= 0:"
+_AGREEMENT = "agreement = 0.0"
+
+EQUIVALENT: Final = {
+    ("batch.py", _FIRST_ROWS, "USub removed"): (
+        "questions are numbered from 0, and any number but 0 before the first makes a difference"
+    ),
+    ("batch.py", _FIRST_ROWS, "1 to 2"): "the same",
+    ("gradient/descent.py", _SHORTEN, "Gt to GtE"): (
+        "a gradient as long as the limit is multiplied by 1"
+    ),
+    ("gradient/memory.py", _FORGET, "LtE to Lt"): (
+        "with nothing to forget the parts from 0 on are the whole"
+    ),
+    ("algorithms/dqn.py", _NO_DISCOUNT, "condition always false"): (
+        "a discount of 0 adds 0 to the reward; the condition saves time"
+    ),
+    ("algorithms/cloning.py", _AGREEMENT, "0.0 to 1.0"): (
+        "the loss is computed, and sets it, before it is read"
+    ),
 }
 """Why a mutant computes the same as the original, by file, line of code and change."""
 
@@ -157,7 +180,7 @@ def _nodes(tree: ast.AST) -> list[ast.AST]:
             for key in node.keys
             if key is not None
         )
-        if metrics or isinstance(node, ast.Raise | ast.Assert):
+        if metrics or isinstance(node, ast.Raise | ast.Assert) or _is_check(node):
             return
         if inside:
             found.append(node)
@@ -166,6 +189,15 @@ def _nodes(tree: ast.AST) -> list[ast.AST]:
 
     visit(tree, False)
     return found
+
+
+def _is_check(node: ast.AST) -> bool:
+    return isinstance(node, ast.keyword) and node.arg == "strict"
+
+
+def _optional(call: ast.Call) -> list[ast.keyword]:
+    """Return the arguments with a name that may be left out."""
+    return [word for word in call.keywords if word.arg is not None and not _is_check(word)]
 
 
 def _changes(node: ast.AST) -> list[str]:
@@ -192,7 +224,7 @@ def _changes(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Name) and node.id in NAMES:
         return [f"{node.id} to {NAMES[node.id]}"]
     if isinstance(node, ast.Call) and node.keywords:
-        return [f"argument {k.arg} left out" for k in node.keywords if k.arg is not None]
+        return [f"argument {keyword.arg} left out" for keyword in _optional(node)]
     if isinstance(node, ast.Break):
         return ["break left out"]
     return []
@@ -218,8 +250,8 @@ def _apply(tree: ast.AST, node: ast.AST, number: int) -> None:
     elif isinstance(node, ast.Name):
         node.id = NAMES[node.id]
     elif isinstance(node, ast.Call):
-        named = [keyword for keyword in node.keywords if keyword.arg is not None]
-        node.keywords = [keyword for keyword in node.keywords if keyword is not named[number]]
+        left_out = _optional(node)[number]
+        node.keywords = [keyword for keyword in node.keywords if keyword is not left_out]
     elif isinstance(node, ast.UnaryOp | ast.IfExp | ast.Break):
         _replace(tree, node, number)
 

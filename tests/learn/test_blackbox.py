@@ -1,5 +1,6 @@
 """One update of each learner that sees only scores, against a step computed by hand."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -37,7 +38,7 @@ def perturbations(learner: RandomSearch, step: int) -> Any:
 def test_random_search_steps_against_the_slopes_of_the_best() -> None:
     learner = random_search(threshold_world(2, 5), directions=4, best=2, recency=3.0)
     state = learner.init()
-    plus, minus = np.array([0.3, -0.1, 0.0, np.nan]), np.array([0.1, 0.2, -0.3, -0.9])
+    plus, minus = np.array([0.15, -0.1, 0.0, np.nan]), np.array([0.12, 0.2, -0.3, -0.9])
     after, metrics = learner.update(state, np.concatenate([plus, minus]))
     shifts = perturbations(learner, 0)
     best = [2, 1]  # by the lower score of either sign; the one that failed counts not
@@ -47,7 +48,7 @@ def test_random_search_steps_against_the_slopes_of_the_best() -> None:
     assert after.center == pytest.approx(expected)
     assert after.mean == pytest.approx(expected), "the first step's centre weighs all"
     assert after.step == 1
-    finite = [0.3, -0.1, 0.0, 0.1, 0.2, -0.3, -0.9]
+    finite = [0.15, -0.1, 0.0, 0.12, 0.2, -0.3, -0.9]
     assert metrics["relative_change_pct"] == pytest.approx(100 * np.mean(finite))
     assert metrics["best_change_pct"] == pytest.approx(-30)
     assert metrics["failed"] == 1
@@ -59,9 +60,30 @@ def test_random_search_steps_against_the_slopes_of_the_best() -> None:
     away = replace(state, center=state.center + 4)
     back, _metrics = learner.update(away, np.full(8, 0.25))
     assert back.center == pytest.approx(state.center + 2), "no differences: half-way to the start"
-    nothing, metrics = learner.update(state, np.full(8, np.nan))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nothing, metrics = learner.update(state, np.full(8, np.nan))
     assert (nothing.center == state.center).all()
     assert metrics == {"relative_change_pct": 0, "best_change_pct": 0, "failed": 4}
+
+
+def test_equal_scores_stand_in_the_order_of_the_candidates() -> None:
+    """Also where there are so many that a sort that is not stable would mix them."""
+    count = 40
+    learner = random_search(threshold_world(2, 5), directions=count, best=4)
+    state = learner.init()
+    scores = np.where(np.arange(count) % 5 == 2, -0.2, 0.1)
+    after, _metrics = learner.update(state, np.concatenate([scores, np.full(count, 0.3)]))
+    slope = -0.5 * perturbations(learner, 0)[[2, 7, 12, 17]].sum(axis=0) / 0.5
+    expected = state.center - 0.3 / (4 * 0.25) * slope
+    assert after.center == pytest.approx(expected)
+    evolving = evolution(EvolutionSettings(population=count))
+    begun = evolving.init()
+    candidates = evolving._candidates(begun)
+    best = candidates[[*range(2, count, 5), *(n for n in range(count) if n % 5 != 2)][:20]]
+    weights = np.log(20.5) - np.log(np.arange(1, 21))
+    mean = weights @ best / weights.sum()
+    assert evolving._mean(begun, candidates, scores) == pytest.approx(mean)
 
 
 def test_random_search_compares_mirrored_candidates() -> None:
@@ -252,6 +274,8 @@ def test_evolution_moves_to_the_best_of_centre_mean_and_candidates() -> None:
     kept, _metrics = learner.update(replace(state, score=-0.7), Samples(scores, np.array([-0.6])))
     assert (kept.center == state.center).all()
     assert kept.score == -0.7
+    tied, _metrics = learner.update(replace(state, score=-0.6), Samples(scores, np.array([-0.6])))
+    assert (tied.center == state.center).all(), "what is only as good is not accepted"
     failed = np.array([[np.nan], [-0.5], [np.nan], [np.nan]])
     after, metrics = learner.update(state, Samples(failed, np.array([np.nan])))
     assert after.center == pytest.approx(candidates[1])
@@ -285,6 +309,14 @@ def test_evolution_shortens_a_shift_until_it_is_trusted() -> None:
     shifts = np.abs(learner._candidates(state) - state.center).max(axis=1)
     assert (shifts <= 0.25 + 1e-6).all()
     assert (shifts > 0.7 * 0.25 - 1e-6).all(), "no shorter than it must be"
+    at_the_limit = evolution(limit, deviation=lambda _policy: 0.25)
+    whole = evolution(limit)
+    assert (at_the_limit._candidates(state) == whole._candidates(state)).all()
+    upwards = evolution(
+        limit, deviation=lambda policy: float((policy.flatten_parameters() - start).max())
+    )
+    shifts = upwards._candidates(state) - state.center
+    assert (shifts.max(axis=1) <= 0.25 + 1e-6).all(), "the shift with its own sign is judged"
     never = evolution(limit, deviation=lambda policy: 1.0 if deviation(policy) else 0.5)
     assert (never._candidates(state) == state.center).all(), "given up"
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from nestor.learn import checkpoint
@@ -14,6 +16,7 @@ from nestor.learn.algorithms.distil import (
     DistilState,
     choose,
 )
+from nestor.learn.distil import gain_model
 from nestor.learn.distil.gain_model import GainSettings, predict_across, rows
 from nestor.learn.distil.gain_trees import Trees
 from nestor.learn.distil.trials import Trials, TrialsError, join
@@ -92,6 +95,53 @@ def test_a_policy_to_start_from_is_searched_from_and_has_to_be_beaten(
     assert experience.searches == [(0, False)]
     assert (bundle.digest(learner.policy(state)) != bundle.digest(start)) is beaten
     assert state.change == (change if beaten else -0.02)
+
+
+def test_candidates_differ_in_their_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit, seeds, across = gain_model.fit, [], []
+
+    def recorded(kind: Any, data: Any, folds: Any, seed: int) -> Any:
+        seeds.append(seed)
+        across.append(np.corrcoef(data.y, folds[0])[0, 1])
+        return fit(kind, data, folds, seed)
+
+    monkeypatch.setattr(gain_model, "fit", recorded)
+    experience = Experience([-0.01])
+    settings = replace(SETTINGS, candidates=2)
+    learner = Distil(settings, 7, FEATURES, PROBLEM, experience.search, experience.validate)
+    found = learner.batch(learner.init())
+    assert seeds == [7, 8]
+    assert [candidate.number for candidate in found.candidates] == [0, 1]
+    correlation = found.metrics["correlation across projects"]
+    assert 0.5 < correlation < 1
+    assert across == [pytest.approx(correlation)] * 2
+
+
+@pytest.mark.parametrize("model", ["trees", "network"])
+def test_model_is_of_the_kind_of_the_settings(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = []
+
+    def recorded(kind: Any, *_args: Any) -> Any:
+        kinds.append(kind)
+        raise TrialsError("seen")
+
+    monkeypatch.setattr(gain_model, "predict_across", recorded)
+    learner = Experience([]).learner(replace(SETTINGS, model=model))
+    with pytest.raises(TrialsError, match="seen"):
+        learner.batch(learner.init())
+    assert kinds == [getattr(SETTINGS, model)]
+
+
+def test_start_is_validated_in_the_first_round_only() -> None:
+    experience = Experience([-0.01, -0.02])
+    learner = replace(experience.learner(), start=acts_below(20))
+    state = learner.init()
+    first = learner.batch(state)
+    assert first.start == Verdict(-0.01, 0.0)
+    after, _metrics = learner.update(state, first)
+    assert learner.batch(after).start is None
+    alone = Experience([-0.01]).learner()
+    assert alone.batch(alone.init()).start is None
 
 
 def test_where_nothing_validates_the_last_round_is_believed() -> None:

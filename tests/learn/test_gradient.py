@@ -1,5 +1,6 @@
 """What learners by gradient share, against plain references."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from nestor.learn.gradient import novelty
 from nestor.learn.gradient.descent import begin, descend, logits_of, minibatches, policy_of
 from nestor.learn.gradient.imitation import imitation_loss
 from nestor.learn.gradient.memory import Memory
-from nestor.learn.gradient.novelty import NoveltySettings
+from nestor.learn.gradient.novelty import NoveltySettings, NoveltyState
 from nestor.learn.gradient.optimiser import OptimiserState, adam_step
 from nestor.policy.rule import PICK, THRESHOLD, VALUE
 from tests.learn.worlds import beginner, threshold_world
@@ -62,7 +63,8 @@ def test_long_gradients_are_shortened(clip: float, norm: float) -> None:
     inputs = torch.tensor([[3.0, 4.0]])
 
     def loss(net: Any) -> torch.Tensor:
-        return net(inputs).sum() - net.layers[0].bias.sum()
+        total: torch.Tensor = net(inputs).sum() - net.layers[0].bias.sum()
+        return total
 
     state, value = descend(template, begin(template), loss, 0.1, clip=clip)
     gradient = state.mean / 0.1
@@ -107,14 +109,15 @@ def test_rows_of_chosen_questions() -> None:
 
 def test_ends_of_episodes() -> None:
     batch = Batch(
-        x=np.zeros((4, 1)), question=np.arange(4), action=np.array([1, 0, 0, 1]),
+        x=np.zeros((4, 1)), question=np.arange(4), action=np.array([1, 0, 2, 3]),
         log_probability=np.zeros(4), episode=np.array([0, 0, 1, 1]), change=np.zeros(4),
         share=np.zeros(4), unit=np.array([3, 5]), total=np.array([90.0, 60.0]),
         stock=np.array([100.0, 100.0]),
     )  # fmt: skip
     assert batch.last.tolist() == [False, True, False, True]
     assert batch.relative_change == pytest.approx(-0.25)
-    assert batch.acted_pct == 50
+    assert batch.acted_pct == 75
+    assert replace(batch, action=np.zeros(0, np.int64)).acted_pct == 0
     assert len(batch) == 4
 
 
@@ -202,10 +205,68 @@ def test_novelty_fades_with_what_was_seen_and_with_time() -> None:
     assert far.mean() > 3 * bonuses[100].mean(), "and stay where little was seen"
 
 
+def test_sums_are_in_one_order() -> None:
+    """With one thread PyTorch adds in the same order on every machine."""
+    try:
+        torch.set_num_threads(2)
+        novelty.update(NoveltySettings(weight=1.0), _seen_nothing(), np.ones((4, 3), np.float32), 0)
+        assert torch.get_num_threads() == 1
+        torch.set_num_threads(2)
+        template = beginner(threshold_world())
+        descend(template, begin(template), lambda net: net(torch.ones(1, 2)).sum(), 0.1)
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(1)
+
+
+def _seen_nothing() -> NoveltyState:
+    return novelty.begin(NoveltySettings(weight=1.0), 3, seed=0)
+
+
 def test_novelty_that_is_worth_nothing_costs_nothing() -> None:
     settings = NoveltySettings()
     state = novelty.begin(settings, 3, seed=0)
     assert len(state.predictor.parameters) == 0
+    assert state.scale == 0
     after, bonus = novelty.update(settings, state, np.ones((4, 3), np.float32), 0)
     assert after is state
     assert bonus.tolist() == [0, 0, 0, 0]
+
+
+def test_novelty_is_the_error_of_the_predictor() -> None:
+    """The bonus is (predicted - fixed)² against its first mean, over two layers of 32 and 16."""
+    settings = NoveltySettings(weight=0.5, half_life=2.0, learning_rate=0.01)
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((6, 3)).astype(np.float32)
+    fixed = np.random.default_rng([4, 6])
+    layers = []
+    for before, count in ((3, 32), (32, 16)):
+        weight = fixed.standard_normal(before * count) * np.sqrt(2 / before)
+        layers.append((weight.reshape(count, before), np.zeros(count)))
+    target = _two_layers(layers, z)
+    own = [(rng.standard_normal((32, 3)), rng.standard_normal(32))]
+    own.append((rng.standard_normal((16, 32)), rng.standard_normal(16)))
+    errors = ((_two_layers(own, z) - target) ** 2).mean(axis=1)
+    parameters = np.concatenate([part.ravel() for layer in own for part in layer])
+    before = replace(OptimiserState.begin(parameters), updates=6)
+    after, bonus = novelty.update(settings, NoveltyState(before, 8.0), z, 4)
+    assert bonus == pytest.approx(0.5 * 0.5**3 * errors / 8, rel=1e-4)
+    assert after.scale == 8
+    # The gradient by the last bias: twice the difference, of the mean over 16 outputs and 6 rows.
+    by_bias = 2 * (_two_layers(own, z) - target).mean(axis=0) / 16
+    assert after.predictor.mean[-16:] == pytest.approx(0.1 * by_bias, rel=1e-4)
+    assert novelty.begin(settings, 3, 4).scale == 0
+    exact = np.concatenate([part.ravel() for layer in layers for part in layer])
+    same, nothing = novelty.update(settings, NoveltyState(OptimiserState.begin(exact), 0.0), z, 4)
+    assert same.scale == 1, "where there is no error there is nothing to divide by"
+    assert nothing.tolist() == [0] * 6
+    begun = novelty.begin(settings, 3, 4).predictor.parameters
+    drawn = np.random.default_rng([4, 5]).standard_normal(96) * np.sqrt(2 / 3)
+    assert begun[:128] == pytest.approx(np.concatenate([drawn, np.zeros(32)]))
+    assert len(begun) == len(parameters)
+
+
+def _two_layers(layers: Any, z: Any) -> Any:
+    """Return the outputs of two layers with a ReLU between them."""
+    (first, bias), (second, other) = layers
+    return np.maximum(z @ first.T + bias, 0) @ second.T + other

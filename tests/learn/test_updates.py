@@ -13,9 +13,11 @@ from nestor.learn.algorithms.ppo import Ppo, PpoSettings
 from nestor.learn.algorithms.reinforce import Reinforce, ReinforceSettings
 from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings
+from nestor.learn.gradient.descent import begin
 from nestor.learn.gradient.memory import Memory
 from nestor.learn.gradient.novelty import NoveltySettings
 from nestor.learn.start import with_two_outputs
+from nestor.policy import network
 from nestor.policy.network import MlpPolicy
 from tests.learn.references import (
     clipped,
@@ -205,6 +207,8 @@ def test_ppo_stops_when_it_has_gone_far() -> None:
     assert 0 < one < two < all_of_them["divergence"]
     stopping = replace(learner, settings=replace(endless, stop=(one + two) / 2))
     assert stopping.update(state, batch)[1]["epochs"] == 2
+    just = replace(learner, settings=replace(endless, epochs=2, stop=one))
+    assert just.update(state, batch)[1]["epochs"] == 2, "a divergence of the limit is allowed"
     at_once = replace(learner, settings=replace(endless, stop=one / 2))
     ended, metrics = at_once.update(state, batch)
     assert metrics["epochs"] == 1
@@ -213,6 +217,26 @@ def test_ppo_stops_when_it_has_gone_far() -> None:
     now = -np.log1p(np.exp(np.where(batch.action > 0, -values, values)))
     change = now - batch.log_probability
     assert metrics["divergence"] == pytest.approx(np.mean(np.exp(change) - 1 - change), rel=1e-3)
+
+
+def test_ppo_draws_its_minibatches_by_seed_step_and_epoch() -> None:
+    world = threshold_world(2, 12)
+    settings = PpoSettings(modules=2, epochs=2, minibatch=20, entropy=0.0, learning_rate=0.0)
+    learner = Ppo(settings, 3, beginner(world), world)
+    state = replace(learner.init(), step=5)
+    batch = replace(learner.batch(state), share=np.arange(24.0))
+    last = np.random.default_rng([3, 7, 5, 2]).permutation(24)[20:]
+    _after, metrics = learner.update(state, batch)
+    assert metrics["loss"] == pytest.approx(last.mean() / UNIT), "of the last minibatch"
+
+
+def test_ppo_without_epochs_stays_where_it_is() -> None:
+    world = threshold_world(2, 12)
+    learner = Ppo(PpoSettings(modules=2, epochs=0), 0, beginner(world), world)
+    state = learner.init()
+    after, metrics = learner.update(state, learner.batch(state))
+    assert after.optimiser is state.optimiser
+    assert (metrics["epochs"], metrics["loss"], metrics["divergence"]) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("kind", ["reinforce", "ppo", "dqn"])
@@ -250,15 +274,29 @@ def test_nothing_is_learned_where_every_compile_failed(kind: str) -> None:
     none = world._batch(start, [], [])
     after, metrics = learner.update(state, none)
     assert after.step == 1
-    assert (after.optimiser.parameters == state.optimiser.parameters).all()
-    assert metrics["relative_change_pct"] == 0
+    assert after.optimiser is state.optimiser
+    assert metrics == {"relative_change_pct": 0}
+
+
+@pytest.mark.parametrize("kind", ["reinforce", "ppo", "dqn"])
+def test_nothing_but_one_decision_is_enough_to_learn(kind: str) -> None:
+    world = threshold_world(1, 1)
+    learner: Any = {
+        "reinforce": lambda: Reinforce(ReinforceSettings(modules=1), 0, beginner(world), world),
+        "ppo": lambda: Ppo(PpoSettings(modules=1, epochs=1), 0, beginner(world), world),
+        "dqn": lambda: dqn(world),
+    }[kind]()  # type: ignore[no-untyped-call]
+    state = learner.init()
+    after, metrics = learner.update(state, replace(learner.batch(state), share=np.ones(1)))
+    assert after.optimiser.updates == 1
+    assert metrics["decisions"] == 1
 
 
 # --- Q-learning -----------------------------------------------------------------------------------
 
 
-def dqn(world: World, **options: Any) -> Dqn:
-    first = moved(beginner(world, (4,)))
+def dqn(world: World, hidden: tuple[int, ...] = (4,), **options: Any) -> Dqn:
+    first = moved(beginner(world, hidden))
     start = with_two_outputs(first) if world.reference.problem.rule.name == "threshold" else first
     start = moved(start)
     settings = DqnSettings(
@@ -317,9 +355,10 @@ def test_dqn_regresses_values_on_rewards(make: Any) -> None:
 
 
 @WORLDS
-def test_dqn_looks_ahead_by_the_target_network(make: Any) -> None:
+@pytest.mark.parametrize("discount", [0.7, 1.0])
+def test_dqn_looks_ahead_by_the_target_network(make: Any, discount: float) -> None:
     world = two_units(make)
-    learner = dqn(world, discount=0.7)
+    learner = dqn(world, discount=discount, minibatch=4)
     state = learner.init()
     other = np.random.default_rng(8).standard_normal(len(state.target)) * 0.5
     state = replace(state, target=other)
@@ -328,7 +367,7 @@ def test_dqn_looks_ahead_by_the_target_network(make: Any) -> None:
     assert len(after.memory) == 24, "each needs its successor"
     memory = after.memory
     successor = memory.select((np.arange(24) + 1) % 24)
-    ahead = np.where(memory.last, 0.0, 0.7 * values(learner, other, successor)[1])
+    ahead = np.where(memory.last, 0.0, discount * values(learner, other, successor)[1])
     goals = replace(memory, reward=(memory.reward + ahead).astype(np.float32))
     part = drawn(learner, goals)
     own = values(learner, state.optimiser.parameters, part)[0]
@@ -366,10 +405,10 @@ def test_the_target_network_lags_behind() -> None:
     assert np.allclose(found[0.999].optimiser.parameters, found[0.0].optimiser.parameters)
 
 
-@pytest.mark.parametrize("caution", [0.0, 0.4])
-def test_the_final_policy_is_the_cautious_target(caution: float) -> None:
+@pytest.mark.parametrize(("caution", "hidden"), [(0.0, (4,)), (0.4, ()), (0.4, (4, 3))])
+def test_the_final_policy_is_the_cautious_target(caution: float, hidden: tuple[int, ...]) -> None:
     world = two_units(threshold_world)
-    learner = dqn(world, caution=caution)
+    learner = dqn(world, hidden, caution=caution)
     state = learner.init()
     other = np.random.default_rng(8).standard_normal(len(state.target))
     policy = learner.policy(replace(state, target=other))
@@ -393,6 +432,14 @@ def test_an_update_remembers_no_more_of_the_commoner_action() -> None:
     acted = np.flatnonzero(action)
     kept = -batch.share[acted] / UNIT
     assert after.memory.reward[after.memory.action == 1] == pytest.approx(kept), "in their order"
+    # Which ones of the commoner action: those that this generator draws.
+    generator = np.random.default_rng([learner.seed, 12, 0])
+    generator.permutation(acted)
+    passed = np.flatnonzero(action == 0)
+    order = np.sort(np.concatenate([acted, generator.permutation(passed)[:40]]))
+    batch = replace(batch, share=np.arange(400.0) / 8)
+    after, _metrics = learner.update(state, batch)
+    assert after.memory.reward == pytest.approx(-batch.share[order] / UNIT)
     few = replace(learner, settings=replace(learner.settings, minibatch=100))
     after, _metrics = few.update(state, batch)
     assert np.bincount(after.memory.action).tolist() == [100, 40], "a minibatch, at least"
@@ -414,7 +461,8 @@ def test_dqn_state_goes_on_from_what_it_remembers() -> None:
 def test_epsilon_greedy_network_answers_at_random_so_often() -> None:
     world = threshold_world()
     x = world.reference.sample(500, 0).x
-    for policy in (moved(with_two_outputs(beginner(world, (8,)))), moved(beginner(world, (8,)))):
+    two = moved(with_two_outputs(beginner(world, (8,))))
+    for policy in (two, *(moved(beginner(world, hidden)) for hidden in ((), (8,), (8, 5)))):
         greedy = policy.logits(x) > 0
         probabilities = epsilon_greedy(policy, 0.1).probabilities(x)
         assert probabilities == pytest.approx(np.where(greedy, 0.95, 0.05), abs=1e-4)
@@ -465,13 +513,24 @@ def test_best_of_keeps_the_best_trajectory_of_each_unit(make: Any) -> None:
     assert again.unit.tolist() == [0] * 12 + [1] * 12
     assert again.action.tolist() == [1] * 12 + [0] * 12
     least = plays(learner, state, [3970.0, 3980.0], 0)
-    last, _metrics = learner.update(again, (least, worse))
+    last, _metrics = learner.update(again, (worse, least))
     assert last.unit.tolist() == [1] * 12 + [0] * 12, "the new one took the place of the old"
-    assert last.question[-1] == 23
+    assert np.unique(last.question).tolist() == list(range(24))
+    assert (np.diff(last.question) >= 0).all()
     assert len(last.z) == len(last.question)
     assert last.step == 3
     assert last.z[-1] == pytest.approx(learner.start.normalise(least.x)[11 if make is
         threshold_world else -1 - (least.question[::-1] >= 12).sum()])  # fmt: skip
+
+
+def test_best_of_holds_actions_of_the_rule() -> None:
+    """Numbers of candidates are integers; the rule ``value`` has real numbers."""
+    learner = best_of(pick_world(2, 5))
+    first = learner.init()
+    kinds = [array.dtype for array in (first.z, first.question, first.action, first.unit)]
+    assert kinds == [np.float32, np.int64, np.int64, np.int64]
+    start = replace(learner.start, metadata=replace(learner.start.metadata, rule="value"))
+    assert replace(learner, start=start).init().action.dtype == np.float64
 
 
 @WORLDS
@@ -490,6 +549,9 @@ def test_best_of_clones_stock_where_that_is_best(make: Any) -> None:
         acting.decisions["default"][3] = 1
         stocks = (replace(world.reference.stocks[0], trajectory=acting),)
         reference = replace(world.reference, stocks=stocks)
+        acts = replace(learner, episodes=replace(world, reference=reference))
+        only = replace(state, seen=np.array([True]), best=state.best[:1])
+        assert (acts._examples(only)[2] == 0).all(), "also where the default does"
         other = replace(learner, start=decides, episodes=replace(world, reference=reference))
         seen = replace(state, seen=np.array([True]), best=state.best[:1])
         assert other._examples(seen)[2].tolist() == [0, 0, 0, 1] + [0] * 8
@@ -556,9 +618,12 @@ def test_cloning_steps_down_the_cross_entropy(make: Any) -> None:
     examples = reference.sample(1000, 0)
     learner = Cloning.fit(settings, 1, reference.features, examples, problem.name, problem.rule)
     state = learner.init()
+    assert learner.template.widths == (2, 4, 1)
+    drawn_layers = network.initial_layers((2, 4, 1), np.random.default_rng([1, 0]))
+    assert (learner.template.layers[0].weight == drawn_layers[0].weight).all()
     chosen = learner.batch(state)
-    assert len(chosen) == 16
-    assert (chosen == learner.batch(state)).all()
+    draws = np.random.default_rng([1, 1, 0]).integers(24, size=16)
+    assert chosen.tolist() == draws.tolist()
     assert (chosen != learner.batch(replace(state, step=1))).any()
     part = examples.select(chosen)
     if make is threshold_world:
@@ -567,7 +632,8 @@ def test_cloning_steps_down_the_cross_entropy(make: Any) -> None:
         learner = replace(learner, examples=examples)
         part = examples.select(chosen)
     stub = Batch(
-        part.x, part.question, part.action, *[np.zeros(16)] * 4,  # type: ignore[arg-type]
+        part.x, part.question, part.action, log_probability=np.zeros(16),
+        episode=np.zeros(16, np.int64), change=np.zeros(16), share=np.zeros(16),
         unit=np.zeros(0, np.int64), total=np.zeros(0), stock=np.zeros(0),
     )  # fmt: skip
     loss = reinforce_loss(learner.template, stub, np.ones(16), 0.0)
@@ -575,6 +641,12 @@ def test_cloning_steps_down_the_cross_entropy(make: Any) -> None:
     assert metrics["loss"] == pytest.approx(loss(state.optimiser.parameters), rel=1e-4)
     expected = numeric_gradient(loss, state.optimiser.parameters)
     assert gradient_of(after) == pytest.approx(expected, abs=3e-4)
+    assert after.step == 1
+    far = replace(state, optimiser=begin(moved(learner.template, 6.0)))
+    steep = numeric_gradient(loss, far.optimiser.parameters)
+    assert np.linalg.norm(steep) > 1
+    steps = gradient_of(learner.update(far, chosen)[0])
+    assert steps == pytest.approx(steep, rel=1e-3, abs=1e-3), "long gradients are not shortened"
     greedy = learner.policy(state).actions(part.x, part.question)
     assert metrics["agreement"] == pytest.approx((greedy == part.action).mean())
     for step, rate in ((0, 0.02), (50, 0.01), (100, 0.0)):
@@ -588,6 +660,16 @@ def test_cloning_steps_down_the_cross_entropy(make: Any) -> None:
     assert whole == pytest.approx((actions == examples.action).mean())
 
 
+def test_dqn_without_gradient_steps_only_remembers() -> None:
+    learner = dqn(two_units(threshold_world), gradient_steps=0)
+    state = learner.init()
+    after, metrics = learner.update(state, learner.batch(state))
+    assert after.optimiser is state.optimiser
+    assert after.target is state.target
+    assert metrics["loss"] == 0
+    assert metrics["remembered"] == 24
+
+
 def test_dqn_of_candidates_remembers_all() -> None:
     learner = dqn(pick_world(2, 12), minibatch=2)
     after, _metrics = learner.update(learner.init(), learner.batch(learner.init()))
@@ -595,15 +677,19 @@ def test_dqn_of_candidates_remembers_all() -> None:
 
 
 def test_dqn_start_in_units_of_reward() -> None:
-    policy = moved(beginner(threshold_world(1, 4)))
     x = np.array([[0.0, 3.0], [0.0, -9.0]])
-    assert _scaled(policy, 0.3).logits(x) == pytest.approx(0.3 * policy.logits(x))
+    for hidden in ((), (4,), (4, 3)):
+        policy = moved(beginner(threshold_world(1, 4), hidden))
+        assert _scaled(policy, 0.3).logits(x) == pytest.approx(0.3 * policy.logits(x))
 
 
-def test_ppo_keeps_the_moving_averages() -> None:
+@pytest.mark.parametrize("kind", ["ppo", "dqn"])
+def test_ppo_and_dqn_keep_the_moving_averages(kind: str) -> None:
     world = threshold_world(2, 12)
     credit = CreditSettings(scheme="module", decay=0.75)
-    learner = Ppo(PpoSettings(modules=2, epochs=1, credit=credit), 0, beginner(world), world)
+    learner: Any = dqn(world, credit=credit)
+    if kind == "ppo":
+        learner = Ppo(PpoSettings(modules=2, epochs=1, credit=credit), 0, beginner(world), world)
     state = learner.init()
     batch = learner.batch(state)
     after, _metrics = learner.update(state, batch)

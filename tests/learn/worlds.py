@@ -202,7 +202,8 @@ def pick_world(units: int = 6, questions: int = 40) -> World:
 
     def changes(log: Trajectory) -> F64:
         right = best(log)
-        return BYTES * ((log.answer != right).astype(float) - (log.default != right))
+        wrong: F64 = (log.answer != right).astype(float) - (log.default != right)
+        return BYTES * wrong
 
     return build_world(PICK, logs, changes, best)
 

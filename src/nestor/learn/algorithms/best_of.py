@@ -107,10 +107,10 @@ class BestOf:
             optimiser=begin(self.start),
             best=totals,
             seen=np.zeros(len(totals), dtype=np.bool_),
-            z=np.zeros((0, inputs), dtype=np.float32),
-            question=np.zeros(0, dtype=np.int64),
-            action=np.zeros(0, np.float64 if self.start.rule == VALUE else np.int64),
-            unit=np.zeros(0, dtype=np.int64),
+            z=np.empty((0, inputs), dtype=np.float32),
+            question=np.empty(0, dtype=np.int64),
+            action=np.empty(0, np.float64 if self.start.rule == VALUE else np.int64),
+            unit=np.empty(0, dtype=np.int64),
         )
 
     def batch(self, state: BestOfState) -> tuple[Batch, ...]:
@@ -205,10 +205,9 @@ class BestOf:
             owner.append(np.full(len(log), unit))
             count += len(log)
         units = np.concatenate(owner)
-        size = np.maximum(1, np.bincount(units, minlength=len(stocks)))
         # A long trajectory counts more than a short one, but not in proportion.
-        weight = 1 / np.sqrt(size[units])
-        probability = weight / max(weight.sum(), 1e-30)
+        weight = 1 / np.sqrt(np.bincount(units)[units])
+        probability = weight / weight.sum()
         return np.concatenate(z), np.concatenate(question), np.concatenate(action), probability
 
 

@@ -77,7 +77,7 @@ class Search:
         self._settings = settings
         self._start = start
         self._generator = np.random.default_rng([seed, 11])
-        self._scores = np.zeros((0, settings.population))
+        self._scores = np.empty((0, settings.population))
         self._strategy = self._begin()
         self._candidates: list[F64] | None = None
         self._without_improvement = 0
@@ -154,7 +154,7 @@ class CmaEs:
 
     def init(self) -> CmaState:
         """Begin around the initial policy."""
-        return CmaState(0, np.zeros((0, self.settings.population)))
+        return CmaState(0, np.empty((0, self.settings.population)))
 
     def batch(self, state: CmaState) -> F64:
         """Return the relative change of the next units' score under each candidate."""

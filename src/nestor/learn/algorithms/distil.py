@@ -138,7 +138,7 @@ class Distil:
 
     def init(self) -> DistilState:
         """Return the state before the first round."""
-        nothing = np.zeros(0, np.uint8)
+        nothing = np.empty(0, np.uint8)
         start = nothing if self.start is None else _pack(self.start)
         return DistilState(0, nothing, start, nothing, 0.0)
 
@@ -159,8 +159,9 @@ class Distil:
                     kind, fitted, data, self.features, self.problem, followed
                 )
                 found.append(Candidate(number, caution, policy, self.validate(policy)))
-        begins = state.step == 0 and self.start is not None
-        start = self.validate(self.start) if begins and self.start is not None else None
+        start = None
+        if state.step == 0 and self.start is not None:
+            start = self.validate(self.start)
         correlation = float(np.corrcoef(data.y, across[0])[0, 1])
         metrics = {"trials": float(len(trials)), "correlation across projects": correlation}
         return Round(tuple(found), start, metrics)

@@ -283,7 +283,7 @@ def epsilon_greedy(policy: MlpPolicy, epsilon: float) -> MlpPolicy:
         np.concatenate([_STEEP * weight, _STEEP * weight]),
         np.concatenate([_STEEP * bias + cut, _STEEP * bias - cut]),
     )
-    sum_ = Layer(np.array([[1, -1]], dtype=np.float32), np.array([-cut], dtype=np.float32))
+    sum_ = Layer(np.array([[1, -1]], dtype=np.float32), np.array([-cut]))
     return replace(policy, layers=(*policy.layers[:-1], steep, sum_))
 
 

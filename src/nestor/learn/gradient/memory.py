@@ -30,8 +30,9 @@ class Memory:
     @staticmethod
     def empty(inputs: int) -> "Memory":
         """Return a memory of no questions with so many inputs."""
-        numbers, none = np.zeros(0, np.int64), np.zeros(0, np.float32)
-        return Memory(np.zeros((0, inputs), np.float32), numbers, numbers, none, none > 0)
+        numbers, reward = np.empty(0, np.int64), np.empty(0, np.float32)
+        z, last = np.empty((0, inputs), np.float32), np.empty(0, np.bool_)
+        return Memory(z, numbers, numbers, reward, last)
 
     def __len__(self) -> int:
         """How many questions there are."""

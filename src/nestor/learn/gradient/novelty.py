@@ -47,7 +47,7 @@ class NoveltyState:
 def begin(settings: NoveltySettings, inputs: int, seed: int) -> NoveltyState:
     """Return a predictor that has seen nothing."""
     if settings.weight == 0:
-        return NoveltyState(OptimiserState.begin(np.zeros(0)), 0.0)
+        return NoveltyState(OptimiserState.begin(np.empty(0)), 0.0)
     parameters = _random(inputs, np.random.default_rng([seed, 5]))
     return NoveltyState(OptimiserState.begin(parameters), 0.0)
 
