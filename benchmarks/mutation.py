@@ -215,10 +215,10 @@ def _changes(node: ast.AST) -> list[str]:
         return ["always the first", "always the second"]
     if isinstance(node, ast.If):
         return ["condition always true", "condition always false"]
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return [f"{node.value} to {node.value + 1}"]
-    if isinstance(node, ast.Constant) and type(node.value) is bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         return [f"{node.value} to {not node.value}"]
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return [f"{node.value} to {node.value + 1}"]
     if isinstance(node, ast.Attribute) and node.attr in NAMES:
         return [f"{node.attr} to {NAMES[node.attr]}"]
     if isinstance(node, ast.Name) and node.id in NAMES:

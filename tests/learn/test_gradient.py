@@ -248,8 +248,8 @@ def test_novelty_is_the_error_of_the_predictor() -> None:
     own.append((rng.standard_normal((16, 32)), rng.standard_normal(16)))
     errors = ((_two_layers(own, z) - target) ** 2).mean(axis=1)
     parameters = np.concatenate([part.ravel() for layer in own for part in layer])
-    before = replace(OptimiserState.begin(parameters), updates=6)
-    after, bonus = novelty.update(settings, NoveltyState(before, 8.0), z, 4)
+    state = NoveltyState(replace(OptimiserState.begin(parameters), updates=6), 8.0)
+    after, bonus = novelty.update(settings, state, z, 4)
     assert bonus == pytest.approx(0.5 * 0.5**3 * errors / 8, rel=1e-4)
     assert after.scale == 8
     # The gradient by the last bias: twice the difference, of the mean over 16 outputs and 6 rows.
