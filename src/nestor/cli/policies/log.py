@@ -1,5 +1,6 @@
 """``nestor log``: the questions and answers of one compile."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,15 +79,9 @@ class Log:
             ]
             print_json({"decisions": full, **log.facts})
             return 0
-        table = Table(title=f"{len(rows)} of {len(log)} decisions")
-        columns = [name for name in (rows[0] if rows else {}) if name not in _LEFT_OUT]
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            said = row | {end: problem.word(row[end]) for end in ("default", "answer")}
-            said["answer"] += " (override)" if row.get("overridden") else ""
-            table.add_row(*(_shown(said[column]) for column in columns))
-        stdout.print(table)
+        stdout.print(f"{len(rows):,} of {len(log):,} decisions")
+        if rows:
+            stdout.print(_table(problem, rows))
         for name, value in log.facts.items():
             if value and name != "module":
                 stdout.print(f"{name.replace('_', ' ')}: {value:,}")
@@ -118,6 +113,18 @@ class Log:
         if done.trajectory is None:
             raise NestorError(f"{named[0].name}: {done.failure}.")
         return done.trajectory
+
+
+def _table(problem: Problem, rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table()
+    columns = [name for name in rows[0] if name not in _LEFT_OUT]
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        said = row | {end: problem.word(row[end]) for end in ("default", "answer")}
+        said["answer"] += " (override)" if row.get("overridden") else ""
+        table.add_row(*(_shown(said[column]) for column in columns))
+    return table
 
 
 def _shown(value: Any) -> str:
