@@ -3,12 +3,13 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from benchmarks import record, tables
 
-ROWS = [["zlib", (-1.23456, 0.5)], ["**mean**", None]]
+ROWS: Final[list[list[Any]]] = [["zlib", (-1.23456, 0.5)], ["**mean**", None]]
 TABLE = record.table([("program", "{}"), ("change", record.CHANGES)], ROWS)
 
 
