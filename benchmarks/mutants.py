@@ -56,7 +56,7 @@ FILES: Final = {
     "gradient/novelty.py": ("test_gradient",),
     "gradient/memory.py": ("test_gradient",),
     "blackbox/candidates.py": ("test_blackbox",),
-    "batch.py": ("test_gradient",),
+    "batch.py": ("test_gradient", "test_credit"),
     "credit.py": ("test_credit",),
 }
 """The files that are changed, with the tests that are to notice and how they are chosen."""

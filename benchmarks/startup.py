@@ -1,6 +1,6 @@
 """How long commands take to start, as multiples of Python's own start.
 
-    python benchmarks/startup.py [--runs 20]
+    python -m benchmarks.startup [--runs 20] [--json benchmarks/results/startup.json]
 
 Prints for each command the median of CPU seconds (user and system) and of wall-clock seconds, and
 the ratio of its CPU time to that of ``python -c pass`` in the same interpreter. Commands alternate,
@@ -11,12 +11,16 @@ each should take at most 0.3 s; the ratio is what to compare between machines.
 """
 
 import argparse
-import os
+import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import machine, record
+from nestor.compiler.toolchain import find
 
 _NESTOR = "from nestor.cli.main import entry; entry()"
 COMMANDS = {
@@ -30,18 +34,24 @@ COMMANDS = {
 
 def measure(words: Sequence[str]) -> tuple[float, float]:
     """Run one command and return its CPU and wall-clock seconds."""
-    before, start = os.times(), time.perf_counter()
+    before, start = _cpu_seconds(), time.perf_counter()
     subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)
-    wall, after = time.perf_counter() - start, os.times()
-    cpu = after.children_user + after.children_system
-    return cpu - before.children_user - before.children_system, wall
+    return _cpu_seconds() - before, time.perf_counter() - start
+
+
+def _cpu_seconds() -> float:
+    """Return what all processes that were started and waited for have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="times that each command runs")
-    runs = parser.parse_args().runs
+    parser.add_argument("--json", type=Path, help="write the table to this file")
+    options = parser.parse_args()
+    runs = options.runs
     samples: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
     for number in range(runs + 1):
         for name, words in COMMANDS.items():
@@ -50,9 +60,16 @@ def main() -> None:
                 samples[name].append(sample)
     reference = statistics.median(cpu for cpu, _ in samples["python -c pass"])
     print(f"{'command':32}{'CPU s':>8}{'wall s':>8}{'ratio':>8}")
+    rows = []
     for name, pairs in samples.items():
         cpu, wall = (statistics.median(column) for column in zip(*pairs, strict=True))
         print(f"{name:32}{cpu:8.3f}{wall:8.3f}{cpu / reference:8.1f}")
+        rows.append([f"`{name}`", cpu, cpu / reference])
+    if options.json is not None:
+        columns = [("command", "{}"), ("CPU seconds", "{:.3f}"), ("times Python's own", "{:.1f}")]
+        about = "CPU time in which commands start, and as multiples of python -c pass; medians."
+        tables = {"startup": record.table(columns, rows)}
+        record.write(options.json, about, tables, machine.describe(find(None)))
 
 
 if __name__ == "__main__":

@@ -315,6 +315,23 @@ def _measured_labels() -> Table:
     }
 
 
+def _mutants() -> Table:
+    """Return how many changes of the update rules the tests notice, by file."""
+    content = result("mutants")
+    counted = {f"`{file}`": counts for file, counts in content["files"].items()}
+    counted["**all**"] = [content["caught"], content["mutants"]]
+    rows = [[name, n, caught, 100 * caught / n] for name, (caught, n) in counted.items()]
+    return {
+        "columns": [
+            ["file of `learn/`", "{}"],
+            ["mutants", "{:,}"],
+            ["caught", "{:,}"],
+            ["", "{:.1f} %"],
+        ],
+        "rows": rows,
+    }
+
+
 def _commands() -> Table:
     """Return the commands of the command line with their one-line summaries."""
     from nestor.cli.main import COMMANDS, PASS_THROUGH
@@ -331,6 +348,7 @@ TABLES: Final[Mapping[str, Callable[[], Table]]] = {
     "cost_models.sequence-disjoint": lambda: _cost_models("sequence-disjoint"),
     "cost_models.differences": _cost_model_differences,
     "measure_labels": _measured_labels,
+    "mutants": _mutants,
     "commands": _commands,
 }
 """Tables that are made from result files in a form of their own, or from the code."""

@@ -56,6 +56,9 @@ def test_random_search_steps_against_the_slopes_of_the_best() -> None:
     assert again.mean == pytest.approx(after.mean + weight * (again.center - after.mean))
     policy = learner.policy(replace(again, mean=np.arange(3.0)))
     assert policy.flatten_parameters().tolist() == [0, 1, 2]
+    away = replace(state, center=state.center + 4)
+    back, _metrics = learner.update(away, np.full(8, 0.25))
+    assert back.center == pytest.approx(state.center + 2), "no differences: half-way to the start"
     nothing, metrics = learner.update(state, np.full(8, np.nan))
     assert (nothing.center == state.center).all()
     assert metrics == {"relative_change_pct": 0, "best_change_pct": 0, "failed": 4}

@@ -6,23 +6,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nestor.learn.experience import Tally, training_programs
-from nestor.learn.features import CHEAP_FEATURES, MODULE_FEATURES
-from nestor.rewards.linked_size import link, shares
-from nestor.rollout.pool import Pool
-from nestor.rollout.rollout import Request
 
+from nestor.build.linking import link, shares
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError
+from nestor.learn.accounting import Tally
 from nestor.learn.budget import Budget, Budgeted
-from nestor.learn.credit import CreditSettings, advantages, at_the_end, pay
+from nestor.learn.credit import CreditSettings, advantages, at_the_end, rewards
 from nestor.learn.episodes import Episodes, draw
 from nestor.learn.learners import LEARNERS
+from nestor.learn.programs import training_programs
 from nestor.learn.reference import reference
 from nestor.learn.setup import Setup
 from nestor.learn.start import StartSettings, start, with_two_outputs
 from nestor.learn.training import Run, train
-from nestor.policy import builtin, bundle
+from nestor.policy import bundle
+from nestor.problem.registry import find_problem
+from nestor.problem.rollout import Request
+from nestor.rollout.local_pool import LocalPool
+
+PROBLEM = find_problem("inlining-size")
+FEW, UNIT = PROBLEM.features.few, PROBLEM.features.unit
+NEVER = PROBLEM.builtins.resolve("never")
 
 
 @pytest.fixture
@@ -31,51 +36,51 @@ def episodes(
 ) -> Iterator[Episodes]:
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
     tally = Tally()
-    with Pool(small_corpus, plugin) as pool:
-        made = reference(pool, training_programs(small_corpus), CHEAP_FEATURES, tally)
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        made = reference(pool, training_programs(small_corpus), FEW, tally)
         yield Episodes(pool, made, tally)
 
 
-def test_reference_is_made_once(episodes: Episodes) -> None:
+def test_reference_is_recorded_once(episodes: Episodes) -> None:
     first, tally = episodes.reference, Tally()
     programs = training_programs(episodes.pool.corpus)
-    again = reference(episodes.pool, programs, CHEAP_FEATURES, tally)
+    again = reference(episodes.pool, programs, FEW, tally)
     assert tally.rollouts == 0
     assert again.prices() == first.prices()
     assert len(again.stocks) == 2
     for one, other in zip(first.stocks, again.stocks, strict=True):
-        assert (one.trajectory.records == other.trajectory.records).all()
+        assert (one.trajectory.decisions == other.trajectory.decisions).all()
         assert replace(one, trajectory=other.trajectory) == replace(other)
         assert one.trajectory.names == other.trajectory.names
     with pytest.raises(CorpusError, match="decision to learn from"):
-        reference(episodes.pool, (), CHEAP_FEATURES, Tally())
+        reference(episodes.pool, (), FEW, Tally())
 
 
 def test_one_reference_serves_all_learners(episodes: Episodes) -> None:
     first, tally = episodes.reference, Tally()
     programs = training_programs(episodes.pool.corpus)
-    other = reference(episodes.pool, programs, MODULE_FEATURES, tally)
+    other = reference(episodes.pool, programs, UNIT, tally)
     assert tally.rollouts == 0
-    assert (first.features, other.features) == (CHEAP_FEATURES, MODULE_FEATURES)
+    assert (first.features, other.features) == (FEW, UNIT)
     assert other.prices() == first.prices()
-    assert other.sample(100, 0)[0].shape[1] == len(MODULE_FEATURES)
+    assert other.sample(100, 0).x.shape[1] == len(UNIT)
     more = reference(episodes.pool, programs, ("node_count",), tally)
     assert tally.rollouts > 0
-    assert more.sample(100, 0)[0].shape[1] == 1
+    assert more.sample(100, 0).x.shape[1] == 1
 
 
-def test_stock_totals_are_the_shares_of_the_stock_link(episodes: Episodes, tmp_path: Path) -> None:
+def test_stock_totals_are_the_shares_of_the_stock_link(episodes: Episodes) -> None:
     pool = episodes.pool
-    modules = [stock.module for stock in episodes.reference.stocks]
-    done = pool.run([Request(m, keep=tmp_path / f"{i}.o") for i, m in enumerate(modules)])
-    sizes = {r.request.module.name: r.measure for r in done if r.measure}
-    objects = {r.request.module.name: r.request.keep for r in done if r.request.keep}
+    modules = [stock.unit for stock in episodes.reference.stocks]
+    done = pool.run([Request(m, keep=True) for m in modules])
+    sizes = {r.request.unit.name: r.outcome for r in done}
+    objects = {r.request.unit.name: pool.objects.path(r.object) for r in done if r.object}
     for program in pool.corpus.programs:
         linked = link(pool.plugin.toolchain, pool.corpus, program, objects, want_kept=True)
         weights = shares(program, linked, sizes)
         for stock in episodes.reference.stocks:
-            if stock.module.name in program.modules:
-                assert stock.total == weights.score(stock.module.name, sizes[stock.module.name])
+            if stock.unit.name in program.modules:
+                assert stock.total == weights.score(stock.unit.name, sizes[stock.unit.name])
 
 
 def test_sampling_depends_on_seed_and_step_alone(episodes: Episodes) -> None:
@@ -83,12 +88,12 @@ def test_sampling_depends_on_seed_and_step_alone(episodes: Episodes) -> None:
     one = episodes.sampled(policy, [0, 1], seed=1, step=2)
     same = episodes.sampled(policy, [1, 0], seed=1, step=2)
     assert set(one.total) == set(same.total)
-    assert (one.positive[one.episode == 0] == same.positive[same.episode == 1]).all()
+    assert (one.action[one.episode == 0] == same.action[same.episode == 1]).all()
     assert (one.change[one.episode == 0] == same.change[same.episode == 1]).all()
     others = [episodes.sampled(policy, [0, 1], seed=1, step=step) for step in range(3, 8)]
-    assert any(len(o.x) != len(one.x) or (o.positive != one.positive).any() for o in others)
+    assert any(len(o.x) != len(one.x) or (o.action != one.action).any() for o in others)
     chances = policy.probabilities(one.x)
-    expected = np.log(np.where(one.positive, chances, 1 - chances))
+    expected = np.log(np.where(one.action > 0, chances, 1 - chances))
     assert one.log_probability == pytest.approx(expected)
 
 
@@ -100,19 +105,19 @@ def test_who_does_as_stock_changes_nothing(episodes: Episodes) -> None:
     greedy = episodes.greedy(policy, [0, 1])
     assert episodes.tally.rollouts == before + 2
     assert (greedy.total == greedy.stock).all()
-    assert not greedy.positive.any()
+    assert not greedy.action.any()
     assert not greedy.change.any()
     assert greedy.relative_change == 0
 
 
 def test_credit_adds_up_to_what_changed(episodes: Episodes) -> None:
     """Never inlining: all that changed is shared by the sites that stock inlines."""
-    never = builtin.constant(inline=False)
+    never = NEVER
     learner = start(episodes.reference, StartSettings(hidden=()), 0)
     batch = episodes.greedy(never, [0, 1], like=learner)
     assert (batch.total != batch.stock).all()
-    assert batch.positive.any(), "stock inlines, this policy does not"
-    assert (batch.share[~batch.positive] == 0).all()
+    assert (batch.action > 0).any(), "stock inlines, this policy does not"
+    assert (batch.share[batch.action == 0] == 0).all()
     for number in range(2):
         own = batch.episode == number
         shared = batch.share[own].sum()
@@ -125,21 +130,22 @@ def test_credit_adds_up_to_what_changed(episodes: Episodes) -> None:
 
 def test_failed_compiles_are_left_out(episodes: Episodes) -> None:
     corpus = episodes.pool.corpus
-    path = corpus.bitcode(episodes.reference.stocks[0].module)
+    path = corpus.bitcode(episodes.reference.stocks[0].unit)
     path.write_bytes(path.read_bytes()[:100])
     policy = start(episodes.reference, StartSettings(), 0)
     batch = episodes.sampled(policy, [0, 1], 0, 0)
-    assert list(batch.module) == [1]
+    assert list(batch.unit) == [1]
     assert episodes.tally.failures == 1
-    totals = episodes.totals([builtin.constant(inline=False)], [0, 1])
+    totals = episodes.totals([NEVER], [0, 1])
     assert np.isnan(totals[0, 0])
     assert np.isfinite(totals[0, 1])
 
 
 def test_clone_decides_as_the_default_does(episodes: Episodes) -> None:
     policy = start(episodes.reference, StartSettings(answers="decision", clone_steps=400), 0)
-    x, answers = episodes.reference.sample(10_000, 0)
-    assert (policy.answer(x) == answers).all()
+    examples = episodes.reference.sample(10_000, 0)
+    x = examples.x
+    assert (policy.actions(x) == examples.action).all()
     two = with_two_outputs(policy)
     assert two.logits(x) == pytest.approx(policy.logits(x), abs=1e-5)
 
@@ -148,15 +154,15 @@ def test_credit_schemes(episodes: Episodes) -> None:
     policy = start(episodes.reference, StartSettings(hidden=(), explore=0.5), 0)
     batch = episodes.sampled(policy, [0, 1], seed=0, step=0)
     totals = episodes.reference.totals
-    by_stock, same = pay(CreditSettings(scheme="stock"), batch, totals)
+    by_stock, same = rewards(CreditSettings(scheme="stock"), batch, totals, PROBLEM)
     assert same is totals
     assert by_stock[0] == pytest.approx(100 * (1 - batch.total[0] / batch.stock[0]))
-    by_module, moved = pay(CreditSettings(scheme="module", decay=0.75), batch, totals)
+    by_module, moved = rewards(CreditSettings(scheme="module", decay=0.75), batch, totals, PROBLEM)
     assert (by_module == by_stock).all(), "the averages begin at stock"
     assert moved == pytest.approx(0.75 * totals + 0.25 * batch.total)
-    again, _ = pay(CreditSettings(scheme="module"), batch, batch.total)
+    again, _ = rewards(CreditSettings(scheme="module"), batch, batch.total, PROBLEM)
     assert (again == 0).all()
-    by_function, _ = pay(CreditSettings(scheme="function", most=16.0), batch, totals)
+    by_function, _ = rewards(CreditSettings(scheme="function", most=16.0), batch, totals, PROBLEM)
     assert set(np.unique(by_function)) <= {-1.0, *(-batch.change / 16).clip(-1, 1)}
     assert (np.flatnonzero(at_the_end(by_stock, batch, "stock")) < len(batch.x)).all()
     assert advantages(by_stock, "stock").mean() == pytest.approx(0, abs=1e-9)
@@ -185,7 +191,7 @@ def test_learners_run_from_a_corpus_and_again(
     entry, ends = LEARNERS[name], []
     for number in range(2):
         tally = Tally()
-        with Pool(small_corpus, plugin) as pool:
+        with LocalPool(PROBLEM, small_corpus, plugin) as pool:
             budget = Budget(compiles=6)
             folder = tmp_path / str(number)
             setup = Setup(pool, folder, seed=3, tally=tally, budget=budget)

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.learn.algorithms.best_of import BestOf, BestOfSettings
 from nestor.learn.algorithms.cloning import Cloning, CloningSettings
-from nestor.learn.algorithms.dqn import Dqn, DqnSettings, DqnState, epsilon_greedy
+from nestor.learn.algorithms.dqn import Dqn, DqnSettings, DqnState, _scaled, epsilon_greedy
 from nestor.learn.algorithms.ppo import Ppo, PpoSettings
 from nestor.learn.algorithms.reinforce import Reinforce, ReinforceSettings
 from nestor.learn.batch import Batch
@@ -586,3 +586,26 @@ def test_cloning_steps_down_the_cross_entropy(make: Any) -> None:
     whole = learner.agreement(learner.policy(state))
     actions = learner.policy(state).actions(examples.x, examples.question)
     assert whole == pytest.approx((actions == examples.action).mean())
+
+
+def test_dqn_of_candidates_remembers_all() -> None:
+    learner = dqn(pick_world(2, 12), minibatch=2)
+    after, _metrics = learner.update(learner.init(), learner.batch(learner.init()))
+    assert len(after.memory) == 24
+
+
+def test_dqn_start_in_units_of_reward() -> None:
+    policy = moved(beginner(threshold_world(1, 4)))
+    x = np.array([[0.0, 3.0], [0.0, -9.0]])
+    assert _scaled(policy, 0.3).logits(x) == pytest.approx(0.3 * policy.logits(x))
+
+
+def test_ppo_keeps_the_moving_averages() -> None:
+    world = threshold_world(2, 12)
+    credit = CreditSettings(scheme="module", decay=0.75)
+    learner = Ppo(PpoSettings(modules=2, epochs=1, credit=credit), 0, beginner(world), world)
+    state = learner.init()
+    batch = learner.batch(state)
+    after, _metrics = learner.update(state, batch)
+    expected = 0.75 * state.averages[batch.unit] + 0.25 * batch.total
+    assert after.averages[batch.unit] == pytest.approx(expected)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from nestor.build.build import Build
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus, Module, Program
@@ -99,6 +100,9 @@ class Weights(Problem):
         kinds = [("default", "<i8"), ("answer", "<f8"), ("logit", "<f8")]
         decisions = np.array(records, dtype=[*kinds, ("log_probability", "<f8")])
         return Trajectory(("weight", "default"), decisions, "default", candidates, question)
+
+    def builds(self) -> Mapping[str, Build]:
+        return {}
 
     def columns(self, outcome: float) -> Mapping[str, float]:
         return {"weight": outcome}

@@ -103,6 +103,10 @@ class Build(Protocol):
         """
 
     @property
+    def options(self) -> str:
+        """Options of clang with which users build in this way; empty if none are needed."""
+
+    @property
     def product(self) -> str:
         """What a compile gives, in one word, for messages."""
 

@@ -38,6 +38,7 @@ class LinkBuild:
     modes: ClassVar[tuple[str, ...]] = get_args(LinkMode)
     whole: ClassVar[bool] = False
     product: ClassVar[str] = "object"
+    options: ClassVar[str] = "-ffunction-sections -fdata-sections"
 
     def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
         """See :meth:`nestor.build.build.Build.run`."""

@@ -39,6 +39,11 @@ class LtoBuild:
         """How it is called on the command line."""
         return f"{self.kind}-lto"
 
+    @property
+    def options(self) -> str:
+        """Options of clang with which users build in this way."""
+        return f"-flto={self.kind}"
+
     def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
         """See :meth:`nestor.build.build.Build.run`; each compile is one run of the linker."""
         check_modes(self, [job.mode for job in jobs])

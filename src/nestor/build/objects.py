@@ -23,6 +23,7 @@ class ObjectBuild:
     modes: ClassVar[tuple[str, ...]] = ("unlinked",)
     whole: ClassVar[bool] = False
     product: ClassVar[str] = "object"
+    options: ClassVar[str] = ""
 
     def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
         """See :meth:`nestor.build.build.Build.run`."""

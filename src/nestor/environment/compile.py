@@ -114,11 +114,11 @@ class CompileEnvironment(Environment):
         self._stock: dict[str, _Object] = {}
         self._silent: set[str] = set()
         self._tensors = announced(live, self._toolchain)
-        self._asked = live.asked(self._tensors)
-        self.features: tuple[str, ...] = self._asked.features
+        self._questions = live.questions(self._tensors)
+        self.features: tuple[str, ...] = self._questions.features
         """Names of the observation's entries, or of its columns."""
-        self.observation_space: gymnasium.spaces.Box = self._asked.observation_space  # type: ignore[assignment]
-        self.action_space = self._asked.action_space
+        self.observation_space: gymnasium.spaces.Box = self._questions.observation_space  # type: ignore[assignment]
+        self.action_space = self._questions.action_space
         self._open = contextlib.ExitStack()  # what the running episode holds
         self._finalizer = self._on_exit()
         self._channel: Channel | None = None
@@ -236,7 +236,7 @@ class CompileEnvironment(Environment):
 
     def _next_question(self, channel: Channel) -> LiveQuestion | None:
         tensors = channel.observe()
-        return None if tensors is None else self._asked.question(tensors)
+        return None if tensors is None else self._questions.question(tensors)
 
     def _taken(self, action: int) -> int:
         """Return ``action``, or the default's where it may not be chosen."""

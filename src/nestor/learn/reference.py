@@ -57,7 +57,7 @@ class Stock:
         """Return whether the unit's compile under ``policy`` is stock's.
 
         The questions of a compile follow from the answers before them. So a policy that answers
-        all of stock's questions as stock does is asked just these.
+        all of stock's questions as stock does meets just these.
         """
         if not self.trajectory.complete:
             return False
@@ -218,11 +218,11 @@ def _path(
     return cache_folder() / "references" / f"{digest[:32]}.npz"
 
 
-def _to_bytes(made: Reference) -> bytes:
+def _to_bytes(found: Reference) -> bytes:
     """Return the file of a reference: arrays, and one JSON text; no pickle."""
-    logs = [stock.trajectory for stock in made.stocks]
+    logs = [stock.trajectory for stock in found.stocks]
     text = {
-        "link_seconds": dict(made.link_seconds),
+        "link_seconds": dict(found.link_seconds),
         "units": [
             {
                 "name": s.unit.name,
@@ -235,7 +235,7 @@ def _to_bytes(made: Reference) -> bytes:
                 "scorer": s.scorer.to_json(),
                 "seconds": s.seconds,
             }
-            for s in made.stocks
+            for s in found.stocks
         ],
     }
     arrays: dict[str, Records] = {"text": np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)}

@@ -44,8 +44,8 @@ def check_problem(problem: Problem, place: Workplace, units: Sequence[Module]) -
         if (log.answer != log.default).any():
             raise ProblemError(f"{unit.name}: without a policy the answers are not the default's.")
         if echo is not None and log.complete:
-            given = _compile(problem, place, unit, echo)
-            _same(problem, default, given, "compiled with the default's answers given to it")
+            echoed = _compile(problem, place, unit, echo)
+            _same(problem, default, echoed, "compiled with the default's answers given to it")
         questions += len(log)
         for policy in _constants(problem):
             other = _compile(problem, place, unit, policy)

@@ -30,7 +30,7 @@ class LiveQuestion:
     """Which actions may be chosen, ``[actions]``; None where all may."""
 
 
-class Asked(Protocol):
+class Questions(Protocol):
     """What one compiler asks, in the order of its own announcement."""
 
     @property
@@ -70,7 +70,7 @@ class Live(Hashable, Protocol):
         :raises ToolchainError: if it cannot.
         """
 
-    def asked(self, tensors: Sequence[Tensor]) -> Asked:
+    def questions(self, tensors: Sequence[Tensor]) -> Questions:
         """Return what a compiler asks that announces ``tensors``.
 
         :raises NestorError: if it asks in a way that is not supported.

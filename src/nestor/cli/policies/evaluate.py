@@ -40,7 +40,7 @@ class Evaluate:
     policies or modes these means are all that is shown; --json holds every program.
 
     Built-in policies of inlining-size: shipped, distilled (reads a --summary), default, never,
-    always, threshold:N (docs/reference/policies.md) and mlgo2020 (published in 2020 for LLVM 11).
+    always, threshold:N (docs/studies/policies.md) and mlgo2020 (published in 2020 for LLVM 11).
 
     Examples:
         nestor evaluate --policy shipped --corpus corpus/tiny

@@ -9,6 +9,7 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
+from nestor.build.build import Build
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
@@ -104,7 +105,7 @@ class Tune:
         path = self.out / "overrides.txt"
         write_atomically(path, result.text(problem))
         kept = self._keep(result)
-        command = self._command(result, problem, path, kept)
+        command = self._command(result, problem, build, path, kept)
         content = _as_json(result) | {
             "overrides": str(path),
             "summary": None if kept is None else str(kept),
@@ -128,13 +129,12 @@ class Tune:
         return path
 
     def _command(
-        self, result: Tuned, problem: Problem, overrides: Path, summary: Path | None
+        self, result: Tuned, problem: Problem, build: Build, overrides: Path, summary: Path | None
     ) -> str:
         """Return the command that compiles with what was found."""
         words = ["nestor", "clang", result.policy.name, "--overrides", str(overrides)]
         words += [] if summary is None else ["--summary", str(summary)]
-        how = "-ffunction-sections -fdata-sections" if self.lto is None else f"-flto={self.lto}"
-        return f"{shlex.join(words)} -- {problem.level} {how} …"
+        return " ".join((shlex.join(words), "--", problem.level, build.options, "…"))
 
 
 def _as_json(result: Tuned) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class CmaEs:
     start: MlpPolicy
     episodes: Episodes
     _searches: list[Search] = field(default_factory=list, init=False, repr=False, compare=False)
-    """The search of the last state that was asked for: it saves time and decides nothing."""
+    """The search of the last state in use: it saves time and decides nothing."""
 
     @property
     def steps(self) -> int:

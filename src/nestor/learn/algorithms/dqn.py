@@ -8,7 +8,7 @@ the learner a regression on a bandit; above 0 the next decision of the unit coun
 target network.
 
 Three things differ from what was published. The loss is the squared error, not Huber's: few moves
-pay, but those pay much, and an error counted by its absolute value learns the median, which never
+gain, but those gain much, and an error counted by its absolute value learns the median, which never
 does. Under a threshold each action's value is a regression of its own, so a minibatch is drawn half
 from either: one decision in twenty leaves the default, and the rest would drown it. And the target
 network is the running average of the other one (Lillicrap et al., 2016) and makes the final policy:

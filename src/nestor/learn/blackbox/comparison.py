@@ -29,7 +29,7 @@ class ReusingPool:
     """A pool that does not compile a unit which a policy would leave as the default does.
 
     The questions of a compile follow from the answers before them. So a policy that gives the
-    default's answers to all questions of its trajectory is asked just these, and the object is the
+    default's answers to all questions of its trajectory meets just these, and the object is the
     default's.
     """
 
@@ -84,14 +84,14 @@ class ReusingPool:
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
     ) -> list[Rollout]:
         """Compile what a policy changes, and return the default's rollouts for the rest."""
-        known = [self._known(request) for request in requests]
-        rest = [r for r, rollout in zip(requests, known, strict=True) if rollout is None]
+        reused = [self._reused(request) for request in requests]
+        rest = [r for r, rollout in zip(requests, reused, strict=True) if rollout is None]
         compiled = self.pool.run(rest, progress, stage)
         self.tally.add(compiled)
         self.tally.count(0, reused=len(requests) - len(rest))
         self._compiled.extend(done.object for done in compiled if done.object is not None)
         new = iter(compiled)
-        return [next(new) if rollout is None else rollout for rollout in known]
+        return [next(new) if rollout is None else rollout for rollout in reused]
 
     def map(
         self,
@@ -112,7 +112,7 @@ class ReusingPool:
         while self._compiled:
             self.objects.release(self._compiled.pop())
 
-    def _known(self, request: Request) -> Rollout | None:
+    def _reused(self, request: Request) -> Rollout | None:
         default = self.defaults.get(request.unit.name)
         sampled = request.seed is not None or request.overrides is not None
         if default is None or request.policy is None or sampled:

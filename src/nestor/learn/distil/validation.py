@@ -29,7 +29,7 @@ def validation(
 ) -> Callable[[Policy], Changes]:
     """Return the function that builds ``programs`` under a policy, with and without summaries.
 
-    Stock builds and summaries are made once, when they are first needed.
+    Stock builds and summaries are computed once, when they are first needed.
 
     :raises BuildError: (the function) if a program cannot be built.
     """

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from nestor.compiler.channel import ChannelOptions, Tensor
 from nestor.compiler.objects import measure
 from nestor.compiler.toolchain import INSTALL_HINT, Toolchain, ToolchainError, capabilities
-from nestor.problem.live import Asked, LiveQuestion, type_limits
+from nestor.problem.live import LiveQuestion, Questions, type_limits
 from nestor.problems.inlining_size.channel import channel_options, echo
 from nestor.problems.inlining_size.log import DEFAULT
 
 
 @dataclass(frozen=True)
-class AskedInlining:
-    """See :class:`nestor.problem.live.Asked`; the default heuristic's answer is a feature."""
+class InliningQuestions:
+    """See :class:`nestor.problem.live.Questions`; the default heuristic's answer is a feature."""
 
     tensors: tuple[Tensor, ...]
 
@@ -41,7 +41,7 @@ class AskedInlining:
         return gymnasium.spaces.Discrete(2)
 
     def question(self, tensors: npt.NDArray[Any]) -> LiveQuestion:
-        """See :meth:`nestor.problem.live.Asked.question`."""
+        """See :meth:`nestor.problem.live.Questions.question`."""
         values = np.array([tensors[name][0] for name in self.features], dtype=np.float64)
         return LiveQuestion(values, echo(tensors))
 
@@ -62,15 +62,15 @@ class LiveInlining:
                 f"{INSTALL_HINT}."
             )
 
-    def asked(self, tensors: Sequence[Tensor]) -> Asked:
-        """See :meth:`nestor.problem.live.Live.asked`."""
+    def questions(self, tensors: Sequence[Tensor]) -> Questions:
+        """See :meth:`nestor.problem.live.Live.questions`."""
         names = [tensor.name for tensor in tensors]
         if any(tensor.shape != (1,) for tensor in tensors) or DEFAULT not in names:
             raise ToolchainError(
                 "This LLVM asks about inlining in a way that is not supported here: "
                 f"{INSTALL_HINT}."
             )
-        return AskedInlining(tuple(tensors))
+        return InliningQuestions(tuple(tensors))
 
     def measure(self, path: Path) -> Mapping[str, float]:
         """Return the object's loadable bytes."""

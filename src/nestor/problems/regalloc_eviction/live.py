@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from nestor.compiler.channel import ChannelOptions, Tensor
 from nestor.compiler.toolchain import Toolchain
-from nestor.problem.live import Asked, LiveQuestion
+from nestor.problem.live import LiveQuestion, Questions
 from nestor.problems.regalloc_eviction.cost import function_code, static_cost
 from nestor.problems.regalloc_eviction.default import default_answer
 from nestor.problems.regalloc_eviction.question import (
@@ -24,8 +24,8 @@ from nestor.problems.regalloc_eviction.question import (
 
 
 @dataclass(frozen=True)
-class AskedEviction:
-    """See :class:`nestor.problem.live.Asked`.
+class EvictionQuestions:
+    """See :class:`nestor.problem.live.Questions`.
 
     An observation has a row for each of the 33 candidates; those that may not be chosen are 0.
     """
@@ -50,7 +50,7 @@ class AskedEviction:
         return gymnasium.spaces.Discrete(CANDIDATES)
 
     def question(self, tensors: npt.NDArray[Any]) -> LiveQuestion:
-        """See :meth:`nestor.problem.live.Asked.question`."""
+        """See :meth:`nestor.problem.live.Questions.question`."""
         question = Question(self.layout, tensors)
         observation = np.zeros((CANDIDATES, len(self.features)))
         observation[question.allowed] = question.matrix
@@ -70,9 +70,9 @@ class LiveEviction:
     def require(self, toolchain: Toolchain) -> None:
         """Accept every toolchain: a compiler without the channel says so when it is started."""
 
-    def asked(self, tensors: Sequence[Tensor]) -> Asked:
-        """See :meth:`nestor.problem.live.Live.asked`."""
-        return AskedEviction(Layout.of(tensors))
+    def questions(self, tensors: Sequence[Tensor]) -> Questions:
+        """See :meth:`nestor.problem.live.Live.questions`."""
+        return EvictionQuestions(Layout.of(tensors))
 
     def measure(self, path: Path) -> Mapping[str, float]:
         """Return the static cost and its parts."""

@@ -91,7 +91,7 @@ class Player:
         self._policy = request.policy.policy
         self._layout: Layout | None = None
         self._columns: list[int] = []
-        self._asked: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     def answer(self, channel: Channel, tensors: npt.NDArray[Any]) -> int:
         """Return the index of the candidate that the question is answered with.
@@ -124,8 +124,8 @@ class Player:
 
     def _decide(self, matrix: F64, default: int, function: str) -> tuple[int, float, float]:
         """Return the row, its logit and the logarithm of its probability."""
-        number = self._asked.get(function, 0)
-        self._asked[function] = number + 1
+        number = self._numbers.get(function, 0)
+        self._numbers[function] = number + 1
         if self._policy is None:
             return default, 0.0, 0.0
         decided = decide(
