@@ -27,6 +27,8 @@ def compile_units(pool: Pool, jobs: Sequence[Job], progress: Progress = silent) 
     All compiles of one unit stand side by side: whatever else the machine does then costs all
     sides of a comparison the same.
     """
+    if not jobs:
+        return []
     users: dict[str, list[Job]] = {}
     for job in jobs:
         for name in job.program.modules:
