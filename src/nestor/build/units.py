@@ -69,5 +69,4 @@ def _compile(done: Rollout) -> Compile:
 
 def _stage(jobs: Sequence[Job]) -> str:
     names = dict.fromkeys(job.policy.name if job.policy else "stock" for job in jobs)
-    first = sorted(names, key=lambda name: name != "stock")
-    return f"Compiling {' and '.join([', '.join(first[:-1]), first[-1]][len(first) == 1 :])}"
+    return f"Compiling {', '.join(sorted(names, key=lambda name: name != 'stock'))}"
