@@ -18,6 +18,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from nestor.learn.experience import Tally, training_programs
+from nestor.learn.features import CHEAP_FEATURES
+from nestor.rollout.pool import Pool
 
 from benchmarks.machine import describe
 from nestor.cli.setup import ready_plugin
@@ -25,13 +28,10 @@ from nestor.corpus import store
 from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings, pay
 from nestor.learn.episodes import Episodes, draw
-from nestor.learn.experience import Tally, training_programs
-from nestor.learn.features import CHEAP_FEATURES
 from nestor.learn.reference import reference
 from nestor.learn.start import StartSettings, start
 from nestor.policy.network import MlpPolicy
 from nestor.progress import silent
-from nestor.rollout.pool import Pool
 
 F64 = npt.NDArray[np.float64]
 

@@ -17,19 +17,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from nestor.learn.experience import Tally
+from nestor.learn.features import MODULE_FEATURES
+from nestor.learn.searches import largest_programs
+from nestor.rollout.policy_file import policy_file
+from nestor.rollout.pool import Pool
+
 from benchmarks.baseline_searches import Kind, climb
 from benchmarks.learners import geomean, judge
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.evaluate.statistics import geometric_mean_change_pct
-from nestor.learn.experience import Tally
-from nestor.learn.features import MODULE_FEATURES
 from nestor.learn.reference import Reference, reference
-from nestor.learn.searches import largest_programs
 from nestor.progress import silent
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, tune
 

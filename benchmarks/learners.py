@@ -22,6 +22,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+from nestor.learn.experience import Tally, modules_of
+from nestor.learn.features import MODULE_FEATURES
+from nestor.learn.searches import largest_programs
+from nestor.rewards.linked_size import link
+from nestor.rollout.policy_file import PolicyFile, policy_file
+from nestor.rollout.pool import Pool
+from nestor.rollout.program import CompileError, compile_program
+
 from nestor.cli import main as command_line
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
@@ -29,16 +37,9 @@ from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.evaluate.compare_runs import EVALUATION
 from nestor.evaluate.statistics import geometric_mean_change_pct
-from nestor.learn.experience import Tally, modules_of
-from nestor.learn.features import MODULE_FEATURES
 from nestor.learn.reference import Reference, reference
-from nestor.learn.searches import largest_programs
 from nestor.progress import silent
-from nestor.rewards.linked_size import link
 from nestor.rollout.cache import baselines
-from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool
-from nestor.rollout.program import CompileError, compile_program
 
 SIZES: Final = "{sizes}"
 """Stands for the model of sizes (``nestor sizes``)."""

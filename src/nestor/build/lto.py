@@ -17,8 +17,7 @@ from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides
-from nestor.problem.problem import Problem
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool, Problem
 from nestor.progress import Progress, silent
 
 

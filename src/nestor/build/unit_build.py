@@ -11,7 +11,8 @@ from nestor.build.units import Compiled, compile_units, unit_request
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides
-from nestor.problem.rollout import Pool, Rollout
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Rollout
 from nestor.progress import Progress, silent
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nestor.build.build import Compile, Job
-from nestor.problem.rollout import Pool, Request, Rollout
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Request, Rollout
 from nestor.progress import Progress, silent
 
 
