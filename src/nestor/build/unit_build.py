@@ -155,8 +155,8 @@ class UnitBuilder:
             if done.trajectory is None or done.object is None:
                 failure = failure or f"{name}: {done.failure}."
                 continue
-            asked = self._format.asked([done.trajectory])
-            result[name] = _Unit(asked, asked.among(index), done)
+            questions = self._format.question_keys([done.trajectory])
+            result[name] = _Unit(questions, questions.among(index), done)
             self._units[name].append(result[name])
         if failure is not None:
             raise BuildError(failure)

@@ -24,8 +24,8 @@ from nestor.problems.inlining_size.report import describe
 from nestor.problems.inlining_size.score import credit as site_credit
 from nestor.problems.inlining_size.score import scorers
 from nestor.problems.inlining_size.score.weights import Weights
-from nestor.problems.inlining_size.search.asked import SiteOverrides
 from nestor.problems.inlining_size.search.moves import SiteMoves
+from nestor.problems.inlining_size.search.question_keys import SiteOverrides
 from nestor.problems.inlining_size.summary import summaries
 from nestor.problems.inlining_size.ways import ways
 from nestor.progress import Progress, silent
