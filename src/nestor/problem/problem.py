@@ -185,7 +185,7 @@ class Problem(ABC):
     kept_columns: tuple[str, ...] = ()
     """Columns of a trajectory's decisions that :meth:`credit` reads, besides the answers."""
     credit_unit: float = 1.0
-    """The change of score that is one unit of reward when decisions are paid one by one."""
+    """The change of score that is one unit of reward when decisions are rewarded one by one."""
     credit_clip: float = float("inf")
     """A change of score beyond this counts as this, in either direction."""
 
