@@ -1,19 +1,20 @@
 """Do the tests notice when an update rule is changed? Mutants of the learners, caught or not.
 
-    python benchmarks/mutants.py --json benchmarks/results/mutants.json
+    python -m benchmarks.mutants --json benchmarks/results/mutants.json
 
-Each mutant changes one place in a function of the algorithms or of what they share: a comparison,
-an arithmetic operator, a sign, a number, a condition, a minimum, a keyword argument. The tests of
-that file (:data:`FILES`) then run in a process of their own, which sees the changed module; a
-mutant is *caught* if one of them fails, or if they take too long. What is only plotted
-(dictionaries of metrics), messages and ``set_up`` are left alone. Results are kept as they come
-(``--kept``), so that a run that was stopped goes on. Nothing is compiled.
+For each mutant (:mod:`benchmarks.mutation`) the tests of its file (:data:`FILES`) run in a process
+of their own, which sees the changed module. A mutant is *caught* if a test fails, or if they take
+too long. Anything else that goes wrong ends the run with an error, and so do tests that fail
+without a mutant, before or after the run: nothing is caught by a test that always fails. Mutants
+run in the order of a hash, so that those of a run that ends early are a random sample. Results are
+kept as they come (``--kept``) and used again for the same tests. Nothing is compiled.
 """
 
 import argparse
-import ast
-import copy
+import datetime
+import gc
 import hashlib
+import importlib
 import importlib.abc
 import importlib.machinery
 import json
@@ -21,17 +22,22 @@ import os
 import signal
 import sys
 import time
+import types
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import pytest
+import torch
+from scipy import stats
 
-ROOT: Final = Path(__file__).resolve().parent.parent
-PACKAGE: Final = ROOT / "src" / "nestor" / "learn"
+from benchmarks import record
+from benchmarks.mutation import EQUIVALENT, ROOT, Mutant, mutants_of, named_mutants, unchanged
+from nestor.files import write_atomically
+
+TESTS: Final = ROOT / "tests" / "learn"
 FILES: Final = {
     "algorithms/reinforce.py": (
         "test_updates",
@@ -60,204 +66,186 @@ FILES: Final = {
     "credit.py": ("test_credit",),
 }
 """The files that are changed, with the tests that are to notice and how they are chosen."""
-SKIPPED: Final = ("set_up", "__post_init__")
-"""Functions that set a learner up or word an error."""
 
-COMPARISONS: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
-    ast.In: ast.NotIn, ast.NotIn: ast.In,
-}  # fmt: skip
-OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
-    ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult,
-}  # fmt: skip
-NAMES: Final = {
-    "minimum": "maximum", "maximum": "minimum", "min": "max", "max": "min",
-    "argsort": "argmax", "argmin": "argmax", "zeros": "ones", "zeros_like": "ones_like",
-}  # fmt: skip
+PLUGINS: Final = ("cacheprovider", "xdist", "typeguard", "hypothesispytest", "unraisableexception")
+"""Plugins of pytest that these tests do not use: they take longer than most of the tests."""
+
+Row = dict[str, Any]
+"""What is kept of a mutant: file, line, code, change and whether it was caught."""
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One change of one file."""
+def _caught(process: int, status: int, mutant: Mutant) -> bool:
+    """Return whether a test failed.
 
-    file: str
-    line: int
-    change: str
-    source: str
-    """The whole changed file."""
-
-    @property
-    def key(self) -> str:
-        """What the result is kept under."""
-        return hashlib.sha256(f"{self.file}\n{self.source}".encode()).hexdigest()[:24]
-
-
-def mutants_of(file: str) -> Iterator[Mutant]:
-    """Yield every mutant of a file of the package."""
-    tree = ast.parse((PACKAGE / file).read_text())
-    for place, node in enumerate(_nodes(tree)):
-        for number, change in enumerate(_changes(node)):
-            changed = copy.deepcopy(tree)
-            target = next(n for p, n in enumerate(_nodes(changed)) if p == place)
-            _apply(changed, target, number)
-            line: int = node.lineno  # type: ignore[attr-defined]  # expressions and statements
-            yield Mutant(file, line, change, ast.unparse(ast.fix_missing_locations(changed)))
-
-
-def _nodes(tree: ast.AST) -> list[ast.AST]:
-    """Return the nodes of all functions that may be changed, in a fixed order."""
-    found: list[ast.AST] = []
-
-    def visit(node: ast.AST, inside: bool) -> None:
-        if isinstance(node, ast.FunctionDef):
-            if node.name in SKIPPED:
-                return
-            for statement in node.body:
-                visit(statement, True)
-            return
-        metrics = isinstance(node, ast.Dict) and all(
-            isinstance(key, ast.Constant) and isinstance(key.value, str)
-            for key in node.keys
-            if key is not None
+    :raises SystemExit: if the tests neither passed nor failed, such as for an import error.
+    """
+    code = os.waitstatus_to_exitcode(status)
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise SystemExit(
+            f"The tests of {mutant.file} did not run on '{mutant.change}' in line {mutant.line}"
+            f" (exit code {code} of process {process})."
         )
-        if metrics or isinstance(node, ast.Raise | ast.Assert):
-            return
-        if inside:
-            found.append(node)
-        for child in ast.iter_child_nodes(node):
-            visit(child, inside)
-
-    visit(tree, False)
-    return found
+    return code == pytest.ExitCode.TESTS_FAILED
 
 
-def _changes(node: ast.AST) -> list[str]:
-    """Return what can be changed at a node, in words."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
-        other = COMPARISONS[type(node.ops[0])].__name__
-        return [f"{type(node.ops[0]).__name__} to {other}"]
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        return [f"{type(node.op).__name__} to {OPERATORS[type(node.op)].__name__}"]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
-        return [f"{type(node.op).__name__} removed"]
-    if isinstance(node, ast.BoolOp):
-        return ["and to or" if isinstance(node.op, ast.And) else "or to and"]
-    if isinstance(node, ast.IfExp):
-        return ["always the first", "always the second"]
-    if isinstance(node, ast.If):
-        return ["condition always true", "condition always false"]
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return [f"{node.value} to {node.value + 1}"]
-    if isinstance(node, ast.Constant) and type(node.value) is bool:
-        return [f"{node.value} to {not node.value}"]
-    if isinstance(node, ast.Attribute) and node.attr in NAMES:
-        return [f"{node.attr} to {NAMES[node.attr]}"]
-    if isinstance(node, ast.Name) and node.id in NAMES:
-        return [f"{node.id} to {NAMES[node.id]}"]
-    if isinstance(node, ast.Call) and node.keywords:
-        return [f"argument {k.arg} left out" for k in node.keywords if k.arg is not None]
-    if isinstance(node, ast.Break):
-        return ["break left out"]
-    return []
+def judged(
+    mutants: Iterable[Mutant], jobs: int, seconds: float
+) -> Iterator[tuple[Mutant, bool, float]]:
+    """Yield each mutant with whether the tests caught it and the seconds that took.
 
-
-def _apply(tree: ast.AST, node: ast.AST, number: int) -> None:
-    """Change a node of ``tree`` in the way of this number of :func:`_changes`."""
-    if isinstance(node, ast.Compare):
-        node.ops = [COMPARISONS[type(node.ops[0])]()]
-    elif isinstance(node, ast.BinOp):
-        node.op = OPERATORS[type(node.op)]()
-    elif isinstance(node, ast.BoolOp):
-        node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-    elif isinstance(node, ast.If):
-        node.test = ast.Constant(number == 0)
-    elif isinstance(node, ast.Constant):
-        value = node.value
-        assert isinstance(value, bool | int | float)
-        node.value = (not value) if isinstance(value, bool) else value + 1
-    elif isinstance(node, ast.Attribute):
-        node.attr = NAMES[node.attr]
-    elif isinstance(node, ast.Name):
-        node.id = NAMES[node.id]
-    elif isinstance(node, ast.Call):
-        named = [keyword for keyword in node.keywords if keyword.arg is not None]
-        node.keywords = [keyword for keyword in node.keywords if keyword is not named[number]]
-    elif isinstance(node, ast.UnaryOp | ast.IfExp | ast.Break):
-        _replace(tree, node, number)
-
-
-def _replace(tree: ast.AST, node: ast.AST, number: int) -> None:
-    new: ast.AST
-    if isinstance(node, ast.UnaryOp):
-        new = node.operand
-    elif isinstance(node, ast.IfExp):
-        new = (node.body, node.orelse)[number]
-    else:
-        new = ast.Pass()
-    for parent in ast.walk(tree):
-        for name, value in ast.iter_fields(parent):
-            if value is node:
-                setattr(parent, name, new)
-            elif isinstance(value, list) and any(item is node for item in value):
-                value[:] = [new if item is node else item for item in value]
-
-
-def caught(mutant: Mutant, seconds: float) -> bool:
-    """Run the tests on a mutant in a process of its own; True if one fails or time is up."""
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
-        os.dup2(quiet, 2)
-        os._exit(_run(mutant))
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) != 0
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return True
-
-
-def _run(mutant: Mutant | None) -> int:
-    """Run the tests with the changed module in place of its own; 0 if all pass."""
+    :param jobs: tests that run at the same time.
+    :param seconds: limit of one mutant.
+    """
+    waiting, running = iter(mutants), dict[int, tuple[Mutant, float]]()
     try:
-        if mutant is not None:
-            module = "nestor.learn." + mutant.file.removesuffix(".py").replace("/", ".")
-            _load(module, mutant.source)
-        words = FILES[mutant.file] if mutant is not None else sorted(set(chain(*FILES.values())))
-        tests = [
-            str(ROOT / "tests" / "learn" / f"{word}.py") if word.startswith("test_") else word
-            for word in words
-            if mutant is not None or word.startswith("test_")
-        ]
-        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
-    except BaseException:
-        return 1
+        while True:
+            while len(running) < jobs and (mutant := next(waiting, None)) is not None:
+                running[_start(mutant)] = mutant, time.monotonic()
+            if not running:
+                return
+            for process, (mutant, begun) in list(running.items()):
+                done, status = os.waitpid(process, os.WNOHANG)
+                took = time.monotonic() - begun
+                if done:
+                    del running[process]
+                    yield mutant, _caught(process, status, mutant), took
+                elif took > seconds:
+                    _end(process)
+                    del running[process]
+                    yield mutant, True, took
+            time.sleep(0.01)
+    finally:
+        for process in running:
+            _end(process)
 
 
-def _load(changed: str, source: str) -> None:
-    """Import the changed module first, then everything of the package that uses it."""
-    package = [name for name in sys.modules if name.startswith("nestor.learn")]
-    for name in package:
+def _end(process: int) -> None:
+    os.killpg(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+
+
+def _start(mutant: Mutant) -> int:
+    """Run the tests of a mutant in a process group of its own; return its id."""
+    child = os.fork()
+    if child:
+        return child
+    os.setsid()
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    code = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        _load(mutant)
+        names = [str(TESTS / f"{w}.py") if w.startswith("test_") else w for w in FILES[mutant.file]]
+        without = [f"-pno:{name}" for name in PLUGINS]
+        code = int(pytest.main(["-x", "-q", *without, *names]))
+    finally:
+        os._exit(code)
+
+
+def _load(mutant: Mutant) -> None:
+    """Have the changed module imported in place of its own."""
+    changed = "nestor.learn." + mutant.file.removesuffix(".py").replace("/", ".")
+    for name in [name for name in sys.modules if name.startswith(("nestor.learn", "tests.learn"))]:
         del sys.modules[name]
 
     class Loader(importlib.abc.Loader):
-        def exec_module(self, module: object) -> None:
-            exec(compile(source, changed, "exec"), vars(module))
+        def exec_module(self, module: types.ModuleType) -> None:
+            exec(compile(mutant.source, changed, "exec"), vars(module))
 
     class Finder(importlib.abc.MetaPathFinder):
-        def find_spec(self, name: str, path: object, target: object = None) -> object:
-            if name != changed:
-                return None
-            return importlib.machinery.ModuleSpec(name, Loader())
+        def find_spec(
+            self, fullname: str, path: Sequence[str] | None, target: object = None
+        ) -> importlib.machinery.ModuleSpec | None:
+            is_changed = fullname == changed
+            return importlib.machinery.ModuleSpec(fullname, Loader()) if is_changed else None
 
-    sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder())
+
+
+def _import_once() -> None:
+    """Import what the tests need besides the learners: the processes of the mutants inherit it."""
+    torch.set_num_threads(1)
+    for name in ("cma", "lightgbm", "tests.conftest", "nestor.learn.learners"):
+        importlib.import_module(name)
+    parameters = torch.zeros(1, requires_grad=True)
+    parameters.sum().backward()  # type: ignore[no-untyped-call]
+    torch.optim.Adam([parameters]).step()  # its first step imports a thousand modules
+    gc.freeze()  # the processes collect only their own objects
+
+
+def _require_passing_tests(files: Sequence[str], jobs: int, seconds: float) -> None:
+    """Run the tests of each file on the file as it is.
+
+    :raises SystemExit: if a test fails, takes too long or cannot be run.
+    """
+    for mutant, failed, _took in judged(map(unchanged, files), jobs, seconds):
+        if failed:
+            raise SystemExit(f"The tests of {mutant.file} fail without any mutant.")
+
+
+def _digest_of_tests() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(TESTS.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def _kept(path: Path, tests: str) -> dict[str, Row]:
+    """Return the results that were found with the same tests, by the mutant's key."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {row["key"]: row for row in map(json.loads, lines) if row["tests"] == tests}
+
+
+def _counts(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
+    """Return how many mutants were caught, and how many there are, of each file."""
+    caught = Counter(row["file"] for row in rows if row["caught"])
+    every = Counter(row["file"] for row in rows)
+    return {file: (caught[file], every[file]) for file in FILES if every[file]}
+
+
+def _content(rows: Sequence[Row], named: Sequence[Row], possible: int) -> dict[str, Any]:
+    """Return the text of the result file.
+
+    :param possible: how many mutants there are that are not equivalent.
+    """
+    caught = sum(row["caught"] for row in rows)
+    interval = stats.binomtest(caught, len(rows)).proportion_ci(0.95, "wilson")
+    return {
+        "about": "Changes of the update rules that the tests of learners notice.",
+        "command": record.command(sys.argv[1:]),
+        "date": datetime.date.today().isoformat(),
+        "mutants": len(rows),
+        "caught": caught,
+        "of": possible,
+        "caught_pct": round(100 * caught / len(rows), 1),
+        "wilson_95_pct": [round(100 * float(bound), 1) for bound in (interval.low, interval.high)],
+        "caught_by_time": sum(row["late"] for row in rows),
+        "files": _counts(rows),
+        "survived": [_shown(row) for row in rows if not row["caught"]],
+        "named": {row["change"]: row["caught"] for row in named},
+        "equivalent": [
+            {"file": file, "code": code, "change": change, "reason": reason}
+            for (file, code, change), reason in EQUIVALENT.items()
+        ],
+    }
+
+
+def _shown(row: Row) -> Row:
+    return {name: row[name] for name in ("file", "line", "code", "change")}
+
+
+def _print(content: dict[str, Any]) -> None:
+    for row in content["survived"]:
+        print(f"survived  {row['file']}:{row['line']}  {row['change']}:  {row['code']}")
+    for name, caught in content["named"].items():
+        print(f"{'caught' if caught else 'SURVIVED'}  {name}")
+    print(f"{'file':28} {'mutants':>8} {'caught':>8} {'':>6}")
+    every = content["caught"], content["mutants"]
+    for file, (caught, count) in {**content["files"], "all": every}.items():
+        print(f"{file:28} {count:8} {caught:8} {100 * caught / count:5.1f}%")
+    low, high = content["wilson_95_pct"]
+    print(f"{content['mutants']} of {content['of']} mutants; 95 % interval: {low} to {high} %")
 
 
 def main() -> None:
@@ -265,64 +253,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the results to this file")
     parser.add_argument("--kept", type=Path, default=Path("mutants.jsonl"), help="results so far")
-    parser.add_argument("--part", default="0/1", help="run every N-th mutant: I/N")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants at a time")
     parser.add_argument("--seconds", type=float, default=90.0, help="limit of one mutant")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="begin none after this time")
     parser.add_argument("files", nargs="*", help="files of nestor.learn (default: all)")
     options = parser.parse_args()
-    sys.path[:0] = [str(ROOT), str(ROOT / "src")]
-    import torch  # imported once: the processes of the mutants inherit it
-
-    torch.set_num_threads(1)
-    from nestor.learn import learners  # noqa: F401  (the same)
-
-    if _run_apart() != 0:
-        raise SystemExit("The tests fail without any mutant.")
-    every = [mutant for file in options.files or FILES for mutant in mutants_of(file)]
-    every.sort(key=lambda mutant: mutant.key)  # a run that is stopped leaves a fair sample
-    lines = options.kept.read_text().splitlines() if options.kept.exists() else []
-    results = {row["key"]: row for row in map(json.loads, lines)}
-    index, parts = map(int, options.part.split("/"))
-    for number, mutant in enumerate(every):
-        if mutant.key in results or number % parts != index:
-            continue
-        row = {k: v for k, v in asdict(mutant).items() if k != "source"}
-        row |= {"key": mutant.key, "caught": caught(mutant, options.seconds)}
-        results[mutant.key] = row
+    ends, files = time.monotonic() + 60 * options.minutes, options.files or list(FILES)
+    _import_once()
+    _require_passing_tests(files, options.jobs, options.seconds)
+    every = sorted((m for file in files for m in mutants_of(file)), key=lambda mutant: mutant.key)
+    listed = {(mutant.file, mutant.code, mutant.change) for mutant in every}
+    if stale := [key for key in EQUIVALENT if key[0] in files and key not in listed]:
+        raise SystemExit(f"There are no such mutants, listed as equivalent: {stale}")
+    real = [mutant for mutant in every if mutant.equivalent is None]
+    named = [mutant for mutant in named_mutants() if mutant.file in files]
+    tests = _digest_of_tests()
+    results = _kept(options.kept, tests)
+    todo = (m for m in [*named, *real] if m.key not in results and time.monotonic() < ends)
+    for mutant, caught, took in judged(todo, options.jobs, options.seconds):
+        row = {"file": mutant.file, "line": mutant.line, "code": mutant.code}
+        row |= {"change": mutant.change, "caught": caught, "late": took > options.seconds}
+        results[mutant.key] = row | {"key": mutant.key, "tests": tests}
         with options.kept.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-    found = [results[mutant.key] for mutant in every if mutant.key in results]
-    found.sort(key=lambda row: (row["file"], row["line"]))
-    _report(found)
+            file.write(json.dumps(results[mutant.key]) + "\n")
+    _require_passing_tests(files, options.jobs, options.seconds)
+    if tests != _digest_of_tests():
+        raise SystemExit("The tests were changed during the run.")
+    rows = [results[mutant.key] for mutant in real if mutant.key in results]
+    rows.sort(key=lambda row: (list(FILES).index(row["file"]), row["line"]))
+    content = _content(rows, [results[m.key] for m in named if m.key in results], len(real))
+    _print(content)
     if options.json is not None:
-        survived = [{k: r[k] for k in ("file", "line", "change")} for r in found if not r["caught"]]
-        table = {
-            f: [sum(r["caught"] for r in found if r["file"] == f), n] for f, n in _counts(found)
-        }
-        totals = {"mutants": len(found), "caught": sum(r["caught"] for r in found)}
-        text = {**totals, "files": table, "survived": survived}
-        options.json.write_text(json.dumps(text, indent=1) + "\n")
-
-
-def _run_apart() -> int:
-    child = os.fork()
-    if child == 0:
-        os._exit(_run(None))
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _counts(found: list[dict[str, object]]) -> list[tuple[str, int]]:
-    return list(Counter(str(row["file"]) for row in found).items())
-
-
-def _report(found: list[dict[str, object]]) -> None:
-    for row in found:
-        if not row["caught"]:
-            print(f"survived  {row['file']}:{row['line']}  {row['change']}")
-    print(f"{'file':28} {'mutants':>8} {'caught':>8} {'':>6}")
-    for file, count in [*_counts(found), ("all", len(found))]:
-        own = [row for row in found if file in ("all", row["file"])]
-        good = sum(bool(row["caught"]) for row in own)
-        print(f"{file:28} {count:8} {good:8} {100 * good / max(1, count):5.1f}%")
+        write_atomically(options.json, json.dumps(content, indent=1) + "\n")
+    if not all(content["named"].values()):
+        raise SystemExit("A fault that has a name is not noticed.")
 
 
 if __name__ == "__main__":
