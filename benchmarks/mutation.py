@@ -78,8 +78,7 @@ NAMED: Final = {
 }
 """Faults by name: the file, the text that occurs once in it, and the text in its place."""
 
-EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
-}
+EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {}
 """Why a mutant computes the same as the original, by file, line of code and change."""
 
 
