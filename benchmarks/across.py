@@ -28,7 +28,7 @@ from nestor.learn.distil.gain_model import Fit, GainSettings, Rows
 from nestor.learn.distil.gain_trees import Trees
 from nestor.learn.programs import largest_programs
 from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 
 PARTS = 5
 

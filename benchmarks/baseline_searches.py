@@ -15,7 +15,7 @@ from nestor.build.build import BuildError
 from nestor.build.incremental import ProgramBuild
 from nestor.corpus.model import Program
 from nestor.policy.names import DEFAULT
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.search.moves import callee_moves, site_moves
 from nestor.problems.inlining_size.search.sites import Site, sites_of
 from nestor.tune.moves import Move

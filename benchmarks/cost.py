@@ -30,7 +30,7 @@ from nestor.evaluate.compare import select_programs
 from nestor.evaluate.smoke import compare_runs, smoke_run
 from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.rollout.local_pool import PoolSettings
 
 LEAST_BYTES = 80_000

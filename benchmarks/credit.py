@@ -1,62 +1,69 @@
-"""The noise of each way of paying decisions, and how many compiles it costs.
+"""The noise of each credit scheme, as the number of compiles that averages it out.
 
-    python -m benchmarks.credit CORPUS [--samples 10] [--modules 24] [--explore 0.05] [--json]
+    python -m benchmarks.credit CORPUS [--samples 10] [--modules 24] [--explore 0.05]
+        [--json FILE]
 
-The same sampled compiles are paid in each way. Each compile then gives one estimate of the
-gradient of a linear policy; of these estimates the mean and the variance are known. What is shown
-is how many compiles a learner must average until the noise is no larger than the gradient
-(variance over squared mean, corrected for the noise of the mean itself), and the cosine between
-the mean gradient and that of the module's total: credit that leaves out what a decision does do
-would point elsewhere.
+The decisions of the same sampled compiles are rewarded by each scheme. Each compile then gives one
+estimate of the gradient of a linear policy. Shown are how many compiles a learner must average
+until the noise is no larger than the gradient (variance over squared mean, corrected for the noise
+of the mean itself), and the cosine between the mean gradient and that of the module's total: credit
+that leaves out effects of a decision would point elsewhere.
 """
 
 import argparse
-import json
+import math
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks import record
 from benchmarks.machine import describe
-from nestor.cli.setup import ready_plugin
+from benchmarks.pool import PROBLEM, local_pool
 from nestor.corpus import store
+from nestor.learn import credit
+from nestor.learn.accounting import Tally
 from nestor.learn.batch import Batch
-from nestor.learn.credit import CreditSettings, pay
-from nestor.learn.episodes import Episodes, draw
-from nestor.learn.experience import Tally, training_programs
-from nestor.learn.features import CHEAP_FEATURES
+from nestor.learn.credit import CreditSettings
+from nestor.learn.episodes import Episodes
+from nestor.learn.programs import training_programs
 from nestor.learn.reference import reference
 from nestor.learn.start import StartSettings, start
 from nestor.policy.network import MlpPolicy
-from nestor.progress import silent
-from nestor.rollout.pool import Pool
 
 F64 = npt.NDArray[np.float64]
 
 
 def rewards(batch: Batch, averages: F64) -> dict[str, F64]:
-    """Return each decision's reward in every way, all in bytes, ``[decisions]``."""
-    clipped, _ = pay(CreditSettings(scheme="function"), batch, averages)
-    shared, _ = pay(CreditSettings(scheme="share"), batch, averages)
+    """Return each decision's reward by every scheme, all in bytes, ``[decisions]``.
+
+    :param averages: the mean score of each unit over the samples, ``[units]``.
+    """
+    clipped, _ = credit.rewards(CreditSettings(scheme="function"), batch, averages, PROBLEM)
+    shared, _ = credit.rewards(CreditSettings(scheme="share"), batch, averages, PROBLEM)
+    clip = f"clipped at {PROBLEM.credit_clip:g} bytes"
     return {
         "the module's total against stock": (batch.stock - batch.total)[batch.episode],
-        "the module's total against its average": (averages[batch.module] - batch.total)[
+        "the module's total against its average": (averages[batch.unit] - batch.total)[
             batch.episode
         ],
         "the functions reached": -batch.change,
-        "the functions reached, clipped": clipped,
+        f"the functions reached, {clip}": PROBLEM.credit_unit * clipped,
         "a share of the functions reached": -batch.share,
-        "a share of the functions reached, clipped": shared,
+        f"the same, {clip} (the default)": PROBLEM.credit_unit * shared,
     }
 
 
 def gradients(policy: MlpPolicy, batch: Batch, reward: F64) -> F64:
-    """Return each episode's estimate of the gradient, ``[episodes, parameters]``."""
+    """Return each episode's estimate of the gradient, ``[episodes, parameters]``.
+
+    :param policy: linear.
+    :param reward: of each decision, ``[decisions]``.
+    """
     z = np.concatenate([policy.normalise(batch.x), np.ones((len(batch.x), 1), np.float32)], axis=1)
-    score = (batch.positive - policy.probabilities(batch.x))[:, None] * z
-    sums = np.zeros((len(batch.module), z.shape[1]))
+    score = (batch.action - policy.probabilities(batch.x))[:, None] * z
+    sums = np.zeros((len(batch.unit), z.shape[1]))
     np.add.at(sums, batch.episode, reward[:, None] * score)
     return sums
 
@@ -74,31 +81,33 @@ def compiles_needed(estimates: F64, gradient: F64) -> float:
 
 
 def main() -> int:
-    """Sample, pay, and print."""
+    """Sample, reward, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--modules", type=int, default=24)
     parser.add_argument("--explore", type=float, default=0.05)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
-    corpus, plugin = store.load(options.corpus), ready_plugin(None, silent)
-    with Pool(corpus, plugin) as pool:
-        made = reference(pool, training_programs(corpus), CHEAP_FEATURES, Tally())
-        policy = start(made, StartSettings(hidden=(), explore=options.explore), 0)
-        episodes = Episodes(pool, made, Tally())
-        modules = draw(0, 0, options.modules, len(made.stocks))
-        batches = [episodes.sampled(policy, modules, 0, step) for step in range(options.samples)]
-    averages = made.totals
-    for module in modules:
-        seen = [batch.total[batch.module == module] for batch in batches]
-        if any(len(totals) for totals in seen):
-            averages[module] = np.concatenate(seen).mean()
+    corpus = store.load(options.corpus)
+    with local_pool(corpus) as pool:
+        stock = reference(pool, training_programs(corpus), PROBLEM.features.few, Tally())
+        policy = start(stock, StartSettings(hidden=(), explore=options.explore), 0)
+        episodes = Episodes(pool, stock, Tally())
+        units = episodes.drawn(0, 0, options.modules)
+        batches = [episodes.sampled(policy, units, 0, step) for step in range(options.samples)]
+        machine = describe(pool.plugin.toolchain)
+    averages = stock.totals
+    for unit in units:
+        seen = np.concatenate([batch.total[batch.unit == unit] for batch in batches])
+        if len(seen):
+            averages[unit] = seen.mean()
     found: dict[str, list[F64]] = {}
     for batch in batches:
         for name, reward in rewards(batch, averages).items():
             found.setdefault(name, []).append(gradients(policy, batch, reward))
-    rows: list[dict[str, Any]] = []
+    compiles = sum(len(batch.unit) for batch in batches)
+    rows: list[list[object]] = []
     first: F64 | None = None
     for name, parts in found.items():
         own = np.concatenate(parts)
@@ -106,16 +115,18 @@ def main() -> int:
         first = mean if first is None else first
         cosine = float(mean @ first / np.sqrt((mean @ mean) * (first @ first)))
         needed = compiles_needed(own, mean)
-        rows.append({"credit": name, "compiles": needed, "cosine": cosine, "estimates": len(own)})
+        print(f"{name:60} {needed:>10,.1f} compiles  cosine {cosine:+.2f}")
+        too_many = f"more than {compiles} compiles can tell"
+        rows.append([name, round(needed) if math.isfinite(needed) else too_many])
+    print(f"from {compiles} sampled compiles")
     if options.json:
-        content = {"machine": describe(plugin.toolchain), "explore": options.explore, "rows": rows}
-        json.dump(content, sys.stdout, indent=2)
-        return 0
-    for row in rows:
-        print(
-            f"{row['credit']:44} {row['compiles']:>10,.1f} compiles"
-            f"  cosine {row['cosine']:+.2f}  ({row['estimates']} estimates)"
+        columns = [("credit", "{}"), ("compiles", "{:,}")]
+        about = (
+            "How many sampled compiles must be averaged until the noise of a policy gradient is as"
+            f" small as the gradient: {compiles} compiles, one answer in {1 / options.explore:.0f}"
+            " not the default's."
         )
+        record.write(options.json, about, {"schemes": record.table(columns, rows)}, machine)
     return 0
 
 

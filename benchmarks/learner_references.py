@@ -3,9 +3,10 @@
     python -m benchmarks.learner_references CORPUS OUT [--minutes 5 15] [--only NAME …]
 
 The programs are those of ``benchmarks.learners``, the largest of every held-out project. A search
-knows the program that it is judged on, which no learner does; each gets a budget's CPU minutes for
+sees the program that it is judged on, which no learner does; each gets a budget's CPU minutes for
 all the programs together (``benchmarks.search`` gives ``nestor tune`` what it takes by default).
-OUT keeps every line as soon as it is known (``references.json``), for ``benchmarks.learner_table``.
+Every line is kept in OUT as soon as it is measured (``references.json``), for
+``benchmarks.learner_table``.
 """
 
 import argparse
@@ -13,23 +14,23 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from benchmarks.baseline_searches import Kind, climb
-from benchmarks.learners import geomean, judge
-from nestor.cli.setup import ready_plugin
+from benchmarks.learners import geomean, judge, judging_pool
+from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.evaluate.statistics import geometric_mean_change_pct
-from nestor.learn.experience import Tally
-from nestor.learn.features import MODULE_FEATURES
-from nestor.learn.reference import Reference, reference
-from nestor.learn.searches import largest_programs
-from nestor.progress import silent
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
+from nestor.files import write_atomically
+from nestor.learn.accounting import Tally
+from nestor.learn.blackbox.comparison import ReusingPool
+from nestor.learn.programs import largest_programs
+from nestor.learn.reference import reference
+from nestor.policy.names import DEFAULT
+from nestor.problem.problem import Pool
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, tune
 
@@ -40,14 +41,15 @@ SEARCHES: Final = (*(f"{kind} search" for kind in get_args(Kind)), "nestor tune"
 
 
 def lines(
-    pool: Pool, programs: Sequence[Program], asked: Reference, minutes: Sequence[float]
+    pool: Pool, programs: Sequence[Program], minutes: Sequence[float]
 ) -> dict[tuple[str, float | None], Callable[[], float | None]]:
-    """Return how to find each line, by name and CPU minutes (None: a policy that is there)."""
-    prices = asked.prices()
+    """Return how to measure each line, by name and CPU minutes (None: a packaged policy)."""
+    prices = reference(pool, programs, PROBLEM.features.unit, Tally()).prices()
     sweep = sum(prices.get(name, 0.0) for p in programs for name in (*p.modules, p.name)) / 60
     found: dict[tuple[str, float | None], Callable[[], float | None]] = {}
+    judging = cache(partial(judging_pool, pool, programs))
     for name in PACKAGED:
-        found[name, None] = partial(_packaged, pool, programs, name, asked)
+        found[name, None] = partial(_packaged, judging, programs, name)
     for budget in minutes:
         compiles = budget / sweep
         for kind in get_args(Kind):
@@ -56,8 +58,10 @@ def lines(
     return found
 
 
-def _packaged(pool: Pool, programs: Sequence[Program], name: str, asked: Reference) -> float | None:
-    return geomean(judge(pool, programs, policy_file(name), asked))
+def _packaged(
+    judging: Callable[[], ReusingPool], programs: Sequence[Program], name: str
+) -> float | None:
+    return geomean(judge(judging(), programs, policy_named(name)))
 
 
 def _climbed(pool: Pool, programs: Sequence[Program], kind: Kind, compiles: float) -> float:
@@ -71,20 +75,21 @@ def _tuned(pool: Pool, programs: Sequence[Program], compiles: float) -> float:
         with tempfile.TemporaryDirectory(prefix="nestor-learners-") as folder:
             result = tune(
                 pool,
+                LINK,
                 program,
-                policy_file("default"),
-                TuneSettings(),
+                DEFAULT,
+                TuneSettings(modes=LINK.modes[:1]),
                 SearchSettings(compiles=compiles),
                 0,
                 Path(folder),
             )
-        before.append(float(result.stock.sizes["gc"].loadable))
-        after.append(float(result.best.sizes["gc"].loadable))
+        before.append(result.stock.scores()[LINK.modes[0]])
+        after.append(result.best.scores()[LINK.modes[0]])
     return geometric_mean_change_pct(before, after)
 
 
 def main() -> int:
-    """Find what OUT does not hold."""
+    """Measure what OUT does not hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("out", type=Path)
@@ -93,20 +98,21 @@ def main() -> int:
     options = parser.parse_args()
     corpus = store.load(options.corpus)
     programs = largest_programs(corpus.programs_of("test"))
+    if not programs:
+        parser.error("the corpus has no programs in the split test")
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / REFERENCES
-    known: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
-    with Pool(corpus, ready_plugin(None, silent)) as pool:
-        asked = reference(pool, programs, MODULE_FEATURES, Tally())
-        for (name, minutes), find in lines(pool, programs, asked, options.minutes).items():
-            there = any((line["name"], line["minutes"]) == (name, minutes) for line in known)
+    kept: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    with local_pool(corpus) as pool:
+        for (name, minutes), measure in lines(pool, programs, options.minutes).items():
+            there = any((line["name"], line["minutes"]) == (name, minutes) for line in kept)
             if there or (options.only and name not in options.only):
                 continue
-            change = find()
-            known.append({"name": name, "minutes": minutes, "change_pct": change})
-            path.write_text(json.dumps(known, indent=2))
-            said = "nothing linked" if change is None else f"{change:+.2f} %"
-            print(f"{name} {minutes or ''} {said}", flush=True)
+            change = measure()
+            kept.append({"name": name, "minutes": minutes, "change_pct": change})
+            write_atomically(path, json.dumps(kept, indent=2))
+            text = "nothing linked" if change is None else f"{change:+.2f} %"
+            print(f"{name} {minutes or ''} {text}", flush=True)
     return 0
 
 

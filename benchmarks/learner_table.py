@@ -1,11 +1,11 @@
-"""Print and draw what ``benchmarks.learners`` and ``benchmarks.learner_references`` have found.
+"""Print and draw what ``benchmarks.learners`` and ``benchmarks.learner_references`` measured.
 
     python -m benchmarks.learner_table SOURCE … [--figure FILE.svg] [--json FILE]
 
-A source is the folder OUT of those two, or a table that ``--json`` kept; what several have is
+A source is the folder OUT of those two, or a table that ``--json`` wrote; what several have is
 shown from the first. A row is a learner at a budget: the geometric mean change of held-out linked
 bytes against stock, its 95 % interval over seeds and projects, each seed, and the worst program of
-any seed. Lines for comparison follow. The figure has the same, bytes against CPU minutes.
+any seed. Lines for comparison follow. The figure shows the same: bytes against CPU minutes.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from benchmarks.machine import describe
 from nestor.compiler.toolchain import find
 from nestor.errors import NestorError
 from nestor.evaluate.compare_runs import EVALUATION, compare, read_run
+from nestor.files import write_atomically
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class Row:
 class Table:
     """What a source holds."""
 
-    made: tuple[Mapping[str, Any], ...]
-    """Where and with what, for each folder that went into it."""
+    origins: tuple[Mapping[str, Any], ...]
+    """The machine, and the digests of corpus, compiler and plugin, for each folder of runs."""
     compilers: float
     """CPU minutes of training, by the price list."""
     learning: float
@@ -60,21 +61,21 @@ class Table:
 
 
 def read(source: Path) -> Table:
-    """Return the table of a folder of runs, or one that was kept.
+    """Return the table of a folder of runs, or that of a file.
 
     :raises NestorError: if there is none, or the runs of one row differ in more than their seeds.
     """
     if source.is_dir():
         path = source / REFERENCES
         references = json.loads(path.read_text()) if path.exists() else []
-        made = {"machine": describe(find()), "origin": origin(source)}
-        return Table((made,), *cost(source), rows(source), tuple(references))
+        own = {"machine": describe(find()), "origin": origin(source)}
+        return Table((own,), *cost(source), rows(source), tuple(references))
     try:
         kept = json.loads(source.read_text())
         found = tuple(Row(**{**row, "by_seed": tuple(row["by_seed"])}) for row in kept["learners"])
         spent = kept["cpu_minutes"]
         return Table(
-            tuple(kept["made"]),
+            tuple(kept["origins"]),
             spent["compilers"],
             spent["learning"],
             found,
@@ -131,7 +132,7 @@ def rows(out: Path) -> tuple[Row, ...]:
 
 
 def origin(out: Path) -> dict[str, str]:
-    """Return the digests of what the runs in ``out`` were made with."""
+    """Return the digests of corpus, compiler and plugin of the runs in ``out``."""
     identities = [read_run(run.folder).identity for run in runs(out)]
     parts = ("corpus", "compiler", "plugin")
     return {part: ", ".join(sorted({str(run.get(part)) for run in identities})) for part in parts}
@@ -222,7 +223,7 @@ def draw(table: Sequence[Row], references: Sequence[Mapping[str, Any]], path: Pa
 
 
 def main() -> int:
-    """Print, and draw what was asked."""
+    """Print the table; draw it and write it where the options say."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("sources", type=Path, nargs="+", metavar="SOURCE")
     parser.add_argument("--figure", type=Path)
@@ -248,12 +249,12 @@ def main() -> int:
     )
     if options.json:
         content = {
-            "made": [dict(made) for table in tables for made in table.made],
+            "origins": [dict(own) for table in tables for own in table.origins],
             "cpu_minutes": {"compilers": compilers, "learning": learning},
             "learners": [asdict(row) for row in found],
             "references": [dict(reference) for reference in references],
         }
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
+        write_atomically(options.json, json.dumps(content, indent=1) + "\n")
     if options.figure:
         draw(found, references, options.figure)
     return 0

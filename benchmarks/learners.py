@@ -15,33 +15,32 @@ import io
 import json
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
+from nestor.build.build import Built, Job
 from nestor.cli import main as command_line
-from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.evaluate.compare_runs import EVALUATION
 from nestor.evaluate.statistics import geometric_mean_change_pct
-from nestor.learn.experience import Tally, modules_of
-from nestor.learn.features import MODULE_FEATURES
-from nestor.learn.reference import Reference, reference
-from nestor.learn.searches import largest_programs
-from nestor.progress import silent
-from nestor.rewards.linked_size import link
-from nestor.rollout.cache import baselines
-from nestor.rollout.policy_file import PolicyFile, policy_file
-from nestor.rollout.pool import Pool
-from nestor.rollout.program import CompileError, compile_program
+from nestor.files import write_atomically
+from nestor.learn.accounting import Tally
+from nestor.learn.blackbox.comparison import ReusingPool
+from nestor.learn.programs import default_rollouts, largest_programs, units_of
+from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.problem.problem import Pool
 
 SIZES: Final = "{sizes}"
-"""Stands for the model of sizes (``nestor sizes``)."""
+"""Stands for the size model (``nestor sizes``)."""
+
+SCORE: Final = PROBLEM.report.score
+"""The column by which policies are judged: linked bytes."""
 
 ROWS: Final[Mapping[str, tuple[str, ...]]] = {
     "reinforce": ("--learner", "reinforce"),
@@ -113,7 +112,7 @@ def train(
         left_out = shutil.ignore_patterns("result.json", EVALUATION, "policy.safetensors")
         shutil.copytree(max(earlier, key=lambda run: run.minutes).folder, copied, ignore=left_out)
         copied.rename(folder)
-    words = ["train", "inlining-size", "--corpus", str(corpus), "--seed", str(seed), "--json"]
+    words = ["train", PROBLEM.name, "--corpus", str(corpus), "--seed", str(seed), "--json"]
     extra = [*extra, "--budget.cpu-minutes", str(minutes)]
     if row == "es":
         clone = out / f"bc-{seed}"
@@ -132,42 +131,38 @@ def _run(words: Sequence[str], folder: Path) -> None:
         raise NestorError(f"'nestor {' '.join(words)}' failed: see above.")
 
 
+def judging_pool(pool: Pool, programs: Sequence[Program]) -> ReusingPool:
+    """Return a pool for :func:`judge`: what stock does in ``programs`` is compiled once, here."""
+    units = units_of(pool.corpus, programs)
+    return ReusingPool(pool, default_rollouts(pool, units, Tally(), keep=True), Tally())
+
+
 def judge(
-    pool: Pool, programs: Sequence[Program], policy: PolicyFile, asked: Reference | None = None
+    pool: ReusingPool, programs: Sequence[Program], policy: NamedPolicy
 ) -> list[dict[str, Any]]:
     """Return each program's linked bytes, stock and under ``policy``, as an evaluation has them.
 
-    :param asked: what stock decides in these programs. Modules that ``policy`` leaves as they are
-        need no compile then.
+    :param pool: of :func:`judging_pool`; modules that ``policy`` leaves as stock has them need no
+        compile.
     """
-    stock = baselines(pool, modules_of(pool.corpus, programs), None)
-    same = _unchanged(policy, asked) if asked else set()
-    rows = []
-    for program in programs:
-        sides: list[dict[str, int] | None] = []
-        with tempfile.TemporaryDirectory(prefix="nestor-learners-") as text:
-            for side, kept in ((None, stock.keys()), (policy, same)):
-                known = {name: stock[name] for name in kept if name in stock}
-                try:
-                    objects = compile_program(pool, program, side, Path(text), known=known)
-                except CompileError:
-                    sides.append(None)
-                    continue
-                made = link(pool.plugin.toolchain, pool.corpus, program, objects).measure
-                sides.append({"linked": made.loadable} if made else None)
-        project = program.project
-        rows.append(
-            {"name": program.name, "project": project, "stock": sides[0], "policy": sides[1]}
+    jobs = [Job(program, LINK.modes[0], side) for side in (DEFAULT, policy) for program in programs]
+    built = LINK.run(pool, jobs)
+    pool.release()
+    return [
+        {
+            "name": program.name,
+            "project": program.project,
+            "stock": _columns(stock),
+            "policy": _columns(under_policy),
+        }
+        for program, stock, under_policy in zip(
+            programs, built[: len(programs)], built[len(programs) :], strict=True
         )
-    return rows
+    ]
 
 
-def _unchanged(policy: PolicyFile, asked: Reference) -> set[str]:
-    """Return the modules whose objects under ``policy`` are stock's."""
-    made = policy.policy
-    if made is None or not set(made.features) <= set(asked.features):
-        return set()
-    return {stock.module.name for stock in asked.stocks if stock.unchanged_by(made)}
+def _columns(built: Built) -> dict[str, float] | None:
+    return None if built.columns is None else {SCORE: built.columns[SCORE]}
 
 
 def geomean(rows: Sequence[Mapping[str, Any]]) -> float | None:
@@ -175,7 +170,7 @@ def geomean(rows: Sequence[Mapping[str, Any]]) -> float | None:
     both = [row for row in rows if row["stock"] and row["policy"]]
     if not both:
         return None
-    before, after = ([float(row[s]["linked"]) for row in both] for s in ("stock", "policy"))
+    before, after = ([float(row[s][SCORE]) for row in both] for s in ("stock", "policy"))
     return geometric_mean_change_pct(before, after)
 
 
@@ -194,21 +189,21 @@ def main() -> int:
         parser.error(f"{', '.join(needing)} need --sizes MODEL: see 'nestor sizes --help'")
     corpus = store.load(options.corpus)
     held_out = largest_programs(corpus.programs_of("test"))
-    plugin = ready_plugin(None, silent)
-    with Pool(corpus, plugin) as pool:
-        asked = reference(pool, held_out, MODULE_FEATURES, Tally())
-    # Seed by seed: a table that is cut short is complete for the seeds it has.
-    for seed, minutes, row in product(options.seeds, options.minutes, options.only):
-        words = [word.format(sizes=options.sizes) for word in ROWS[row]]
-        folder = train(options.corpus, options.out, row, words, minutes, seed)
-        if not (folder / EVALUATION).exists():
-            with Pool(corpus, plugin) as pool:
-                policy = policy_file(str(folder / "policy.safetensors"))
-                rows = judge(pool, held_out, policy, asked)
-            failed = [r["name"] for r in rows if not (r["stock"] and r["policy"])]
-            content = {"programs": rows, "failures": failed}
-            (folder / EVALUATION).write_text(json.dumps({"evaluations": [content]}))
-        print(f"{folder.name} {geomean_of(folder):+.2f} %", flush=True)
+    if not held_out:
+        parser.error("the corpus has no programs in the split test")
+    with local_pool(corpus) as pool:
+        judging = judging_pool(pool, held_out)
+        # Seed by seed: a table that is cut short is complete for the seeds it has.
+        for seed, minutes, row in product(options.seeds, options.minutes, options.only):
+            words = [word.format(sizes=options.sizes) for word in ROWS[row]]
+            folder = train(options.corpus, options.out, row, words, minutes, seed)
+            if not (folder / EVALUATION).exists():
+                policy = policy_named(str(folder / "policy.safetensors"))
+                rows = judge(judging, held_out, policy)
+                failed = [r["name"] for r in rows if not (r["stock"] and r["policy"])]
+                content = {"score": SCORE, "programs": rows, "failures": failed}
+                write_atomically(folder / EVALUATION, json.dumps({"evaluations": [content]}))
+            print(f"{folder.name} {geomean_of(folder):+.2f} %", flush=True)
     return 0
 
 

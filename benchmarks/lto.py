@@ -28,7 +28,7 @@ from nestor.corpus.model import Program
 from nestor.evaluate.compare import evaluate
 from nestor.evaluate.statistics import change_pct, geometric_mean_change_pct
 from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, tune

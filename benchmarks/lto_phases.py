@@ -24,7 +24,7 @@ from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.evaluate.statistics import change_pct
 from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.plugin_flags import lto_flags, plugin_flags, policy_argument
 
 

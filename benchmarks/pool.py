@@ -2,14 +2,13 @@
 
 from typing import Final
 
-from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
+from nestor.cli.setup import ready_plugin
 from nestor.corpus.model import Corpus
 from nestor.policy.names import NamedPolicy, named_policy
-from nestor.problem.registry import find_problem
+from nestor.problems.inlining_size import PROBLEM as PROBLEM
 from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
-PROBLEM: Final = find_problem(DEFAULT_PROBLEM)
 LINK: Final = PROBLEM.builds()["link"]
 """The usual way to build a program."""
 

@@ -116,6 +116,12 @@ def test_a_mode_that_is_none_is_refused(small_corpus: Corpus, plugin: Plugin, bu
             build.incremental(pool, program, DEFAULT, ["gold"])
 
 
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.name)
+def test_no_jobs_have_no_results(small_corpus: Corpus, plugin: Plugin, build: Build) -> None:
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        assert build.run(pool, []) == []
+
+
 def test_objects_are_given_back(small_corpus: Corpus, plugin: Plugin) -> None:
     """A search may compile thousands of objects: those of a closed builder take no room."""
     with LocalPool(PROBLEM, small_corpus, plugin) as pool:

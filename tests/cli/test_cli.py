@@ -58,12 +58,17 @@ def test_pass_through_commands_explain_themselves(
     assert main([name]) == 2
 
 
-@pytest.mark.parametrize("words", [["evalute"], ["corpus", "fecth"], ["train", "x"]])
+@pytest.mark.parametrize("words", [["evalute"], ["corpus", "fecth"], ["problem", "lsit"]])
 def test_unknown_command_is_wrong_usage(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
     assert "is no command" in capsys.readouterr().err
+
+
+def test_an_unknown_problem_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "inlinning", "--corpus", "c", "--out", "o"]) == 1
+    assert "there are inlining-size, regalloc-eviction" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(("words", "status"), [(["corpus"], 2), (["corpus", "--help"], 0)])

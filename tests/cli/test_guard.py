@@ -31,7 +31,7 @@ def size(corpus: Corpus, out: Path, *words: str) -> int:
     done = nestor(*command, *words)
     assert done.returncode == 0, done.stderr
     assert out.exists()
-    return int(json.loads(done.stdout)["loadable"])
+    return int(json.loads(done.stdout)["linked"])
 
 
 def test_list_then_build(corpus: Corpus, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ _WALKS: Final = {"A decision, from command to score": 15, "A module in training"
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _FILE: Final = re.compile(r"[\w-]+(/[\w.-]+)+/?")
 _PYTHON: Final = re.compile(r"\bfrom (nestor[\w.]*) import (\w+)")
+_DOTTED: Final = re.compile(r"`(nestor(?:\.\w+)+)`")
 
 
 def section(title: str) -> str:
@@ -51,6 +52,19 @@ def test_code_imports_what_there_is(page: Path) -> None:
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         assert path.is_file(), f"{name(page)} imports {module}"
         assert re.search(rf"\b{what}\b", path.read_text()), f"{name(page)} imports {module}.{what}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_dotted_names_exist(page: Path) -> None:
+    for dotted in _DOTTED.findall(page.read_text()):
+        module, rest = SOURCES.parent, dotted.split(".")
+        while rest and (module / rest[0]).is_dir():
+            module = module / rest.pop(0)
+        if rest and (module / f"{rest[0]}.py").is_file():
+            module = module / f"{rest.pop(0)}.py"
+        if rest:
+            face = module if module.is_file() else module / "__init__.py"
+            assert re.search(rf"\b{rest[0]}\b", face.read_text()), f"{name(page)} names {dotted}"
 
 
 def test_layers_are_those_that_are_checked() -> None:

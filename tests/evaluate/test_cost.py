@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nestor.rollout.policy_file import policy_file
-from nestor.rollout.pool import Pool
 
 from benchmarks import cost
 from nestor.compiler.plugin import Plugin
+from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
 from tests.evaluate.test_smoke import CRASHING, HELPERS, HONEST
+from tests.inlining import PROBLEM, policy_named
 
 # A hundred thousand calls that the policy "always" removes.
 LOOP = (
@@ -30,10 +30,9 @@ def test_fewer_calls_are_fewer_instructions(
     programs = [
         replace(p, smoke=() if p.project == "mute" else ("argument",)) for p in corpus.programs
     ]
-    (tmp_path / "work").mkdir()
-    with Pool(corpus, plugin) as pool:
-        always = policy_file("always")
-        rows, without, small = cost.rows(pool, programs, always, tmp_path / "work", summary=False)
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        always = policy_named("always")
+        rows, without, small = cost.rows(pool, programs, always, summary=False)
     assert (without, small) == (["mute/mute"], [])
     assert rows[0].program == "crash/crash"
     assert rows[0].ratio is None

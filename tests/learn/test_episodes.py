@@ -23,11 +23,12 @@ from nestor.learn.training import Run, train
 from nestor.policy import bundle
 from nestor.problem.registry import find_problem
 from nestor.problem.rollout import Request
+from nestor.problems.inlining_size.builtins import constant
 from nestor.rollout.local_pool import LocalPool
 
 PROBLEM = find_problem("inlining-size")
 FEW, UNIT = PROBLEM.features.few, PROBLEM.features.unit
-NEVER = PROBLEM.builtins.resolve("never")
+NEVER = constant(inline=False)
 
 
 @pytest.fixture
@@ -97,11 +98,11 @@ def test_sampling_depends_on_seed_and_step_alone(episodes: Episodes) -> None:
     assert one.log_probability == pytest.approx(expected)
 
 
-def test_who_does_as_stock_changes_nothing(episodes: Episodes) -> None:
+def test_policy_that_answers_as_stock_changes_nothing(episodes: Episodes) -> None:
     policy = start(episodes.reference, StartSettings(), 0)
     before = episodes.tally.rollouts
     assert (episodes.totals([policy], [0, 1]) == episodes.reference.totals).all()
-    assert episodes.tally.rollouts == before, "its answers are known"
+    assert episodes.tally.rollouts == before, "nothing is compiled for it"
     greedy = episodes.greedy(policy, [0, 1])
     assert episodes.tally.rollouts == before + 2
     assert (greedy.total == greedy.stock).all()

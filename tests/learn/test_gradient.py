@@ -109,7 +109,7 @@ def test_rows_of_chosen_questions() -> None:
 
 def test_ends_of_episodes() -> None:
     batch = Batch(
-        x=np.zeros((4, 1)), question=np.arange(4), action=np.array([1, 0, 2, 3]),
+        x=np.zeros((4, 1)), question=np.arange(4), action=np.array([2, 0, 2, 3]),
         log_probability=np.zeros(4), episode=np.array([0, 0, 1, 1]), change=np.zeros(4),
         share=np.zeros(4), unit=np.array([3, 5]), total=np.array([90.0, 60.0]),
         stock=np.array([100.0, 100.0]),

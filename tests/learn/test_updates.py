@@ -596,6 +596,20 @@ def test_best_of_takes_steps_down_the_cross_entropy() -> None:
     assert metrics["loss"] == 0
 
 
+def test_best_of_draws_questions_by_seed_and_step() -> None:
+    learner = best_of(threshold_world(2, 12), minibatch=5, smoothing=0.0)
+    z = np.arange(6, dtype=np.float32).reshape(3, 2)
+    state = replace(
+        learner.init(), step=4, best=np.array([1.0, 4000.0]), z=z, question=np.arange(3),
+        action=np.ones(3, np.int64), unit=np.zeros(3, np.int64),
+    )  # fmt: skip
+    none = learner.episodes._batch(learner.start, [], [])
+    _after, metrics = learner.update(state, (none, none))
+    chosen = np.random.default_rng([0, 9, 4]).choice(3, size=5, p=np.full(3, 1 / 3))
+    losses = np.log1p(np.exp(-logits(learner.start, state.optimiser.parameters, z)))
+    assert metrics["loss"] == pytest.approx(losses[chosen].mean(), rel=1e-5)
+
+
 def test_best_of_compiles_samples_itself_and_the_others() -> None:
     world = threshold_world(3, 5)
     learner = replace(best_of(world, samples=2), others=(acts_below(30), acts_below(0)))

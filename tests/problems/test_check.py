@@ -18,6 +18,7 @@ from nestor.problem.check import check_problem
 from nestor.problem.problem import (
     Credit,
     FeatureSets,
+    Pool,
     Problem,
     ProblemError,
     Report,
@@ -25,7 +26,7 @@ from nestor.problem.problem import (
     Scorers,
 )
 from nestor.problem.registry import find_problem
-from nestor.problem.rollout import Pool, Request, Rollout, Workplace
+from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 from nestor.rollout.store import FileStore

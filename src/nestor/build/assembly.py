@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import xxhash
 
 from nestor.corpus.model import Program
-from nestor.problem.rollout import Pool, Rollout
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
 
 

@@ -8,12 +8,12 @@ guards, searches and training all build through :class:`Build`, whichever way it
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool, Problem
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 
@@ -145,3 +145,8 @@ def check_modes(build: Build, modes: Sequence[str]) -> None:
                 f"The build '{build.name}' has no mode '{mode}'; there are"
                 f" {', '.join(build.modes)}."
             )
+
+
+def builds_of(problem: Problem) -> Mapping[str, Build]:
+    """Return the ways to build programs under ``problem``, by name; the first is the usual one."""
+    return cast(Mapping[str, Build], problem.builds())

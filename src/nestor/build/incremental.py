@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from nestor.problem.overrides import Asked, Overrides
+from nestor.problem.overrides import Overrides, QuestionKeys
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 
@@ -84,7 +84,7 @@ class ProgramBuilder(Protocol):
 class Kept:
     """Something that was compiled, with what it asked."""
 
-    asked: Asked
+    questions: QuestionKeys
     answers: object
     """The overrides among the questions it asked."""
 
@@ -95,6 +95,6 @@ AnyKept = TypeVar("AnyKept", bound=Kept)
 def find_kept(compiled: Iterable[AnyKept], index: Any) -> AnyKept | None:
     """Return what compiling again under the overrides of ``index`` would give, if it is there."""
     for kept in compiled:
-        if kept.answers == kept.asked.among(index):
+        if kept.answers == kept.questions.among(index):
             return kept
     return None

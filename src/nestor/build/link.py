@@ -16,8 +16,8 @@ from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.policy.names import NamedPolicy
-from nestor.problem.problem import Problem
-from nestor.problem.rollout import Pool, Rollout
+from nestor.problem.problem import Pool, Problem
+from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 

@@ -17,8 +17,7 @@ from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides
-from nestor.problem.problem import Problem
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool, Problem
 from nestor.progress import Progress, silent
 
 
@@ -169,13 +168,13 @@ class LtoBuilder:
                 raise BuildError(f"{program.name}: {link.failure}.")
         # What the mode of the link changes comes after the decisions.
         trajectories = links[0].trajectories
-        asked = self._format.asked(trajectories.values())
+        questions = self._format.question_keys(trajectories.values())
         modules: dict[str, tuple[str, ...]] = {}
         for name, back_end in back_ends(program, self._build.kind, objects).items():
             modules[back_end] = (*modules.get(back_end, ()), name)
         return _Linked(
-            asked,
-            asked.among(self._format.index(overrides)),
+            questions,
+            questions.among(self._format.index(overrides)),
             ProgramBuild(
                 overrides=dict(overrides),
                 score=self._pool.problem.report.score,

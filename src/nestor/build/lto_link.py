@@ -26,7 +26,8 @@ from nestor.compiler.process import Ending, run
 from nestor.corpus.model import Module, Program
 from nestor.corpus.relink import LinkMode, link_command
 from nestor.files import replacing
-from nestor.problem.rollout import Pool, Workplace
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Workplace
 from nestor.problem.trajectory import LogError, Trajectory
 from nestor.progress import Progress, silent
 

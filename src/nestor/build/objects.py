@@ -9,8 +9,8 @@ from nestor.build.build import Build, Built, Job
 from nestor.build.unit_build import UnitBuilder, run_jobs
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
-from nestor.problem.problem import Problem
-from nestor.problem.rollout import Pool, Rollout
+from nestor.problem.problem import Pool, Problem
+from nestor.problem.rollout import Rollout
 from nestor.progress import Progress, silent
 
 

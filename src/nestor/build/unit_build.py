@@ -11,7 +11,8 @@ from nestor.build.units import Compiled, compile_units, unit_request
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides
-from nestor.problem.rollout import Pool, Rollout
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Rollout
 from nestor.progress import Progress, silent
 
 
@@ -155,8 +156,8 @@ class UnitBuilder:
             if done.trajectory is None or done.object is None:
                 failure = failure or f"{name}: {done.failure}."
                 continue
-            asked = self._format.asked([done.trajectory])
-            result[name] = _Unit(asked, asked.among(index), done)
+            questions = self._format.question_keys([done.trajectory])
+            result[name] = _Unit(questions, questions.among(index), done)
             self._units[name].append(result[name])
         if failure is not None:
             raise BuildError(failure)

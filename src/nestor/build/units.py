@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nestor.build.build import Compile, Job
-from nestor.problem.rollout import Pool, Request, Rollout
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Request, Rollout
 from nestor.progress import Progress, silent
 
 
@@ -27,6 +28,8 @@ def compile_units(pool: Pool, jobs: Sequence[Job], progress: Progress = silent) 
     All compiles of one unit stand side by side: whatever else the machine does then costs all
     sides of a comparison the same.
     """
+    if not jobs:
+        return []
     users: dict[str, list[Job]] = {}
     for job in jobs:
         for name in job.program.modules:
@@ -69,5 +72,4 @@ def _compile(done: Rollout) -> Compile:
 
 def _stage(jobs: Sequence[Job]) -> str:
     names = dict.fromkeys(job.policy.name if job.policy else "stock" for job in jobs)
-    first = sorted(names, key=lambda name: name != "stock")
-    return f"Compiling {' and '.join([', '.join(first[:-1]), first[-1]][len(first) == 1 :])}"
+    return f"Compiling {', '.join(sorted(names, key=lambda name: name != 'stock'))}"

@@ -95,13 +95,13 @@ def run(
     start = time.monotonic()
     with (
         messages() as errors,
-        (stdin or _NOTHING).open("rb") as given,
+        (stdin or _NOTHING).open("rb") as source,
         (stdout or _NOTHING).open("wb") as output,
     ):
         try:
             process = subprocess.Popen(
                 [str(word) for word in command],
-                stdin=given,
+                stdin=source,
                 stdout=output,
                 stderr=errors,
                 cwd=cwd,

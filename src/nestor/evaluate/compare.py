@@ -24,8 +24,7 @@ from nestor.evaluate.result import (
 )
 from nestor.evaluate.smoke import compare_runs
 from nestor.policy.names import NamedPolicy
-from nestor.problem.problem import Report
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool, Report
 from nestor.progress import Progress, silent
 
 

@@ -17,7 +17,7 @@ from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.overrides import Key, Overrides
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 
 _TRIALS: Final = 16

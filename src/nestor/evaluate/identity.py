@@ -20,7 +20,7 @@ from nestor.errors import NestorError
 from nestor.evaluate.result import Failure
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, digest_of_object
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 
 

@@ -123,8 +123,8 @@ def overlap(corpora: Sequence[Compiled], progress: Progress = silent) -> Overlap
             except (KeyError, ObjectError):
                 unread.append(module.name)
                 continue
-            known = code.setdefault(names[module.project], {})
-            known |= {digest: (size, name) for digest, size, name in found}
+            own = code.setdefault(names[module.project], {})
+            own |= {digest: (size, name) for digest, size, name in found}
     progress("Comparing functions", total, total)
     projects = sorted(code)
     held_out = [name for name in projects if splits[name] != "train"]

@@ -9,7 +9,7 @@ from typing import Any
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.process import Outcome, run
 from nestor.corpus.model import Module
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 
 

@@ -14,7 +14,8 @@ from nestor.learn.reference import Reference, Stock
 from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import VALUE, Actions
 from nestor.policy.spec import Policy
-from nestor.problem.rollout import Pool, Request, Rollout
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Request, Rollout
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]

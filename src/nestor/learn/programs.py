@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from nestor.corpus.model import Corpus, CorpusError, Module, Program
 from nestor.learn.accounting import Tally
 from nestor.policy.names import DEFAULT
-from nestor.problem.rollout import Pool, Request, Rollout
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Request, Rollout
 from nestor.progress import Progress, silent
 
 

@@ -25,8 +25,8 @@ from nestor.learn.batch import Examples
 from nestor.learn.programs import nothing_to_decide, units_of
 from nestor.policy.names import DEFAULT
 from nestor.policy.spec import Policy
-from nestor.problem.problem import Problem, Scorer
-from nestor.problem.rollout import Pool, Request, Rollout
+from nestor.problem.problem import Pool, Problem, Scorer
+from nestor.problem.rollout import Request, Rollout
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 

@@ -15,8 +15,7 @@ from nestor.learn.reference import Reference, reference
 from nestor.learn.training import Result
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import Policy
-from nestor.problem.problem import Problem
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool, Problem
 from nestor.progress import Progress, silent
 
 

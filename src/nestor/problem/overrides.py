@@ -22,7 +22,7 @@ class OverridesError(NestorError):
     """A file that holds no overrides; the text says where it is wrong."""
 
 
-class Asked(Protocol):
+class QuestionKeys(Protocol):
     """The questions that one compile asked.
 
     A compile depends on the answers to these and on nothing else.
@@ -58,7 +58,7 @@ class OverrideFormat(Protocol):
     def index(self, overrides: Overrides) -> Any:
         """Look through ``overrides`` once, for comparing many compiles with them."""
 
-    def asked(self, trajectories: "Iterable[Trajectory]") -> Asked:
+    def question_keys(self, trajectories: "Iterable[Trajectory]") -> QuestionKeys:
         """Return what the compiles with these trajectories asked."""
 
     def unit(self, trajectory: "Trajectory") -> Key:

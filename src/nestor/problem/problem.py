@@ -5,26 +5,26 @@ Its folder holds all that is particular to it; nothing else in Nestor knows it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from nestor.compiler.plugin import Plugin
-from nestor.corpus.model import Program
+from nestor.compiler.process import Limits
+from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy
 from nestor.policy.rule import Rule
 from nestor.policy.spec import Policy
 from nestor.problem.identity import Way
 from nestor.problem.overrides import OverrideFormat
-from nestor.problem.rollout import Pool, Request, Rollout, Workplace
+from nestor.problem.rollout import Request, Rollout, Store, Workplace
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.progress import Progress, silent
 
-if TYPE_CHECKING:
-    from nestor.build.build import Build
-    from nestor.tune.moves import MoveSource
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class ProblemError(NestorError):
@@ -107,6 +107,59 @@ class Remark:
     """What is said of such units, after their number."""
 
 
+class Pool(Protocol):
+    """Runs many rollouts at once, on this machine or on others."""
+
+    @property
+    def problem(self) -> "Problem":
+        """What is decided."""
+
+    @property
+    def corpus(self) -> Corpus:
+        """The units and programs."""
+
+    @property
+    def plugin(self) -> Plugin:
+        """The plugin and the toolchain that compile."""
+
+    @property
+    def limits(self) -> Limits:
+        """What each compiler may use."""
+
+    @property
+    def place(self) -> Workplace:
+        """Where the work of :meth:`map` runs: this machine."""
+
+    @property
+    def jobs(self) -> int:
+        """Compilers at once."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nothing is compiled any more."""
+
+    @property
+    def objects(self) -> Store:
+        """The objects of the requests that wanted them kept."""
+
+    def run(
+        self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
+    ) -> list[Rollout]:
+        """Run all requests and return their rollouts in the order of the requests."""
+
+    def map(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        progress: Progress = silent,
+        stage: str = "Linking",
+    ) -> list[Result]:
+        """Run ``work``, which waits for a local process, on every item; results in order."""
+
+    def cancel(self) -> None:
+        """Kill what runs and start nothing new; those rollouts fail as cancelled."""
+
+
 @dataclass(frozen=True)
 class Problem(ABC):
     """One decision problem; a frozen dataclass whose fields are its description."""
@@ -132,7 +185,7 @@ class Problem(ABC):
     kept_columns: tuple[str, ...] = ()
     """Columns of a trajectory's decisions that :meth:`credit` reads, besides the answers."""
     credit_unit: float = 1.0
-    """The change of score that is one unit of reward when decisions are paid one by one."""
+    """The change of score that is one unit of reward when decisions are rewarded one by one."""
     credit_clip: float = float("inf")
     """A change of score beyond this counts as this, in either direction."""
 
@@ -174,8 +227,11 @@ class Problem(ABC):
         """
 
     @abstractmethod
-    def builds(self) -> "Mapping[str, Build]":
+    def builds(self) -> Mapping[str, object]:
         """Return the ways to build a whole program, by name; the first is the usual one.
+
+        Each is a :class:`nestor.build.build.Build`, a protocol of the layer above; who builds
+        takes them from :func:`nestor.build.build.builds_of`.
 
         Where nothing is linked that is :func:`nestor.build.objects.object_builds`.
         """
@@ -187,8 +243,10 @@ class Problem(ABC):
         """
         raise ProblemError(f"{self.name} has no overrides.")
 
-    def moves(self) -> "MoveSource":
-        """Return what a search may change.
+    def moves(self) -> object:
+        """Return what a search may change, a :class:`nestor.tune.moves.MoveSource`.
+
+        A search takes it from :func:`nestor.tune.moves.moves_of`.
 
         :raises ProblemError: if this problem has no moves.
         """

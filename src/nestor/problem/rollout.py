@@ -6,23 +6,15 @@ may run them anywhere.
 """
 
 import threading
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus, Module
 from nestor.policy.names import NamedPolicy
 from nestor.problem.trajectory import Trajectory
-from nestor.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from nestor.problem.problem import Problem
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -104,56 +96,3 @@ class Workplace:
     objects: Store
     """Where objects are kept that a request wants to keep."""
     cancelled: threading.Event = field(default_factory=threading.Event, repr=False)
-
-
-class Pool(Protocol):
-    """Runs many rollouts at once, on this machine or on others."""
-
-    @property
-    def problem(self) -> "Problem":
-        """What is decided."""
-
-    @property
-    def corpus(self) -> Corpus:
-        """The units and programs."""
-
-    @property
-    def plugin(self) -> Plugin:
-        """The plugin and the toolchain that compile."""
-
-    @property
-    def limits(self) -> Limits:
-        """What each compiler may use."""
-
-    @property
-    def place(self) -> Workplace:
-        """Where the work of :meth:`map` runs: this machine."""
-
-    @property
-    def jobs(self) -> int:
-        """Compilers at once."""
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether nothing is compiled any more."""
-
-    @property
-    def objects(self) -> Store:
-        """The objects of the requests that wanted them kept."""
-
-    def run(
-        self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
-    ) -> list[Rollout]:
-        """Run all requests and return their rollouts in the order of the requests."""
-
-    def map(
-        self,
-        work: Callable[[Item], Result],
-        items: Sequence[Item],
-        progress: Progress = silent,
-        stage: str = "Linking",
-    ) -> list[Result]:
-        """Run ``work``, which waits for a local process, on every item; results in order."""
-
-    def cancel(self) -> None:
-        """Kill what runs and start nothing new; those rollouts fail as cancelled."""

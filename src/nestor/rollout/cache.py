@@ -17,7 +17,8 @@ from nestor.compiler.plugin import cache_folder
 from nestor.corpus.model import Module
 from nestor.files import replacing, write_atomically
 from nestor.policy.names import NamedPolicy
-from nestor.problem.rollout import Pool, Request
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Request
 from nestor.progress import Progress, silent
 from nestor.rollout.records import policy_copy
 

@@ -44,7 +44,7 @@ class PoolSettings:
 
 
 class LocalPool:
-    """Runs rollouts on this machine (:class:`nestor.problem.rollout.Pool`).
+    """Runs rollouts on this machine (:class:`nestor.problem.problem.Pool`).
 
     A context manager: leaving it cancels what runs and deletes the objects that were kept.
     """

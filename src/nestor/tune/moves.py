@@ -8,7 +8,7 @@ tried in one build, and what each of them did is read off the functions.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Answer, Key, Overrides
+from nestor.problem.problem import Problem
 from nestor.problem.trajectory import Trajectory
 
 Trajectories = Mapping[str, Trajectory]
@@ -94,6 +95,14 @@ class MoveSource(Protocol):
         """Return what each override of ``build`` is about, in the names of the source."""
 
 
+def moves_of(problem: Problem) -> MoveSource:
+    """Return what a search may change under ``problem``.
+
+    :raises ProblemError: if it has no moves.
+    """
+    return cast(MoveSource, problem.moves())
+
+
 def features(
     trajectories: Trajectories, questions: Sequence[Question], names: Sequence[str]
 ) -> npt.NDArray[np.float64]:
@@ -119,4 +128,5 @@ __all__ = [
     "Reach",
     "Trajectories",
     "features",
+    "moves_of",
 ]

@@ -14,9 +14,9 @@ from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.policy.names import DEFAULT, NamedPolicy, named_policy
 from nestor.problem.overrides import Key, Overrides
-from nestor.problem.problem import Problem, Report
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool, Problem, Report
 from nestor.progress import Progress, silent
+from nestor.tune.moves import moves_of
 from nestor.tune.search import Observer, Point, SearchSettings, State, search
 
 
@@ -113,7 +113,7 @@ def tune(
     :raises NestorError: if ``folder`` holds another search, or the program cannot be built.
     """
     problem = pool.problem
-    moves = problem.moves()
+    moves = moves_of(problem)
     identity = _identity(pool, build, program, policy, settings, budget, seed, summary)
     path = folder / "search.json"
     kept = _load(path, identity)
@@ -260,7 +260,7 @@ def _load(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _start(content: Mapping[str, Any], policy: NamedPolicy, problem: Problem) -> NamedPolicy:
     """Return the policy from which a kept search started."""
-    starts = (named_policy(name, problem.builtins) for name in problem.moves().starts)
+    starts = (named_policy(name, problem.builtins) for name in moves_of(problem).starts)
     for start in (policy, DEFAULT, *starts):
         if start.digest == content["start"]:
             return start

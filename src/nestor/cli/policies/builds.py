@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nestor.build.build import Build, BuildError
+from nestor.build.build import Build, BuildError, builds_of
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
 from nestor.problem.overrides import OverridesError
@@ -15,7 +15,7 @@ def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None)
     :param lto: short for the name of a build by LTO.
     :raises BuildError: if the problem has no such build.
     """
-    builds = problem.builds()
+    builds = builds_of(problem)
     if lto is not None:
         if name is not None:
             raise NestorError("--lto names a build: leave --build out.")

@@ -11,6 +11,7 @@ from nestor.policy import bundle
 from nestor.policy.linear import as_sum
 from nestor.policy.names import named_policy
 from nestor.problem.registry import find_problem
+from nestor.rollout.cache import policy_path
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Policy:
         found = named_policy(self.policy, find_problem(self.problem).builtins)
         if found.policy is None:
             raise NestorError("'default' is the compiler's own heuristic and has no file.")
-        facts = bundle.describe(found.policy) | {"name": found.name}
+        facts = bundle.describe(found.policy) | {"path": str(policy_path(found))}
         if self.json:
             print_json(facts)
             return 0

@@ -110,12 +110,12 @@ class Build:
                 with replacing(self.out) as scratch:
                     shutil.copyfile(pool.objects.path(built.binary), scratch)
                     scratch.chmod(0o755)
-        loadable = built.columns[problem.report.score]
+        score = built.columns[problem.report.score]
         if self.json:
             content: dict[str, Any] = {
                 "program": program.name,
                 "out": str(self.out),
-                "loadable": loadable,
+                problem.report.score: score,
                 "stock_modules": list(back),
             }
             print_json(content)
@@ -124,7 +124,7 @@ class Build:
             stock = f", {len(back)} of {modules} modules stock" if self.never_worse else ""
             stdout.print(
                 f"{self.out}: {program.name} under {policy.name},"
-                f" {loadable:,.{problem.report.decimals}f} {problem.report.quantity}{stock}",
+                f" {score:,.{problem.report.decimals}f} {problem.report.quantity}{stock}",
                 soft_wrap=True,
             )
         return 0

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from nestor.build.build import builds_of
 from nestor.errors import NestorError
 from nestor.learn.distil import gain_model
 from nestor.learn.distil.gain_model import GainSettings
@@ -213,7 +214,7 @@ def set_up(settings: DistilSettings, setup: Setup) -> Ready:
     :raises NestorError: for a build or a training project that does not exist.
     :raises ProblemError: if the problem has no moves.
     """
-    pool, problem, builds = setup.pool, setup.problem, setup.problem.builds()
+    pool, problem, builds = setup.pool, setup.problem, builds_of(setup.problem)
     problem.moves()  # refuses at once if there are none
     name = settings.build or next(iter(builds))
     if name not in builds:

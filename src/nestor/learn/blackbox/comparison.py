@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nestor.build.build import Build, Built, Job
+from nestor.build.build import Build, Built, Job, builds_of
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus, CorpusError, Program
@@ -15,8 +15,8 @@ from nestor.learn.accounting import Tally
 from nestor.learn.answers import greedy_answers
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Policy
-from nestor.problem.problem import Problem
-from nestor.problem.rollout import Pool, Request, Rollout, Store, Workplace
+from nestor.problem.problem import Pool, Problem
+from nestor.problem.rollout import Request, Rollout, Store, Workplace
 from nestor.progress import Progress, silent
 
 F64 = npt.NDArray[np.float64]
@@ -42,7 +42,7 @@ class ReusingPool:
 
     @property
     def problem(self) -> Problem:
-        """See :class:`nestor.problem.rollout.Pool`, as for everything below."""
+        """See :class:`nestor.problem.problem.Pool`, as for everything below."""
         return self.pool.problem
 
     @property
@@ -180,7 +180,7 @@ def comparison(
     :param defaults: the default heuristic's rollouts by unit, with logs and kept objects.
     :raises CorpusError: if none is left.
     """
-    build = next(iter(pool.problem.builds().values()))
+    build = next(iter(builds_of(pool.problem).values()))
     reusing = ReusingPool(pool, defaults, Tally())
     jobs = [Job(program, build.modes[0], DEFAULT) for program in programs]
     scores = [_score(reusing, built) for built in build.run(reusing, jobs, progress)]

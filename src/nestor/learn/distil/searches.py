@@ -14,8 +14,9 @@ from nestor.learn.distil.trials import Recorder, Trials, TrialsError, join, read
 from nestor.policy import bundle
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Policy
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
+from nestor.tune.moves import moves_of
 from nestor.tune.search import Point, SearchSettings, State, search
 
 
@@ -117,7 +118,7 @@ class Searches:
             state = State(curve=(Point.of(builder.compiles, first),))
             search(
                 builder,
-                problem.moves(),
+                moves_of(problem),
                 state,
                 self.settings,
                 self.seed * 1000 + number,

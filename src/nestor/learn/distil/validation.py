@@ -10,7 +10,7 @@ from nestor.learn.accounting import Tally
 from nestor.learn.distil.searches import search_modes
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Policy
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 
 WITH_SUMMARY = "with a summary"

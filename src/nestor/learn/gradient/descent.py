@@ -68,7 +68,8 @@ def logits_of(template: MlpPolicy, parameters: F64, inputs: "Tensor") -> "Tensor
     import torch
 
     with torch.no_grad():
-        return network.to_torch(policy_of(template, parameters))(inputs)
+        logits: Tensor = network.to_torch(policy_of(template, parameters))(inputs)
+    return logits
 
 
 def minibatches(count: int, size: int, seed: list[int]) -> Iterator[I64]:

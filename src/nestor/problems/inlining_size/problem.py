@@ -12,8 +12,8 @@ from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
 from nestor.problem.identity import Way
-from nestor.problem.problem import Credit, Problem, Remark, Report, Scorers
-from nestor.problem.rollout import Pool, Request, Rollout, Workplace
+from nestor.problem.problem import Credit, Pool, Problem, Remark, Report, Scorers
+from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
@@ -24,8 +24,8 @@ from nestor.problems.inlining_size.report import describe
 from nestor.problems.inlining_size.score import credit as site_credit
 from nestor.problems.inlining_size.score import scorers
 from nestor.problems.inlining_size.score.weights import Weights
-from nestor.problems.inlining_size.search.asked import SiteOverrides
 from nestor.problems.inlining_size.search.moves import SiteMoves
+from nestor.problems.inlining_size.search.question_keys import SiteOverrides
 from nestor.problems.inlining_size.summary import summaries
 from nestor.problems.inlining_size.ways import ways
 from nestor.progress import Progress, silent

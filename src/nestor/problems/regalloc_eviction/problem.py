@@ -8,8 +8,8 @@ from nestor.build.build import Build
 from nestor.build.objects import object_builds
 from nestor.corpus.model import Program
 from nestor.policy.rule import PICK
-from nestor.problem.problem import Credit, Problem, Report, Scorers
-from nestor.problem.rollout import Pool, Request, Rollout, Workplace
+from nestor.problem.problem import Credit, Pool, Problem, Report, Scorers
+from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.regalloc_eviction import credit as crediting
 from nestor.problems.regalloc_eviction.builtins import BUILTINS, NAME

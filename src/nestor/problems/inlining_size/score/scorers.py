@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from nestor.build.linking import link
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
-from nestor.problem.problem import Scorers
-from nestor.problem.rollout import Pool, Rollout
+from nestor.problem.problem import Pool, Scorers
+from nestor.problem.rollout import Rollout
 from nestor.problems.inlining_size.score.weights import weigh
 from nestor.progress import Progress, silent
 

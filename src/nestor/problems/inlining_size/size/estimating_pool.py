@@ -19,8 +19,8 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Ending, Limits, run
 from nestor.corpus.model import Corpus, Module
 from nestor.policy.names import DEFAULT
-from nestor.problem.problem import Problem
-from nestor.problem.rollout import Pool, Request, Rollout, Store, Workplace
+from nestor.problem.problem import Pool, Problem
+from nestor.problem.rollout import Request, Rollout, Store, Workplace
 from nestor.problem.trajectory import LogError
 from nestor.problems.inlining_size.compile import compile_module
 from nestor.problems.inlining_size.log import read
@@ -76,7 +76,7 @@ class Anchor:
 class EstimatingPool:
     """Estimates those rollouts that nobody wants the object of; the others are compiled.
 
-    A :class:`nestor.problem.rollout.Pool` on top of another one.
+    A :class:`nestor.problem.problem.Pool` on top of another one.
     """
 
     def __init__(self, pool: Pool, model: SizeModel):

@@ -25,7 +25,8 @@ from nestor.files import write_atomically
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Metadata
 from nestor.policy.trees import TreesPolicy
-from nestor.problem.rollout import Pool, Request
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Request
 from nestor.problem.trajectory import LogError, Trajectory
 from nestor.problems.inlining_size.builtins import NAME
 from nestor.problems.inlining_size.log import read as read_trajectory

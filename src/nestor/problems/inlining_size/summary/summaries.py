@@ -6,7 +6,7 @@ from typing import cast
 
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
-from nestor.problem.rollout import Pool
+from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.summary.object_uses import summarise
 from nestor.progress import Progress, silent
 from nestor.rollout.cache import baselines

@@ -7,7 +7,7 @@ the compiles of a build.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nestor.problem.overrides import Asked
+from nestor.problem.overrides import QuestionKeys
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search import overrides as texts
 from nestor.problems.inlining_size.search.overrides import KINDS, Key, Kind, Overrides
@@ -74,7 +74,7 @@ class SiteOverrides:
             found[key.kind][key.number] = answer
         return found
 
-    def asked(self, trajectories: Iterable[Trajectory]) -> Asked:
+    def question_keys(self, trajectories: Iterable[Trajectory]) -> QuestionKeys:
         """Return what the compiles with these trajectories asked."""
         return AskedSites.of(trajectories)
 
