@@ -172,6 +172,7 @@ def test_memory_forgets_the_oldest() -> None:
     assert len(memory) == 7
     exact = Memory.empty(1).with_newer(remembered(0, [2, 1]), capacity=2)
     assert exact.reward.tolist() == [0, 1]
+    assert exact.with_newer(remembered(2, [1]), capacity=2).reward.tolist() == [1, 2]
 
 
 def test_memory_selects_questions_with_their_rows() -> None:

@@ -358,13 +358,14 @@ def test_dqn_regresses_values_on_rewards(make: Any) -> None:
 @pytest.mark.parametrize("discount", [0.7, 1.0])
 def test_dqn_looks_ahead_by_the_target_network(make: Any, discount: float) -> None:
     world = two_units(make)
-    learner = dqn(world, discount=discount, minibatch=4)
+    learner = dqn(world, discount=discount)
     state = learner.init()
     other = np.random.default_rng(8).standard_normal(len(state.target)) * 0.5
     state = replace(state, target=other)
     batch = learner.batch(state)
     after, metrics = learner.update(state, batch)
-    assert len(after.memory) == 24, "each needs its successor"
+    few = replace(learner, settings=replace(learner.settings, minibatch=4))
+    assert len(few.update(state, batch)[0].memory) == 24, "each needs its successor"
     memory = after.memory
     successor = memory.select((np.arange(24) + 1) % 24)
     ahead = np.where(memory.last, 0.0, discount * values(learner, other, successor)[1])
