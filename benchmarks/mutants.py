@@ -38,26 +38,19 @@ from benchmarks.mutation import EQUIVALENT, ROOT, Mutant, mutants_of, named_muta
 from nestor.files import write_atomically
 
 TESTS: Final = ROOT / "tests" / "learn"
+UPDATES: Final = tuple(sorted(path.stem for path in TESTS.glob("test_update_*.py")))
 FILES: Final = {
-    "algorithms/reinforce.py": (
-        "test_updates",
-        "-k",
-        "reinforce or entropy or novelty or groups or nothing",
-    ),
-    "algorithms/ppo.py": ("test_updates", "-k", "ppo or entropy or novelty or groups or nothing"),
-    "algorithms/dqn.py": (
-        "test_updates",
-        "-k",
-        "dqn or target or remembers or epsilon or groups or nothing",
-    ),
-    "algorithms/cloning.py": ("test_updates", "-k", "cloning"),
-    "algorithms/best_of.py": ("test_updates", "-k", "best_of"),
+    "algorithms/reinforce.py": ("test_update_reinforce", "test_update_shared"),
+    "algorithms/ppo.py": ("test_update_ppo", "test_update_shared"),
+    "algorithms/dqn.py": ("test_update_dqn", "test_update_shared"),
+    "algorithms/cloning.py": ("test_update_cloning",),
+    "algorithms/best_of.py": ("test_update_best_of",),
     "algorithms/ars.py": ("test_blackbox",),
     "algorithms/cma_es.py": ("test_blackbox",),
     "algorithms/es.py": ("test_blackbox",),
     "algorithms/distil.py": ("test_rounds", "test_distil"),
     "gradient/optimiser.py": ("test_gradient",),
-    "gradient/descent.py": ("test_gradient", "test_updates"),
+    "gradient/descent.py": ("test_gradient", *UPDATES),
     "gradient/imitation.py": ("test_gradient",),
     "gradient/novelty.py": ("test_gradient",),
     "gradient/memory.py": ("test_gradient",),
@@ -65,7 +58,7 @@ FILES: Final = {
     "batch.py": ("test_gradient", "test_credit"),
     "credit.py": ("test_credit",),
 }
-"""The files that are changed, with the tests that are to notice and how they are chosen."""
+"""The files that are changed, with the files of tests that are to notice."""
 
 PLUGINS: Final = ("cacheprovider", "xdist", "typeguard", "hypothesispytest", "unraisableexception")
 """Plugins of pytest that these tests do not use: they take longer than most of the tests."""
@@ -136,7 +129,7 @@ def _start(mutant: Mutant) -> int:
     code = int(pytest.ExitCode.INTERNAL_ERROR)
     try:
         _load(mutant)
-        names = [str(TESTS / f"{w}.py") if w.startswith("test_") else w for w in FILES[mutant.file]]
+        names = [str(TESTS / f"{name}.py") for name in FILES[mutant.file]]
         without = [f"-pno:{name}" for name in PLUGINS]
         code = int(pytest.main(["-x", "-q", *without, *names]))
     finally:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = Path(__file__).parent.parent / "src" / "nestor"
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "src" / "nestor"
+SHORT = (SOURCES, ROOT / "tests", ROOT / "benchmarks", ROOT / "examples")
+"""Where every file of code is short enough to be read in a sitting."""
 
 GENERAL = (
     "build",
@@ -86,9 +89,10 @@ def _names(tree: ast.AST) -> Iterator[str]:
 
 def test_files_can_be_read_in_a_sitting() -> None:
     long = {
-        str(path.relative_to(SOURCES)): lines
-        for path in _files()
-        if (lines := len(path.read_text().splitlines())) > LINES
+        str(path.relative_to(ROOT)): lines
+        for folder in SHORT
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in CODE and (lines := len(path.read_text().splitlines())) > LINES
     }
     assert not long, long
 
