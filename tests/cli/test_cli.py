@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,20 @@ def test_unknown_command_is_wrong_usage(
 def test_an_unknown_problem_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "inlinning", "--corpus", "c", "--out", "o"]) == 1
     assert "there are inlining-size, regalloc-eviction" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("command", [["flags"], ["evaluate", "--corpus", "CORPUS", "--policy"]])
+def test_a_policy_for_another_problem_is_refused(
+    command: list[str], small_corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = builtins.constant(inline=False)
+    other = replace(own, metadata=replace(own.metadata, problem="loop-unrolling"))
+    path = tmp_path / "p.safetensors"
+    bundle.save(other, path)
+    words = [str(small_corpus.root) if word == "CORPUS" else word for word in command]
+    assert main([*words, str(path)]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "is for loop-unrolling, not for inlining-size" in said
 
 
 @pytest.mark.parametrize(("words", "status"), [(["corpus"], 2), (["corpus", "--help"], 0)])

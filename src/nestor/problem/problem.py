@@ -14,7 +14,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
-from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy
+from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy, named_policy
 from nestor.policy.rule import Rule
 from nestor.policy.spec import Policy
 from nestor.problem.identity import Way
@@ -251,6 +251,16 @@ class Problem(ABC):
         :raises ProblemError: if this problem has no moves.
         """
         raise ProblemError(f"{self.name} has no moves to search: train a policy instead.")
+
+    def policy(self, name_or_path: str) -> NamedPolicy:
+        """Return the policy that a user means: ``default``, a built-in, or a file.
+
+        :raises PolicyError: if there is none, or it was made for another problem.
+        """
+        named = named_policy(name_or_path, self.builtins)
+        if named.policy is not None:
+            named.policy.check_problem(self.name, name_or_path)
+        return named
 
     def reads_summary(self, policy: Policy | None) -> bool:
         """Tell whether what ``policy`` (None: the default) decides depends on a summary."""

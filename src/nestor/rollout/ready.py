@@ -28,11 +28,10 @@ def stored_policy(name_or_path: str, problem: str) -> Path | str:
     copy = policy_copy(digest)
     if digest and _digest(copy) == digest:
         return copy
-    from nestor.policy.names import named_policy
     from nestor.problem.registry import find_problem
     from nestor.rollout.cache import policy_path
 
-    return policy_path(named_policy(name_or_path, find_problem(problem).builtins))
+    return policy_path(find_problem(problem).policy(name_or_path))
 
 
 def passed_plugin(llvm: str | None, problem: str) -> Plugin:

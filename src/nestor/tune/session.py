@@ -12,7 +12,7 @@ from nestor.build.incremental import ProgramBuild
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.files import write_atomically
-from nestor.policy.names import DEFAULT, NamedPolicy, named_policy
+from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.overrides import Key, Overrides
 from nestor.problem.problem import Pool, Problem, Report
 from nestor.progress import Progress, silent
@@ -122,7 +122,7 @@ def tune(
     limits = {mode: stock.scores()[mode] for mode in settings.modes}
     if kept is None:
         starts = moves.starts if policy.policy is None and settings.sweep else ()
-        candidates = [policy, *(named_policy(name, problem.builtins) for name in starts)]
+        candidates = [policy, *(problem.policy(name) for name in starts)]
         chosen, curve = _choose_start(session, candidates, settings.modes, stock, progress)
         state = State(curve=curve)
     else:
@@ -260,7 +260,7 @@ def _load(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _start(content: Mapping[str, Any], policy: NamedPolicy, problem: Problem) -> NamedPolicy:
     """Return the policy from which a kept search started."""
-    starts = (named_policy(name, problem.builtins) for name in moves_of(problem).starts)
+    starts = (problem.policy(name) for name in moves_of(problem).starts)
     for start in (policy, DEFAULT, *starts):
         if start.digest == content["start"]:
             return start

@@ -25,7 +25,6 @@ from nestor.evaluate.compare_runs import (
     to_json,
 )
 from nestor.files import write_atomically
-from nestor.policy.names import named_policy
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
@@ -91,9 +90,7 @@ class Compare:
         build = chosen_build(problem, None)
         corpus = store.load(corpus_folder)
         programs = select_programs(corpus, self.split)
-        policies = [
-            named_policy(str(folder / "policy.safetensors"), problem.builtins) for folder in todo
-        ]
+        policies = [problem.policy(str(folder / "policy.safetensors")) for folder in todo]
         # Equal policies, two that never deviate say, are judged once.
         distinct = list({policy.digest: policy for policy in policies}.values())
         with progress() as report:

@@ -18,7 +18,6 @@ from nestor.errors import NestorError
 from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
 from nestor.evaluate.groups import Group, groups
 from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
-from nestor.policy.names import named_policy
 from nestor.problem.problem import Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -86,7 +85,7 @@ class Evaluate:
     def run(self) -> int:
         """Evaluate and print; 1 if a policy could not be compared on any program."""
         problem = find_problem(self.problem)
-        policies = [named_policy(name, problem.builtins) for name in dict.fromkeys(self.policy)]
+        policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
             raise NestorError("Nothing to evaluate: name a policy.")
         build = chosen_build(problem, self.build, self.lto)

@@ -19,7 +19,7 @@ from nestor.evaluate.guard import Guard as Guarding
 from nestor.evaluate.guard import Guarded, guard
 from nestor.evaluate.statistics import change_pct
 from nestor.files import write_atomically
-from nestor.policy.names import NamedPolicy, named_policy
+from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Problem, Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -73,7 +73,7 @@ class Guard:
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
         check_summary(build, self.summary)
-        policy = named_policy(self.policy, problem.builtins)
+        policy = problem.policy(self.policy)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes
         corpus = store.load(self.corpus)
         if self.program is None:

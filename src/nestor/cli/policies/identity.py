@@ -17,7 +17,6 @@ from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.evaluate.compare import select_programs
 from nestor.evaluate.identity import CorpusIdentity, check_programs, check_units, select_modules
-from nestor.policy.names import named_policy
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
@@ -64,7 +63,7 @@ class Identity:
     def run(self) -> int:
         """Compare and print; 0 if everything is identical."""
         problem = find_problem(self.problem)
-        policy = named_policy(self.policy, problem.builtins)
+        policy = problem.policy(self.policy)
         builds = [chosen_build(problem, None, kind) for kind in dict.fromkeys(self.lto)]
         builds += [chosen_build(problem, name) for name in dict.fromkeys(self.build)]
         corpus = store.load(self.corpus)

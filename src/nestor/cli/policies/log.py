@@ -15,7 +15,6 @@ from nestor.corpus import store
 from nestor.corpus.level import parse_level
 from nestor.corpus.model import require_level
 from nestor.errors import NestorError
-from nestor.policy.names import named_policy
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
 from nestor.problem.rollout import Request
@@ -105,7 +104,7 @@ class Log:
                 f"'{self.unit}' is the name of {len(named)} modules of the corpus; 'nestor corpus"
                 " info --json' lists them."
             )
-        policy = named_policy(self.policy, problem.builtins)
+        policy = problem.policy(self.policy)
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin) as pool:

@@ -10,7 +10,6 @@ from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
-from nestor.policy.names import named_policy
 from nestor.problems.inlining_size import PROBLEM
 from nestor.problems.inlining_size.size import examples, model
 from nestor.problems.inlining_size.size.fit import FitSettings, fit, groups
@@ -56,7 +55,7 @@ class Sizes:
         corpus = store.load(self.corpus)
         kept = self.out.with_name(self.out.name + ".compiles")
         training = examples.drawn(corpus, ("train", "validation"), self.modules, self.seed)
-        changer = named_policy(self.policy, PROBLEM.builtins) if self.policy else None
+        changer = PROBLEM.policy(self.policy) if self.policy else None
         unseen = examples.drawn(corpus, ("test",), self.modules, self.seed)
         with (
             progress() as report,

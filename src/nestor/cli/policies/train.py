@@ -23,7 +23,6 @@ from nestor.learn.learners import LEARNERS, check_setup, find_learner, usual_lea
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.training import Result, Run, train
 from nestor.policy import bundle
-from nestor.policy.names import named_policy
 from nestor.policy.spec import Policy
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
@@ -146,10 +145,7 @@ class Train:
     def _start(self, problem: Problem) -> Policy | None:
         if self.init is None:
             return None
-        start = named_policy(self.init, problem.builtins).policy
-        if start is not None:
-            start.check_problem(problem.name, self.init)
-        return start
+        return problem.policy(self.init).policy
 
     def _identity(self, learner: str, settings: Any, ready: Ready, setup: Setup) -> dict[str, Any]:
         """Return everything that decides the result; it becomes the policy's provenance."""

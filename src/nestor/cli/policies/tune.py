@@ -16,7 +16,6 @@ from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.files import write_atomically
-from nestor.policy.names import named_policy
 from nestor.problem.problem import Problem, Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -80,7 +79,7 @@ class Tune:
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
-        policy = named_policy(self.policy, problem.builtins)
+        policy = problem.policy(self.policy)
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
         with progress() as report:

@@ -16,7 +16,6 @@ from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.evaluate.guard import guard
 from nestor.files import replacing
-from nestor.policy.names import named_policy
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
@@ -70,7 +69,7 @@ class Build:
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
         check_summary(build, self.summary)
-        policy = named_policy(self.policy, problem.builtins)
+        policy = problem.policy(self.policy)
         overrides = overrides_text(problem, self.overrides)
         mode = self.mode or build.modes[0]
         corpus = store.load(self.corpus)

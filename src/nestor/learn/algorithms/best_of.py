@@ -22,7 +22,6 @@ from nestor.learn.gradient.optimiser import OptimiserState
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import StartSettings, first_policy
-from nestor.policy.names import named_policy
 from nestor.policy.network import MlpPolicy
 from nestor.policy.rule import VALUE, Actions
 from nestor.policy.spec import Policy
@@ -216,7 +215,7 @@ def set_up(settings: BestOfSettings, setup: Setup) -> Ready:
     episodes = setup.episodes(setup.problem.features.unit)
     start = first_policy(setup, episodes.reference, settings.start)
     names = setup.problem.imitated if settings.policies is None else settings.policies
-    named = [named_policy(name, setup.problem.builtins).policy for name in names]
+    named = [setup.problem.policy(name).policy for name in names]
     others = tuple(policy for policy in named if policy is not None)  # stock's are there already
     return Ready(
         BestOf(settings, setup.seed, start, episodes, others), "Imitating the best", start.features
