@@ -2,24 +2,21 @@
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, cast, get_args
 
 from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
-from nestor.build.build import Built, Job
 from nestor.build.linking import Link, link, shares
-from nestor.build.unit_build import UnitBuilder, run_jobs
+from nestor.build.unit_build import UnitBuild
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
-from nestor.policy.names import NamedPolicy
-from nestor.problem.problem import Pool, Problem
+from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
-from nestor.progress import Progress, silent
 
 LINKED = "linked"
 TEXT = "text"
@@ -27,33 +24,15 @@ TEXT = "text"
 
 
 @dataclass(frozen=True)
-class LinkBuild:
+class LinkBuild(UnitBuild):
     """Links the objects of a program's modules (:class:`nestor.build.build.Build`).
 
     It is for problems whose outcome is a :class:`nestor.compiler.objects.Measure`.
     """
 
-    problem: Problem
     name: ClassVar[str] = "link"
     modes: ClassVar[tuple[str, ...]] = get_args(LinkMode)
-    whole: ClassVar[bool] = False
-    product: ClassVar[str] = "object"
     options: ClassVar[str] = "-ffunction-sections -fdata-sections"
-
-    def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
-        """See :meth:`nestor.build.build.Build.run`."""
-        return run_jobs(self, self.assemble, pool, jobs, progress)
-
-    def incremental(
-        self,
-        pool: Pool,
-        program: Program,
-        policy: NamedPolicy,
-        modes: Sequence[str],
-        summary: str | None = None,
-    ) -> UnitBuilder:
-        """See :meth:`nestor.build.build.Build.incremental`."""
-        return UnitBuilder(self, self.assemble, pool, program, policy, modes, summary)
 
     def assemble(
         self,

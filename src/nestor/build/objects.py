@@ -1,44 +1,24 @@
 """Programs that are judged by the objects of their units: nothing is linked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from nestor.build.assembly import Assembly, failed_assembly, function_id, sum_columns
-from nestor.build.build import Build, Built, Job
-from nestor.build.unit_build import UnitBuilder, run_jobs
+from nestor.build.build import Build
+from nestor.build.unit_build import UnitBuild
 from nestor.corpus.model import Program
-from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool, Problem
 from nestor.problem.rollout import Rollout
-from nestor.progress import Progress, silent
 
 
 @dataclass(frozen=True)
-class ObjectBuild:
+class ObjectBuild(UnitBuild):
     """Adds the columns of a program's units up (:class:`nestor.build.build.Build`)."""
 
-    problem: Problem
     name: ClassVar[str] = "objects"
     modes: ClassVar[tuple[str, ...]] = ("unlinked",)
-    whole: ClassVar[bool] = False
-    product: ClassVar[str] = "object"
     options: ClassVar[str] = ""
-
-    def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
-        """See :meth:`nestor.build.build.Build.run`."""
-        return run_jobs(self, self.assemble, pool, jobs, progress)
-
-    def incremental(
-        self,
-        pool: Pool,
-        program: Program,
-        policy: NamedPolicy,
-        modes: Sequence[str],
-        summary: str | None = None,
-    ) -> UnitBuilder:
-        """See :meth:`nestor.build.build.Build.incremental`."""
-        return UnitBuilder(self, self.assemble, pool, program, policy, modes, summary)
 
     def assemble(
         self,

@@ -1,8 +1,10 @@
 """Builds of programs whose units are compiled by themselves: many jobs, or one incrementally."""
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from nestor.build.assembly import Assembler, Assembly, sum_columns
 from nestor.build.build import Build, BuildError, Built, Job, check_modes
@@ -11,9 +13,53 @@ from nestor.build.units import Compiled, compile_units, unit_request
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides
-from nestor.problem.problem import Pool
+from nestor.problem.problem import Pool, Problem
 from nestor.problem.rollout import Rollout
 from nestor.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class UnitBuild(ABC):
+    """A :class:`nestor.build.build.Build` whose units are compiled by themselves.
+
+    A way of building adds its name, its modes, and how compiled units become a program.
+    """
+
+    problem: Problem
+    name: ClassVar[str]
+    modes: ClassVar[tuple[str, ...]]
+    options: ClassVar[str]
+    whole: ClassVar[bool] = False
+    product: ClassVar[str] = "object"
+
+    @abstractmethod
+    def assemble(
+        self,
+        pool: Pool,
+        program: Program,
+        rollouts: Mapping[str, Rollout],
+        mode: str,
+        keep: bool = False,
+    ) -> Assembly:
+        """Put the compiled units of ``program`` together.
+
+        :param keep: keep the binary in the pool's store of objects.
+        """
+
+    def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
+        """See :meth:`nestor.build.build.Build.run`."""
+        return run_jobs(self, self.assemble, pool, jobs, progress)
+
+    def incremental(
+        self,
+        pool: Pool,
+        program: Program,
+        policy: NamedPolicy,
+        modes: Sequence[str],
+        summary: str | None = None,
+    ) -> "UnitBuilder":
+        """See :meth:`nestor.build.build.Build.incremental`."""
+        return UnitBuilder(self, self.assemble, pool, program, policy, modes, summary)
 
 
 def run_jobs(
