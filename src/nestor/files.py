@@ -66,7 +66,7 @@ def read_regular(
             data = b""
             if status.st_size <= limit:
                 # One byte more than is allowed: a file may grow, and some do not say their size.
-                with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123  (no path)
+                with open(descriptor, "rb", closefd=False) as file:
                     data = file.read(limit + 1)
         finally:
             os.close(descriptor)
