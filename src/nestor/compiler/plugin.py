@@ -8,13 +8,13 @@ builds anew, everything else starts at once.
 import hashlib
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from nestor.compiler.built import build_once, digest_of
+from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
 from nestor.progress import Progress, silent
 
@@ -98,7 +98,7 @@ def configure_and_build(
     ]
     for number, step in enumerate(steps):
         progress("Building the plugin", number, len(steps))
-        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        done = run_tool(step)
         if done.returncode != 0:
             output = (done.stdout + done.stderr).splitlines()
             errors = [line for line in output if "rror" in line] or output[-1:]
