@@ -6,10 +6,11 @@ start as fast as Python does.
 
 import importlib
 import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+
+from nestor.cli.ending import explained, flushed, unwound
 
 
 class Command(NamedTuple):
@@ -53,6 +54,9 @@ COMMANDS: Final = {
 }
 """Commands with options of their own."""
 
+RESUMED: Final = frozenset({"corpus fetch", "train", "tune", "blocks measure", "sizes"})
+"""Commands that go on where an interrupted one was, when they are given again."""
+
 PASS_THROUGH: Final = {
     "cc": Command("corpus.cc:run", "clang that also captures (CC='nestor cc')"),
     "c++": Command("corpus.cc:run", "clang++ that also captures (CXX='nestor c++')"),
@@ -70,13 +74,8 @@ def entry() -> None:
     for stream in (sys.stdout, sys.stderr):  # a terminal or file in a locale without our "…"
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    try:
-        status = main(sys.argv[1:])
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, head say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
-    sys.exit(status)
+    words = sys.argv[1:]
+    sys.exit(unwound(lambda: flushed(lambda: main(words)), resumes=_name(words) in RESUMED))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -86,13 +85,7 @@ def main(argv: Sequence[str]) -> int:
     """
     words = list(argv)
     if words and words[0] in PASS_THROUGH:
-        from nestor.errors import NestorError
-
-        try:
-            return int(_load(PASS_THROUGH[words[0]])(words[0], words[1:]))
-        except NestorError as error:
-            sys.stderr.write(f"nestor: {error}\n")
-            return 1
+        return explained(lambda: int(_load(PASS_THROUGH[words[0]])(words[0], words[1:])))
     if not words or words[0] in ("-h", "--help", "help"):
         sys.stdout.write(_help())
         return 0 if words else USAGE_ERROR
@@ -101,39 +94,33 @@ def main(argv: Sequence[str]) -> int:
 
         sys.stdout.write(f"nestor {__version__}\n")
         return 0
-    for length in (2, 1):
-        name = " ".join(words[:length])
-        if len(words) >= length and name in COMMANDS:
-            return _run(name, words[length:])
-    return _unknown(words)
+    name = _name(words)
+    if name is None:
+        return _unknown(words)
+    return explained(lambda: _run(name, words[len(name.split()) :]))
+
+
+def _name(words: Sequence[str]) -> str | None:
+    """Return the name of the command that ``words`` begin with."""
+    names = (" ".join(words[:length]) for length in (2, 1))
+    return next((name for name in names if name in COMMANDS), None)
 
 
 def _run(name: str, words: list[str]) -> int:
     import inspect
 
     import tyro
-    from rich.markup import escape
-
-    from nestor.cli.console import stderr
-    from nestor.errors import NestorError
 
     arguments, rest = _split(words)
-    try:
-        kind = _load(COMMANDS[name])
-        command = tyro.cli(
-            kind,
-            prog=f"nestor {name}",
-            description=inspect.getdoc(kind),  # whole: tyro would leave out the examples
-            args=arguments + rest,
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
-        return int(command.run())
-    except NestorError as error:
-        stderr.print(f"[bold red]nestor:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
-        return 1
-    except KeyboardInterrupt:
-        stderr.print("nestor: interrupted; what was finished is kept")
-        return 130
+    kind = _load(COMMANDS[name])
+    command = tyro.cli(
+        kind,
+        prog=f"nestor {name}",
+        description=inspect.getdoc(kind),  # whole: tyro would leave out the examples
+        args=arguments + rest,
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
+    return int(command.run())
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
