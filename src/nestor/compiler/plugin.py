@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from nestor.compiler.built import build_once, digest_of
+from nestor.compiler.cache import cache_place
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
 from nestor.progress import Progress, silent
 
@@ -37,21 +38,19 @@ class Plugin:
 
 
 def cache_folder() -> Path:
-    """Return where plugins and baselines are kept (``NESTOR_CACHE``, or the user's cache).
-
-    The path is absolute: what is kept here is named in the options of builds, which change folders.
-    A relative ``XDG_CACHE_HOME`` does not count, as its specification says.
-    """
-    named = os.environ.get("NESTOR_CACHE")
-    if named:
-        return Path(named).absolute()
-    general = Path(os.environ.get("XDG_CACHE_HOME") or "")
-    return (general if general.is_absolute() else Path.home() / ".cache") / "nestor"
+    """Return where plugins and baselines are kept (``NESTOR_CACHE``, or the user's cache)."""
+    return Path(cache_place())
 
 
 def source_folder() -> Path:
     """Return the folder that holds ``plugin`` and ``policy``, the plugin's C++ sources."""
     return Path(str(resources.files("nestor"))) / "native"
+
+
+def source_files() -> list[Path]:
+    """Return the files of which the plugin is built."""
+    folders = (source_folder() / name for name in ("plugin", "policy"))
+    return [path for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 
 def sources_digest(builder: str) -> str:

@@ -8,12 +8,15 @@ file that it loads, too.)
 """
 
 import hashlib
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
-from nestor.rollout.records import has_passed, policy_copy
+from nestor.files import write_atomically
+from nestor.progress import Progress, silent
+from nestor.rollout.records import has_passed, policy_copy, text_copy
 
 
 def stored_policy(name_or_path: str, problem: str) -> Path | str:
@@ -24,7 +27,7 @@ def stored_policy(name_or_path: str, problem: str) -> Path | str:
     """
     if name_or_path == "default":
         return name_or_path
-    digest = _digest(_file(name_or_path, problem))
+    digest = _digest(named_file(name_or_path, problem))
     copy = policy_copy(digest)
     if digest and _digest(copy) == digest:
         return copy
@@ -34,12 +37,30 @@ def stored_policy(name_or_path: str, problem: str) -> Path | str:
     return policy_path(find_problem(problem).policy(name_or_path))
 
 
-def passed_plugin(llvm: str | None, problem: str) -> Plugin:
+def stored_text(path: Path, kind: str, check: Callable[[Path], None]) -> Path:
+    """Return the copy in the cache of a text file that the user names; its name is its digest.
+
+    :param kind: where copies of such files are kept: ``overrides``, ``summaries``.
+    :param check: called with ``path`` when this content is new to the cache.
+    :raises NestorError: from ``check``, which also says why a file cannot be read.
+    """
+    digest = _digest(path)
+    copy = text_copy(kind, digest)
+    if not digest or _digest(copy) != digest:
+        check(path)
+        content = path.read_bytes()
+        copy = text_copy(kind, hashlib.sha256(content).hexdigest())
+        write_atomically(copy, content)
+    return copy
+
+
+def passed_plugin(llvm: str | None, problem: str, progress: Progress = silent) -> Plugin:
     """Return the plugin of the toolchain to use, built and through the problem's identity gate.
 
+    :param progress: hears of the plugin's build.
     :raises ToolchainError: if there is no usable LLVM, or it does not pass.
     """
-    plugin = ensure_plugin(find(llvm))
+    plugin = ensure_plugin(find(llvm), progress)
     if has_passed(plugin, problem):
         return plugin
     from nestor.problem.registry import find_problem
@@ -48,8 +69,11 @@ def passed_plugin(llvm: str | None, problem: str) -> Plugin:
     return require(find_problem(problem), plugin)
 
 
-def _file(name_or_path: str, problem: str) -> Path:
-    """Return the file that a name stands for: a built-in's of the package, or the user's own."""
+def named_file(name_or_path: str, problem: str) -> Path:
+    """Return the file that a policy's name stands for: one of the package, or the user's own.
+
+    It need not exist; for a policy that is no file it does not.
+    """
     folder = Path(str(resources.files("nestor"))) / "problems" / problem.replace("-", "_")
     packaged = folder / "data" / f"{name_or_path}.safetensors"
     if name_or_path.isalnum() and packaged.is_file():
