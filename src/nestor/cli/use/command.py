@@ -101,10 +101,14 @@ class Memory:
 
     def __init__(self, own: Words):
         named = (own.policy, own.overrides, own.summary, own.llvm, os.environ.get("NESTOR_LLVM"))
-        self._user = [word for word in named if word and Path(word).exists()]
+        # A path that is too long or has a NUL is refused later, in better words.
+        self._user = [word for word in named if word and os.path.exists(word)]  # noqa: PTH110
         self._settled = all(map(remembered.settled, self._user))
-        looked_at = [*self._user, str(named_file(own.policy, PROBLEM)), *looked_for(own.llvm)]
-        self._stamps = remembered.stamps(str(Path(path).absolute()) for path in looked_at)
+        looked_at = [*map(Path, self._user), *looked_for(own.llvm)]
+        packaged = named_file(own.policy, PROBLEM)
+        if packaged.name:  # not a built-in that is no file
+            looked_at.append(packaged)
+        self._stamps = remembered.stamps(str(path.absolute()) for path in looked_at)
 
     def keep(self, key: Sequence[str], found: Ingredients, result: Sequence[str]) -> None:
         """Remember ``result`` for the words ``key``, unless a file was written just now."""
