@@ -60,7 +60,7 @@ class Toy(Problem):
 
     def builds(self) -> Mapping[str, Build]:
         """Judge programs by their objects."""
-        return object_builds(self)
+        return object_builds()
 
     def compile(self, request: Request, place: Workplace | None = None) -> Rollout:
         asked = self.units[request.unit.name]
