@@ -9,14 +9,30 @@ file that it loads, too.)
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
-from nestor.files import write_atomically
+from nestor.errors import NestorError
+from nestor.files import ReadError, read_regular, write_atomically
 from nestor.progress import Progress, silent
 from nestor.rollout.records import has_passed, policy_copy, text_copy
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """A kind of text files that users name and the plugin reads."""
+
+    folder: str
+    """Where the cache keeps copies."""
+    holds: str
+    """What such a file holds, for messages: "a summary"."""
+    makers: str
+    """The commands that make such files, for messages."""
+    check: Callable[[str], object]
+    """Raises a NestorError if a text is not of this kind."""
 
 
 def stored_policy(name_or_path: str, problem: str) -> Path | str:
@@ -37,19 +53,19 @@ def stored_policy(name_or_path: str, problem: str) -> Path | str:
     return policy_path(find_problem(problem).policy(name_or_path))
 
 
-def stored_text(path: Path, kind: str, check: Callable[[Path], None]) -> Path:
+def stored_text(path: Path, kind: TextKind) -> Path:
     """Return the copy in the cache of a text file that the user names; its name is its digest.
 
-    :param kind: where copies of such files are kept: ``overrides``, ``summaries``.
-    :param check: called with ``path`` when this content is new to the cache.
-    :raises NestorError: from ``check``, which also says why a file cannot be read.
+    :raises NestorError: if the file cannot be read or is not of this kind; it names the file.
     """
-    digest = _digest(path)
-    copy = text_copy(kind, digest)
-    if not digest or _digest(copy) != digest:
-        check(path)
-        content = path.read_bytes()
-        copy = text_copy(kind, hashlib.sha256(content).hexdigest())
+    content = read_regular(path, kind.holds, remedy=f"{kind.makers} makes such a file")
+    digest = hashlib.sha256(content).hexdigest()
+    copy = text_copy(kind.folder, digest)
+    if _digest(copy) != digest:
+        try:
+            kind.check(content.decode(errors="replace"))
+        except NestorError as error:
+            raise type(error)(f"{path}: {error} Make it anew: {kind.makers}.") from None
         write_atomically(copy, content)
     return copy
 
@@ -86,6 +102,6 @@ def named_file(name_or_path: str, problem: str) -> Path:
 def _digest(path: Path) -> str:
     """Return the SHA-256 of a file, nothing if it cannot be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return hashlib.sha256(read_regular(path, "a policy")).hexdigest()
+    except ReadError:
         return ""

@@ -20,7 +20,7 @@ from nestor.compiler.toolchain import binaries, looked_for
 from nestor.errors import NestorError
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from nestor.progress import Progress
-from nestor.rollout.ready import named_file, passed_plugin, stored_policy, stored_text
+from nestor.rollout.ready import TextKind, named_file, passed_plugin, stored_policy, stored_text
 from nestor.rollout.records import gate_record
 
 PROBLEM: Final = "inlining-size"
@@ -29,6 +29,24 @@ LTO_WITH_SUMMARY: Final = (
     "A summary holds what one module cannot see of its program, and LTO sees all of it:"
     " leave --summary out."
 )
+
+
+def _check_overrides(text: str) -> None:
+    from nestor.problems.inlining_size.search import overrides
+
+    overrides.parse(text)
+
+
+def _check_summary(text: str) -> None:
+    from nestor.problems.inlining_size.summary import program_summary
+
+    program_summary.parse(text)
+
+
+_OVERRIDES: Final = TextKind(
+    "overrides", "overrides", "'nestor guard' or 'nestor tune'", _check_overrides
+)
+_SUMMARY: Final = TextKind("summaries", "a summary", "'nestor summary'", _check_summary)
 
 
 @dataclass(frozen=True)
@@ -90,9 +108,9 @@ def find(own: Words, progress: Progress) -> Ingredients:
     policy = stored_policy(own.policy, PROBLEM)
     overrides = summary = None
     if own.overrides is not None:
-        overrides = stored_text(Path(own.overrides), "overrides", _check_overrides)
+        overrides = stored_text(Path(own.overrides), _OVERRIDES)
     if own.summary is not None:
-        summary = stored_text(Path(own.summary), "summaries", _check_summary)
+        summary = stored_text(Path(own.summary), _SUMMARY)
     return Ingredients(passed_plugin(own.llvm, PROBLEM, progress), policy, overrides, summary)
 
 
@@ -126,15 +144,3 @@ class Memory:
 
 def _is_ours(module: str) -> bool:
     return module == "nestor" or module.startswith("nestor.")
-
-
-def _check_overrides(path: Path) -> None:
-    from nestor.problems.inlining_size.search import overrides
-
-    overrides.load(path)
-
-
-def _check_summary(path: Path) -> None:
-    from nestor.problems.inlining_size.summary import program_summary
-
-    program_summary.load(path)
