@@ -6,7 +6,7 @@ changes a corpus.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,16 @@ from nestor.corpus import files, store
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import LOCK, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of
-from nestor.corpus.model import Corpus, CorpusError, Input, Missing, Module, Program, Project
+from nestor.corpus.model import (
+    NO_MODULES,
+    Corpus,
+    CorpusError,
+    Input,
+    Missing,
+    Module,
+    Program,
+    Project,
+)
 from nestor.files import locked, write_atomically
 from nestor.progress import Progress, silent
 
@@ -111,24 +120,36 @@ def _level(old: Corpus, drafts: Iterable[_Draft]) -> Level:
 
 def _drafts(journal: Journal, selections: Mapping[str, Selection]) -> list[_Draft]:
     compiles: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    every: dict[str, dict[str, Any]] = {}
     for key, event in journal.compiles():
-        compiles[event["project"]][key] = every[key] = event
+        compiles[event["project"]][key] = event
     links: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for event in journal.links():
         links[event["project"]][event["program"]] = event  # The last link of a file wins.
     failures: dict[str, dict[str, str]] = defaultdict(dict)
     for event in journal.failures():
         failures[event["project"]][event["what"]] = event["reason"]
-    drafts = []
-    for name in sorted({*compiles, *links}):
-        selection = selections.get(name, Selection(Project(name)))
-        ours = {p: e for p, e in links[name].items() if _is_selected(p, selection.programs)}
-        drafts.append(_draft(selection, compiles[name], ours))
-        drafts[-1].missing += [
+    names = sorted({*compiles, *links})
+    chosen = {name: selections.get(name, Selection(Project(name))) for name in names}
+    built = {
+        name: {p: e for p, e in links[name].items() if _is_selected(p, chosen[name].programs)}
+        for name in names
+    }
+    needed = {
+        value
+        for events in built.values()
+        for event in events.values()
+        for kind, value in event["tokens"]
+        if kind == "object"
+    }
+    drafts = [_with_modules(chosen[name], compiles[name], needed) for name in names]
+    every = {key: module for draft in drafts for key, module in draft.modules.items()}
+    for name, draft in zip(names, drafts, strict=True):
+        ours = built[name]
+        _add_programs(draft, ours, every)
+        draft.missing += [
             Missing(name, f"{what}: {reason}")
             for what, reason in sorted(failures[name].items())
-            if what not in ours and _is_selected(what, selection.programs)
+            if what not in ours and _is_selected(what, draft.selection.programs)
         ]
     return drafts
 
@@ -137,17 +158,17 @@ def _is_selected(program: str, programs: Mapping[str, tuple[str, ...]] | None) -
     return programs is None or program in programs
 
 
-def _draft(
-    selection: Selection,
-    compiles: Mapping[str, dict[str, Any]],
-    links: Mapping[str, dict[str, Any]],
+def _with_modules(
+    selection: Selection, compiles: Mapping[str, dict[str, Any]], needed: Set[str]
 ) -> _Draft:
+    """Return a project with its modules.
+
+    :param needed: the keys of the objects that programs need, of other projects too.
+    """
     draft = _Draft(selection)
     project = selection.project.name
-    needed = {v for e in links.values() for kind, v in e["tokens"] if kind == "object"}
-    chosen = _chosen(compiles, needed)
     used: dict[str, str] = {}
-    for key in sorted(chosen, key=lambda k: (compiles[k]["object"], k)):
+    for key in sorted(_chosen(compiles, needed), key=lambda k: (compiles[k]["object"], k)):
         event = compiles[key]
         options, dropped = safe_cc1(event["arguments"])
         draft.dropped += dropped
@@ -155,27 +176,33 @@ def _draft(
         used[name] = key
         module = Module(name, project, event["language"], event["bitcode"], options)
         draft.modules[key] = module
-    for built, event in sorted(links.items()):
-        draft.dropped += event["dropped"]
-        inputs = []
-        for kind, value in event["tokens"]:
-            item = _input(kind, value, draft.modules)
-            if item is None:
-                draft.missing.append(
-                    Missing(project, f"{built}: an input belongs to another project")
-                )
-                break
-            inputs.append(item)
-        else:
-            smoke = (selection.programs or {}).get(built, ())
-            name = f"{project}/{_short(built, links)}"
-            draft.programs.append(Program(name, project, event["language"], tuple(inputs), smoke))
-    for built in sorted(set(selection.programs or ()) - set(links)):
-        draft.missing.append(Missing(project, f"{built}: was not linked by the build"))
     return draft
 
 
-def _chosen(compiles: Mapping[str, dict[str, Any]], needed: set[str]) -> set[str]:
+def _add_programs(
+    draft: _Draft, links: Mapping[str, dict[str, Any]], modules: Mapping[str, Module]
+) -> None:
+    """Add the programs of a project.
+
+    :param modules: those of all projects, by object key: a program may be linked of several.
+    """
+    project, programs = draft.selection.project.name, draft.selection.programs or {}
+    for built, event in sorted(links.items()):
+        draft.dropped += event["dropped"]
+        inputs = [item for kind, value in event["tokens"] if (item := _input(kind, value, modules))]
+        name = f"{project}/{_short(built, links)}"
+        program = Program(name, project, event["language"], tuple(inputs), programs.get(built, ()))
+        if len(inputs) < len(event["tokens"]):
+            draft.missing.append(Missing(project, f"{built}: an input is not in the journal"))
+        elif not program.modules:
+            draft.missing.append(Missing(project, f"{built}: {NO_MODULES}"))
+        else:
+            draft.programs.append(program)
+    for built in sorted(set(programs) - set(links)):
+        draft.missing.append(Missing(project, f"{built}: was not linked by the build"))
+
+
+def _chosen(compiles: Mapping[str, dict[str, Any]], needed: Set[str]) -> set[str]:
     """Choose object keys: what programs need, else the newest of each object, one per source.
 
     A library is often compiled twice, position-independent and not; such twins carry nothing
@@ -183,8 +210,8 @@ def _chosen(compiles: Mapping[str, dict[str, Any]], needed: set[str]) -> set[str
     """
     newest: dict[str, str] = {}
     for key, event in sorted(compiles.items(), key=lambda item: (item[1]["time"], item[0])):
-        newest[event["object"]] = key
-    chosen = needed & set(compiles)
+        newest[event.get("place", event["object"])] = key  # older journals have no place
+    chosen = set(compiles) & needed
     sources = {compiles[key]["source"] for key in chosen}
     for name in sorted(newest):
         source = compiles[newest[name]]["source"]
