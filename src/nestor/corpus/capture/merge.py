@@ -84,6 +84,7 @@ def _finalise(
 ) -> Corpus:
     old = store.load(root) if (root / MANIFEST).exists() else Corpus(root)
     drafts = _drafts(journal, {s.project.name: s for s in selections})
+    missing += _lost(journal, {draft.selection.project.name for draft in drafts})
     level = _level(old, drafts)
     for draft in drafts:
         for key, module in draft.modules.items():
@@ -152,6 +153,15 @@ def _drafts(journal: Journal, selections: Mapping[str, Selection]) -> list[_Draf
             if what not in ours and _is_selected(what, draft.selection.programs)
         ]
     return drafts
+
+
+def _lost(journal: Journal, captured: Set[str]) -> list[Missing]:
+    """Return the failures of projects of which nothing at all was captured."""
+    return [
+        Missing(event["project"], f"{event['what']}: {event['reason']}")
+        for event in journal.failures()
+        if event["project"] not in captured
+    ]
 
 
 def _is_selected(program: str, programs: Mapping[str, tuple[str, ...]] | None) -> bool:
