@@ -268,3 +268,17 @@ def test_what_failed_is_said_of_a_project_without_modules(tree: SourceTree) -> N
     (lost,) = tree.finalise().missing
     assert lost.project == "demo"
     assert "assembles itself" in lost.reason
+
+
+def test_what_failed_once_and_succeeded_since_is_not_missing(tree: SourceTree) -> None:
+    tree.write("own.h", "static inline int half(int x) { return x / 2; }\n")
+    clang = tree.wrappers.toolchain.clang
+    stock(clang, "-O2", "-x", "c-header", "own.h", "-o", "other-name", cwd=tree.source)
+    tree.write("a.c", "int f(int x) { return half(x); }\n")
+    use = ["-O2", "-include-pch", "other-name", "-c", "a.c"]
+    assert tree.cc(*use).returncode == 0
+    (lost,) = tree.finalise().missing
+    assert "other-name" in lost.reason
+    assert tree.cc("-O2", "-x", "c-header", "own.h", "-o", "other-name").returncode == 0
+    assert tree.cc(*use).returncode == 0
+    assert (tree.finalise().missing, len(tree.finalise().modules)) == ((), 1)

@@ -17,6 +17,7 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.capture import build, merge
 from nestor.corpus.capture.database import DatabaseError
+from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.model import Input, Project, Split
 from nestor.corpus.relink import LinkMode
 
@@ -264,7 +265,7 @@ def test_equal_modules_of_two_projects_stay_with_the_held_out_one(
         _small(tree)
         tree.cc("main.c", "lib.c", "-o", "prog")
         project = Project(name, split=split)
-        merge.finalise(root, tree.journal, [merge.Selection(project)])
+        merge.finalise(root, tree.journal, [Selection(project)])
     corpus = store.load(root)
     assert {m.name for m in corpus.modules} == {"b/main.o", "b/lib.o"}
     assert corpus.program("a/prog").modules == ("b/main.o", "b/lib.o")

@@ -183,7 +183,7 @@ def _compile(
     try:
         arguments = without_precompiled(job.arguments, journal)
     except PrecompiledError as error:
-        _fail(where, job.input, str(error))
+        _fail(where, _place(job.input, where.source), str(error))
         return None
     job = job._replace(arguments=arguments)
     with journal.scratch() as scratch:
@@ -191,7 +191,8 @@ def _compile(
             clang, _bitcode_line(job, where.source, scratch), _fixed_date()
         )
         if status != 0:
-            _fail(where, job.input, (messages.strip().splitlines() or ["no message"])[0])
+            reason = (messages.strip().splitlines() or ["no message"])[0]
+            _fail(where, _place(job.input, where.source), reason)
             return None
         digest = journal.add_bitcode(scratch)
     if temporary:

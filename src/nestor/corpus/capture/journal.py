@@ -131,9 +131,9 @@ class Journal:
             yield json.loads(path.read_bytes())
 
     def failures(self) -> Iterator[dict[str, Any]]:
-        """Yield the failures, oldest first."""
+        """Yield the failures, oldest first; ``time`` says when (nanoseconds)."""
         for path in sorted(self.root.glob("failures/*.json")):
-            yield json.loads(path.read_bytes())
+            yield {**json.loads(path.read_bytes()), "time": int(path.stem.partition("-")[0])}
 
     def _write(self, path: Path, content: bytes) -> None:
         # Without waiting for the disk, unlike write_atomically: a build must not be slowed down.

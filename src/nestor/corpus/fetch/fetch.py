@@ -15,8 +15,8 @@ from pathlib import Path
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.capture import build, merge
+from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.capture.journal import Journal
-from nestor.corpus.capture.merge import Selection
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.recipe import Recipe
 from nestor.corpus.layout import JOURNAL, LOCK, MANIFEST
