@@ -84,7 +84,7 @@ def _failures(
 
     :param compiles: the compilations of each project.
     """
-    made = {
+    captured_at = {
         (project, event["source"]): event["time"]
         for project, events in compiles.items()
         for event in sorted(events.values(), key=lambda e: int(e["time"]))
@@ -92,7 +92,7 @@ def _failures(
     failures: dict[str, dict[str, str]] = defaultdict(dict)
     for event in journal.failures():
         project, what = event["project"], event["what"]
-        if made.get((project, what), 0) < event["time"]:
+        if captured_at.get((project, what), 0) < event["time"]:
             failures[project][what] = event["reason"]
     return failures
 
