@@ -53,13 +53,14 @@ class Archive:
     def _update(self, state: Path) -> None:
         """Download the lists of sources; apt itself calls it a success when none could be had."""
         done = self._run(["update"], state)
-        lists = state / "lists"
-        if any(lists.glob("*_Sources*")):
+        if any((state / "lists").glob("*_Sources*")):
             return
-        failed = re.search(r"^[WE]: Failed to fetch (\S+)\s+(.+)$", done.stderr, re.MULTILINE)
-        if failed is not None and not any(lists.glob("*Release")):
+        failed = re.search(
+            r"^[WE]: Failed to fetch (\S+Release)\s+(.+)$", done.stderr, re.MULTILINE
+        )
+        if failed is not None:
             raise DebianError(
-                f"No mirror of apt answers ({failed[1]}: {failed[2].strip()}), and the sources come "
+                f"No mirror of apt answers ({failed[1]}: {failed[2].strip()}), and sources come "
                 "from there: look at the network or the proxy and fetch again."
             )
         raise DebianError(
