@@ -19,21 +19,23 @@ class Command(NamedTuple):
     """Within this package: ``module:Class`` for a tyro dataclass with ``run``, ``module:function``
     for raw words."""
     summary: str
+    resumes: bool = False
+    """The same command goes on where it was interrupted."""
 
 
 COMMANDS: Final = {
     "doctor": Command("doctor:Doctor", "Find LLVM, build the plugin, prove identity"),
-    "corpus fetch": Command("corpus.fetch:Fetch", "Fetch and capture Debian sources"),
+    "corpus fetch": Command("corpus.fetch:Fetch", "Fetch and capture Debian sources", resumes=True),
     "corpus capture": Command("corpus.capture:Capture", "Capture your own build"),
     "corpus info": Command("corpus.info:Info", "Show what a corpus holds"),
     "corpus sweep": Command("corpus.sweep:Sweep", "Time a stock compile of a corpus"),
     "corpus overlap": Command("corpus.overlap:Overlap", "Check held-out code for copies"),
     "corpus import": Command("corpus.copies:Import", "Copy a corpus in LLVM's layout"),
     "corpus export": Command("corpus.copies:Export", "Write a corpus in LLVM's layout"),
-    "train": Command("policies.train:Train", "Train a policy for a problem"),
+    "train": Command("policies.train:Train", "Train a policy for a problem", resumes=True),
     "compare": Command("policies.compare:Compare", "Set training runs side by side"),
     "evaluate": Command("policies.evaluate:Evaluate", "Compare a policy with stock, linked"),
-    "tune": Command("policies.tune:Tune", "Search for one program's best decisions"),
+    "tune": Command("policies.tune:Tune", "Search for one program's best decisions", resumes=True),
     "guard": Command("policies.guard:Guard", "List modules to leave to stock: never worse"),
     "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
     "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),
@@ -45,7 +47,7 @@ COMMANDS: Final = {
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),
     "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
     "blocks info": Command("blocks.blocks:Info", "Show what a table of blocks holds"),
-    "blocks measure": Command("blocks.measure:Measure", "Label blocks with measured cycles"),
+    "blocks measure": Command("blocks.measure:Measure", "Label blocks with measured cycles", resumes=True),
     "problem list": Command("policies.problem:List", "Show the decision problems"),
     "problem check": Command("policies.problem:Check", "Check what learners rely on"),
     "log": Command("policies.log:Log", "Show what a policy decides in one compile"),
@@ -84,7 +86,7 @@ def main(argv: Sequence[str]) -> int:
 
     0 is success, 1 a problem that is explained in one sentence, 2 wrong usage.
     """
-    words = list(argv)
+    words = _without_quiet(list(argv))
     if words and words[0] in PASS_THROUGH:
         from nestor.errors import NestorError
 
@@ -108,40 +110,32 @@ def main(argv: Sequence[str]) -> int:
     return _unknown(words)
 
 
-def _run(name: str, words: list[str]) -> int:
-    import inspect
+def _without_quiet(words: list[str]) -> list[str]:
+    """Take ``--quiet`` off the front of a command line, and obey it."""
+    if words[:1] not in (["--quiet"], ["-q"]):
+        return words
+    from nestor.cli.remarks import silence
 
-    import tyro
+    silence()
+    return words[1:]
+
+
+def _run(name: str, words: list[str]) -> int:
     from rich.markup import escape
 
     from nestor.cli.console import stderr
+    from nestor.cli.options import parse
     from nestor.errors import NestorError
 
-    arguments, rest = _split(words)
     try:
-        kind = _load(COMMANDS[name])
-        command = tyro.cli(
-            kind,
-            prog=f"nestor {name}",
-            description=inspect.getdoc(kind),  # whole: tyro would leave out the examples
-            args=arguments + rest,
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
-        return int(command.run())
+        return int(parse(_load(COMMANDS[name]), name, words).run())
     except NestorError as error:
         stderr.print(f"[bold red]nestor:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
         return 1
     except KeyboardInterrupt:
-        stderr.print("nestor: interrupted; what was finished is kept")
+        again = "; the same command goes on from here" if COMMANDS[name].resumes else ""
+        sys.stderr.write(f"nestor: interrupted{again}\n")
         return 130
-
-
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Separate a command line after ``--`` from our own options."""
-    if "--" not in words:
-        return words, []
-    index = words.index("--")
-    return words[:index], words[index:]
 
 
 def _load(command: Command):  # type: ignore[no-untyped-def]  # a class or a function
