@@ -15,7 +15,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import tyro
 from tyro.constructors import (
@@ -53,13 +53,14 @@ def parser(kind: type, name: str) -> argparse.ArgumentParser:
     with warnings.catch_warnings():
         # There is no other public access to the options; pyproject.toml bounds tyro's version.
         warnings.simplefilter("ignore", DeprecationWarning)
-        return tyro.extras.get_parser(
+        made = tyro.extras.get_parser(
             kind,
             prog=f"nestor {name}",
             description=_description(kind),
             config=_CONFIG,
             registry=_registry(kind),
         )
+    return cast(argparse.ArgumentParser, made)  # tyro's copy of the class
 
 
 def _description(kind: type) -> str:
@@ -102,11 +103,13 @@ def _explained(field: StructFieldSpec) -> StructFieldSpec:
         markers = (tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint=""))
     elif field.default is None:
         markers = (tyro.conf.DisallowNone, tyro.conf.arg(help_behavior_hint=""))
-    elif field.default == ():
-        markers = (tyro.conf.arg(help_behavior_hint=""),)
     else:
-        return field
+        markers = (tyro.conf.arg(help_behavior_hint=_default),)
     return replace(field, type=Annotated[(field.type, *markers)])  # type: ignore[arg-type]
+
+
+def _default(value: str) -> str:
+    return f"(default: {value})" if value else ""
 
 
 def _on_one_line(
