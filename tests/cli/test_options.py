@@ -70,6 +70,22 @@ def test_options_still_mean_what_they_meant() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--some", "a", "--some", "b"],
+        ["--some=a", "--off", "--some=b"],
+        ["--some", "--off", "--some", "a", "b"],
+    ],
+)
+def test_an_option_with_several_values_may_be_repeated(words: list[str]) -> None:
+    assert parse(Example, "example", words) == Example(off="--off" in words, some=("a", "b"))
+
+
+def test_of_an_option_with_one_value_the_last_counts() -> None:
+    assert parse(Example, "example", ["--none", "1", "--none=2"]) == Example(none=2)
+
+
 @pytest.mark.parametrize("words", [["--quiet"], ["-q"]])
 def test_every_command_is_quiet_on_request(
     words: list[str], capsys: pytest.CaptureFixture[str]

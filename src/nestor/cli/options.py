@@ -42,7 +42,7 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
         kind,
         prog=f"nestor {name}",
         description=_description(kind),
-        args=list(words),
+        args=_merged(kind, name, words),
         config=_CONFIG,
         registry=_registry(kind),
     )
@@ -61,6 +61,35 @@ def parser(kind: type, name: str) -> argparse.ArgumentParser:
             registry=_registry(kind),
         )
     return cast(argparse.ArgumentParser, made)  # tyro's copy of the class
+
+
+def _merged(kind: type, name: str, words: Sequence[str]) -> list[str]:
+    """Return a command line in which an option with several values is given once.
+
+    ``--policy a --policy b`` means ``--policy a b``; tyro alone would drop the first.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    starts = [number for number, word in enumerate(words[:end]) if word.startswith("--")]
+    names = [words[number].partition("=")[0] for number in starts]
+    repeated = {one for one in names if names.count(one) > 1}
+    if not repeated:
+        return list(words)
+    lists = {
+        option
+        for action in parser(kind, name)._actions
+        if action.nargs in ("*", "+")
+        for option in action.option_strings
+    }
+    segments: dict[object, list[str]] = {}
+    for one, start, stop in zip(names, starts, [*starts[1:], end], strict=True):
+        if one in repeated & lists:
+            _, equals, value = words[start].partition("=")
+            segments.setdefault(one, [one]).extend([value] if equals else [])
+            segments[one].extend(words[start + 1 : stop])
+        else:
+            segments[start] = list(words[start:stop])
+    joined = [word for segment in segments.values() for word in segment]
+    return [*words[: starts[0]], *joined, *words[end:]]
 
 
 def _description(kind: type) -> str:
