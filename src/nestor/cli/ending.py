@@ -76,7 +76,7 @@ def unwound(command: Callable[[], int], resumes: bool) -> int:
         # after a signal, whatever is raised comes of it.
         if signals.received is None:
             raise
-        kept = "; the same command goes on from what it has kept" if resumes else ""
+        kept = "; the same command goes on from here" if resumes else ""
         sys.stderr.write(f"nestor: {_SAID[signals.received]}{kept}\n")
         return 128 + signals.received
     finally:
