@@ -86,7 +86,7 @@ def test_a_file_that_was_cut_is_built_again(toolchain: Toolchain, tmp_path: Path
 
     def build(folder: Path) -> Path:
         (folder / "x.c").write_text("int f(void) { return 1; }\n")
-        command = [toolchain.clang, "-shared", "-o", "x.so", "x.c"]
+        command = [str(toolchain.clang), "-shared", "-o", "x.so", "x.c"]
         assert run(command, cwd=folder).ok
         return folder / "x.so"
 
