@@ -38,7 +38,9 @@ def cell(value: Any, form: str) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return re.sub(r"(?<= )-(?=\d)", "−", value)
+        quoted = value.split("`")  # what stands between backticks is code
+        quoted[::2] = [re.sub(r"(?<= )-(?=\d)", "−", text) for text in quoted[::2]]
+        return "`".join(quoted)
     text = form.format(*value) if isinstance(value, list) else form.format(value)
     return text.replace("-", "−")
 

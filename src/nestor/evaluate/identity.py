@@ -17,6 +17,7 @@ from nestor.build.build import Build, Built, Job
 from nestor.compiler.invocation import compile_command
 from nestor.corpus.model import Corpus, CorpusError, Module, Program, Split
 from nestor.errors import NestorError
+from nestor.evaluate.provenance import digests
 from nestor.evaluate.result import Failure
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, digest_of_object
@@ -146,7 +147,7 @@ def check_units(
         progress,
         f"Comparing objects ({policy.name})",
     )
-    return CorpusIdentity(policy.name, tuple(checked), _hashes(pool, policy))
+    return CorpusIdentity(policy.name, tuple(checked), digests(pool, policy))
 
 
 def check_programs(
@@ -174,16 +175,7 @@ def check_programs(
             checked[name, build.name] = _check_program(f"{name} ({build.name})", build, built_ways)
     order = product([program.name for program in programs], [build.name for build in builds])
     found = tuple(checked[name, build] for name, build in dict.fromkeys(order))
-    return CorpusIdentity(policy.name, found, _hashes(pool, policy))
-
-
-def _hashes(pool: Pool, policy: NamedPolicy) -> dict[str, str]:
-    return {
-        "corpus": pool.corpus.digest,
-        "compiler": pool.plugin.toolchain.build_id,
-        "plugin": pool.plugin.digest,
-        "policy": policy.digest,
-    }
+    return CorpusIdentity(policy.name, found, digests(pool, policy))
 
 
 def _check_unit(pool: Pool, module: Module, policy: NamedPolicy) -> UnitIdentity:

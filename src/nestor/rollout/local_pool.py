@@ -66,7 +66,7 @@ class LocalPool:
             prefix="nestor-pool-", ignore_cleanup_errors=True
         )
         self.objects = FileStore(Path(self._folder.name) / "objects")
-        self._place = Workplace(
+        self.place = Workplace(
             corpus, plugin, self.limits, FileStore(Path(self._folder.name) / "files"), self.objects
         )
         self._threads = ThreadPoolExecutor(max(1, self.settings.jobs), "nestor-rollout")
@@ -90,18 +90,13 @@ class LocalPool:
         return self.settings.jobs
 
     @property
-    def place(self) -> Workplace:
-        """Where the rollouts run."""
-        return self._place
-
-    @property
     def cancelled(self) -> bool:
         """Whether nothing is compiled any more."""
-        return self._place.cancelled.is_set()
+        return self.place.cancelled.is_set()
 
     def cancel(self) -> None:
         """Kill what runs and start nothing new; those rollouts fail as cancelled."""
-        self._place.cancelled.set()
+        self.place.cancelled.set()
 
     def run(
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
@@ -133,6 +128,6 @@ class LocalPool:
 
     def _rollout(self, request: Request) -> Rollout:
         try:
-            return self.problem.compile(request, self._place)
+            return self.problem.compile(request, self.place)
         except OSError as error:  # a full disk, most likely
             return Rollout.failed(request, f"{Ending.NOT_STARTED.value}: {error}")
