@@ -6,9 +6,11 @@ are, and what an answer is, is the problem's own.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from nestor.errors import NestorError
+from nestor.files import read_regular_text
 
 if TYPE_CHECKING:  # commands that only check a file start without NumPy
     from nestor.problem.trajectory import Trajectory
@@ -18,8 +20,20 @@ Answer = Any
 Overrides = Mapping[Key, Answer]
 
 
+MOST_BYTES: Final = 16 << 20
+"""Of a file of overrides: more than half a million lines. Every compile reads them."""
+
+
 class OverridesError(NestorError):
     """A file that holds no overrides; the text says where it is wrong."""
+
+
+def read_overrides(path: Path) -> str:
+    """Return the text of a file of overrides, whatever it says.
+
+    :raises ReadError: if it is no regular file, or larger than a compiler would read.
+    """
+    return read_regular_text(path, "overrides", limit=MOST_BYTES)
 
 
 class QuestionKeys(Protocol):
@@ -33,6 +47,9 @@ class QuestionKeys(Protocol):
 
         What two indices give compares equal exactly if the compile gives the same under both.
         """
+
+    def matched_by(self, key: Key) -> bool:
+        """Tell whether an override under ``key`` is about one of these questions."""
 
 
 class OverrideFormat(Protocol):

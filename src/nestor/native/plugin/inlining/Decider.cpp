@@ -164,8 +164,8 @@ void Decider::finish(Module &M) const {
     Keys->strip(M);
   if (WrongLevel && Asked)
     errs() << ("nestor: remark: " + M.getName() +
-               ": nothing here is compiled for size (-Oz), so the policy decided "
-               "nothing; does another -O follow -Oz?\n")
+               ": no function is compiled at -Oz, so the policy decides nothing "
+               "here (of several -O options the last one counts)\n")
                   .str();
 }
 

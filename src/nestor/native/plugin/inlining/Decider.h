@@ -67,7 +67,6 @@ public:
   void finish(llvm::Module &M) const;
 
   size_t overrides() const { return Fixed.size(); }
-  size_t unmatchedOverrides() const { return Fixed.countUnmatched(); }
 
 private:
   Decider() = default;

@@ -149,7 +149,6 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
       {"growth_cap_reached", isForcedToStop() || D.isSpent()},
       {"asked_after_growth_cap", AskedAfterCap + D.askedWhenSpent()},
       {"overrides", D.overrides()},
-      {"unmatched_overrides", D.unmatchedOverrides()},
   };
   if (WantNames) {
     json::Object NameOf;

@@ -7,7 +7,6 @@
 #include "Overrides.h"
 #include "plugin/core/TextFile.h"
 #include "policy/PlainFile.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
@@ -30,8 +29,7 @@ Expected<Overrides> Overrides::parse(StringRef Text) {
              "inline|keep' or 'module <16 hexadecimal digits> stock'";
     const bool New =
         OfModule ? Result.StockModules.insert(Key).second
-                 : Lines->try_emplace(Key, Overrides::Entry{Answer == "inline", false})
-                       .second;
+                 : Lines->try_emplace(Key, Answer == "inline").second;
     return New ? "" : ("the " + Kind + " " + Words[1] + " is given twice").str();
   };
   if (Error E = parseTextFile(Text, "nestor-overrides 1", Entry))
@@ -55,33 +53,21 @@ Expected<Overrides> Overrides::load(StringRef Path) {
   return parse((*Buffer)->getBuffer());
 }
 
-std::optional<bool> Overrides::use(Table &In, uint64_t Key) {
-  auto It = In.find(Key);
-  if (It == In.end())
-    return std::nullopt;
-  It->second.Used = true;
-  return It->second.Inline;
-}
-
 std::optional<bool> Overrides::lookup(uint64_t Site, ArrayRef<uint64_t> CopyOf,
-                                      uint64_t Callee) {
-  // From the least to the most specific. All are looked up: a line that another
-  // stands above has matched all the same.
-  std::optional<bool> Answer = use(Callees, Callee);
-  for (uint64_t Original : llvm::reverse(CopyOf))
-    if (std::optional<bool> Of = use(Sites, Original))
-      Answer = Of;
-  for (Table *Lines : {&Sites, &SitesOnly})
-    if (std::optional<bool> Of = use(*Lines, Site))
-      Answer = Of;
-  return Answer;
-}
-
-size_t Overrides::countUnmatched() const {
-  size_t Count = 0;
-  for (const Table *Lines : {&Sites, &SitesOnly, &Callees})
-    Count += llvm::count_if(*Lines, [](const auto &E) { return !E.second.Used; });
-  return Count;
+                                      uint64_t Callee) const {
+  auto Find = [](const Table &In, uint64_t Key) -> std::optional<bool> {
+    auto It = In.find(Key);
+    return It == In.end() ? std::nullopt : std::optional(It->second);
+  };
+  // From the most to the least specific.
+  if (auto Answer = Find(SitesOnly, Site))
+    return Answer;
+  if (auto Answer = Find(Sites, Site))
+    return Answer;
+  for (uint64_t Original : CopyOf)
+    if (auto Answer = Find(Sites, Original))
+      return Answer;
+  return Find(Callees, Callee);
 }
 
 } // namespace nestor

@@ -40,25 +40,17 @@ public:
   bool hasSites() const { return !Sites.empty() || !SitesOnly.empty(); }
   bool hasCallees() const { return !Callees.empty(); }
   /// The answer for a call of \p Callee at \p Site, if there is one; \p CopyOf
-  /// are the sites that the call is a copy of, nearest first. Remembers which
-  /// lines were looked up.
+  /// are the sites that the call is a copy of, nearest first.
   std::optional<bool> lookup(uint64_t Site, llvm::ArrayRef<uint64_t> CopyOf,
-                             uint64_t Callee);
+                             uint64_t Callee) const;
   bool isStock(uint64_t Module) const { return StockModules.count(Module); }
   size_t size() const {
     return Sites.size() + SitesOnly.size() + Callees.size() +
            StockModules.size();
   }
-  /// Lines of sites and callees that were never looked up.
-  size_t countUnmatched() const;
 
 private:
-  struct Entry {
-    bool Inline;
-    bool Used;
-  };
-  using Table = std::unordered_map<uint64_t, Entry>;
-  static std::optional<bool> use(Table &In, uint64_t Key);
+  using Table = std::unordered_map<uint64_t, bool>; ///< True is to inline.
   Table *tableOf(llvm::StringRef Kind);
 
   Table Sites, SitesOnly, Callees;

@@ -4,26 +4,29 @@ The format is described in docs/reference/formats.md; the plugin reads the same 
 (``native/plugin/inlining/Overrides.cpp``).
 """
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
-from nestor.problem.overrides import OverridesError
+from nestor.problem.overrides import OverridesError, read_overrides
 
-Kind = Literal["site", "callee", "module"]
+Kind = Literal["site", "site-only", "callee", "module"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+SITE_KINDS: Final[tuple[Kind, ...]] = ("site", "site-only")
 
 _HEADER: Final = "nestor-overrides 1"
 _ANSWERS: Final[Mapping[str, bool]] = {"inline": True, "keep": False}
+_BLANKS: Final = " \t\n\v\f\r"
+_ID: Final = re.compile("[0-9a-fA-F]{16}")
 
 
-@dataclass(frozen=True, order=True)
-class Key:
+class Key(NamedTuple):
     """What an override is about.
 
-    A site by its key, all sites of one callee by the function's id, or a module by the hash of
-    its source file's name, in which the policy is not asked.
+    A site by its key, with or without the copies of its call that other lines do not name; all
+    sites of one callee by the function's id; or a module by the hash of its source file's name, in
+    which the policy is not asked.
     """
 
     kind: Kind
@@ -55,15 +58,24 @@ def parse(text: str) -> dict[Key, bool]:
     :raises OverridesError: with the line's number, as the plugin would.
     """
     found: dict[Key, bool] = {}
-    lines = _contents(text)
-    if next(lines, (0, []))[1] != _HEADER.split():
+    lines = _entries(text)
+    if next(lines, (0, [], ""))[1] != _HEADER.split():
         raise OverridesError(f"These are no overrides: the first line is not '{_HEADER}'.")
-    for number, words in lines:
+    for number, words, _ in lines:
         key, answer = _line(number, words)
         if key in found:
             raise OverridesError(f"Line {number} of the overrides: {key} is given twice.")
         found[key] = answer
     return found
+
+
+def parse_comments(text: str) -> dict[Key, str]:
+    """Return what stands behind the hash sign in the lines of ``text``, which :func:`parse` reads.
+
+    Searches write there what a line is about, in the names of the source.
+    """
+    lines = list(_entries(text))[1:]
+    return {_line(number, words)[0]: comment for number, words, comment in lines if comment}
 
 
 def parse_key(words: str) -> Key:
@@ -79,33 +91,37 @@ def parse_key(words: str) -> Key:
 
 
 def load(path: Path) -> dict[Key, bool]:
-    """Read the file ``path``. See :func:`parse`."""
+    """Read the file ``path``. See :func:`parse`.
+
+    :raises ReadError: if it is no regular file, or too large.
+    """
+    text = read_overrides(path)
     try:
-        return parse(path.read_text(errors="replace"))
-    except OSError as error:
-        raise OverridesError(f"{path} cannot be read: {error.strerror}.") from None
+        return parse(text)
+    except OverridesError as error:
+        raise OverridesError(f"{path}: {error}") from None
 
 
-def _contents(text: str) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#", 1)[0].split()
+def _entries(text: str) -> Iterator[tuple[int, list[str], str]]:
+    """Return number, words and comment of every line that is not empty, as the plugin does."""
+    for number, line in enumerate(text.split("\n"), 1):
+        entry, _, comment = line.partition("#")
+        words = [word for word in entry.strip(_BLANKS).split(" ") if word]
         if words:
-            yield number, words
+            yield number, words, comment.strip()
 
 
 def _line(number: int, words: list[str]) -> tuple[Key, bool]:
     try:
         kind, digits, answer = words
-        if kind not in KINDS or len(digits) != 16:
-            raise ValueError
-        key = Key(kind, int(digits, 16))
-        if kind == "module":
-            if answer != "stock":
-                raise ValueError
-            return key, False
-        return key, _ANSWERS[answer]
+        if _ID.fullmatch(digits):
+            if kind in KINDS and kind != "module":
+                return Key(kind, int(digits, 16)), _ANSWERS[answer]
+            if kind == "module" and answer == "stock":
+                return Key(kind, int(digits, 16)), False
     except (ValueError, KeyError):
-        raise OverridesError(
-            f"Line {number} of the overrides is not 'site|callee <16 hexadecimal digits>"
-            " inline|keep' or 'module <16 hexadecimal digits> stock'."
-        ) from None
+        pass
+    raise OverridesError(
+        f"Line {number} of the overrides is not 'site|site-only|callee <16 hexadecimal digits>"
+        " inline|keep' or 'module <16 hexadecimal digits> stock'."
+    )

@@ -1,5 +1,9 @@
 """What a compile asked, and which overrides answer that.
 
+A copy of a call is only asked about under its own key, but the plugin lets the line of a site
+answer for those copies alone that it asks about after the site itself: so the keys that a compile
+asked about are all that its overrides can answer.
+
 A search holds thousands of sites to their answers, so overrides are indexed by number once for all
 the compiles of a build.
 """
@@ -31,7 +35,9 @@ class AskedSites:
             for name in ("site", "callee")
         )
         modules = frozenset(trajectory.facts["module"] for trajectory in own)
-        return AskedSites({"site": sites, "callee": callees, "module": modules})
+        return AskedSites(
+            {"site": sites, "site-only": sites, "callee": callees, "module": modules}
+        )
 
     def among(self, index: Answers) -> Answers:
         """Return those answers of ``index`` that were asked for."""
@@ -39,6 +45,10 @@ class AskedSites:
             kind: {number: answers[number] for number in self.numbers[kind] & answers.keys()}
             for kind, answers in index.items()
         }
+
+    def matched_by(self, key: Key) -> bool:
+        """Tell whether ``key`` is one of these, or the module of one."""
+        return key.number in self.numbers[key.kind]
 
 
 @dataclass(frozen=True)
