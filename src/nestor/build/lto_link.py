@@ -191,7 +191,7 @@ def _link(
 
 
 def log_name(module: Path) -> str:
-    """Return the name of the log of ``module`` in a folder of logs (``native/plugin/core/LogFile``).
+    """Return the name of ``module``'s log in a folder of logs (``native/plugin/core/LogFile``).
 
     :param module: the module's identifier, with the folder in which the compiler runs.
     """

@@ -13,6 +13,7 @@ from nestor.errors import NestorError
 from nestor.files import read_regular_text
 
 if TYPE_CHECKING:  # commands that only check a file start without NumPy
+    from nestor.compiler.toolchain import Toolchain
     from nestor.problem.trajectory import Trajectory
 
 Key = Any
@@ -64,6 +65,17 @@ class OverrideFormat(Protocol):
         """Read the text of a file.
 
         :raises OverridesError: with the line's number, as the compiler would.
+        """
+
+    def parse_comments(self, text: str) -> dict[Key, str]:
+        """Return the comments behind the overrides in the text of a file; it must be sound."""
+
+    def describe(
+        self, toolchain: "Toolchain", trajectories: "Iterable[Trajectory]"
+    ) -> Mapping[Key, str]:
+        """Return the keys that answer something in these compiles, and what each is about.
+
+        :param trajectories: with names; the words are those of a search's comments.
         """
 
     def key(self, words: str) -> Key:

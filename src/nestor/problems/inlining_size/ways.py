@@ -24,7 +24,6 @@ from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 
-
 _LEVEL: Final = "-Oz"
 """Where policies act: in functions that are compiled at this level (``native/plugin/inlining``)."""
 

@@ -17,6 +17,7 @@ SITE_KINDS: Final[tuple[Kind, ...]] = ("site", "site-only")
 
 _HEADER: Final = "nestor-overrides 1"
 _ANSWERS: Final[Mapping[str, bool]] = {"inline": True, "keep": False}
+_KIND_OF: Final[Mapping[str, Kind]] = {kind: kind for kind in KINDS}
 _BLANKS: Final = " \t\n\v\f\r"
 _ID: Final = re.compile("[0-9a-fA-F]{16}")
 
@@ -115,10 +116,11 @@ def _line(number: int, words: list[str]) -> tuple[Key, bool]:
     try:
         kind, digits, answer = words
         if _ID.fullmatch(digits):
-            if kind in KINDS and kind != "module":
-                return Key(kind, int(digits, 16)), _ANSWERS[answer]
-            if kind == "module" and answer == "stock":
-                return Key(kind, int(digits, 16)), False
+            key = Key(_KIND_OF[kind], int(digits, 16))
+            if kind != "module":
+                return key, _ANSWERS[answer]
+            if answer == "stock":
+                return key, False
     except (ValueError, KeyError):
         pass
     raise OverridesError(

@@ -11,6 +11,7 @@ the compiles of a build.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from nestor.compiler.toolchain import Toolchain
 from nestor.problem.overrides import QuestionKeys
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search import overrides as texts
@@ -35,9 +36,7 @@ class AskedSites:
             for name in ("site", "callee")
         )
         modules = frozenset(trajectory.facts["module"] for trajectory in own)
-        return AskedSites(
-            {"site": sites, "site-only": sites, "callee": callees, "module": modules}
-        )
+        return AskedSites({"site": sites, "site-only": sites, "callee": callees, "module": modules})
 
     def among(self, index: Answers) -> Answers:
         """Return those answers of ``index`` that were asked for."""
@@ -69,6 +68,18 @@ class SiteOverrides:
         :raises OverridesError: with the line's number, as the plugin would.
         """
         return texts.parse(text)
+
+    def parse_comments(self, text: str) -> dict[Key, str]:
+        """Return the comments behind the overrides in the text of a file."""
+        return texts.parse_comments(text)
+
+    def describe(
+        self, toolchain: Toolchain, trajectories: Iterable[Trajectory]
+    ) -> Mapping[Key, str]:
+        """Return what each callee and each site is about, in the names of the source."""
+        from nestor.problems.inlining_size.search.sites import describe
+
+        return describe(toolchain, trajectories)
 
     def key(self, words: str) -> Key:
         """Return the key that ``words`` name.

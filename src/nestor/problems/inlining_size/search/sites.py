@@ -1,7 +1,7 @@
 """The call sites of a program, as a build's trajectories show them."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -99,19 +99,31 @@ def comments(
     toolchain: Toolchain, overrides: Overrides, trajectories: Mapping[str, Trajectory]
 ) -> dict[Key, str]:
     """Return what each override is about, in the names of the source."""
+    found = describe(toolchain, trajectories.values(), overridden=True)
+    return {key: text for key, text in found.items() if key in overrides}
+
+
+def describe(
+    toolchain: Toolchain, trajectories: Iterable[Trajectory], *, overridden: bool = False
+) -> dict[Key, str]:
+    """Return what each callee and each site is about, in the names of the source.
+
+    :param overridden: only those that overrides answered.
+    """
     found: dict[Key, str] = {}
-    names = dict(chain.from_iterable(log.names.items() for log in trajectories.values()))
+    logs = list(trajectories)
+    names = dict(chain.from_iterable(log.names.items() for log in logs))
     readable = demangle(toolchain, names.values())
 
     def name(number: int) -> str:
         mangled = names.get(number, "?")
         return readable.get(mangled, mangled)
 
-    for trajectory in trajectories.values():
-        records = trajectory.decisions[trajectory.decisions["overridden"] > 0]
+    for log in logs:
+        records = log.decisions[log.decisions["overridden"] > 0] if overridden else log.decisions
         columns = (records[column].view("<u8").tolist() for column in ("site", "caller", "callee"))
         for site, caller, callee in zip(*columns, strict=True):
             found[Key("callee", callee)] = name(callee)
             for kind in SITE_KINDS:
                 found[Key(kind, site)] = f"{name(callee)} in {name(caller)}"
-    return {key: text for key, text in found.items() if key in overrides}
+    return found
