@@ -15,11 +15,16 @@ Kind = Literal["site", "site-only", "callee", "module"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 SITE_KINDS: Final[tuple[Kind, ...]] = ("site", "site-only")
 
-_HEADER: Final = "nestor-overrides 1"
-_ANSWERS: Final[Mapping[str, bool]] = {"inline": True, "keep": False}
 _KIND_OF: Final[Mapping[str, Kind]] = {kind: kind for kind in KINDS}
+_HEADER: Final = "nestor-overrides 1"
 _BLANKS: Final = " \t\n\v\f\r"
-_ID: Final = re.compile("[0-9a-fA-F]{16}")
+_LINE: Final = re.compile(
+    r"[ \t\v\f\r]*"
+    r"(?:(site|site-only|callee) +([\da-fA-F]{16}) +(inline|keep)|module +([\da-fA-F]{16}) +stock)?"
+    r"[ \t\v\f\r]*(?:#(.*))?",
+    re.ASCII | re.DOTALL,
+)
+"""A line as the plugin reads it: words between blanks, and a comment."""
 
 
 class Key(NamedTuple):
@@ -59,11 +64,7 @@ def parse(text: str) -> dict[Key, bool]:
     :raises OverridesError: with the line's number, as the plugin would.
     """
     found: dict[Key, bool] = {}
-    lines = _entries(text)
-    if next(lines, (0, [], ""))[1] != _HEADER.split():
-        raise OverridesError(f"These are no overrides: the first line is not '{_HEADER}'.")
-    for number, words, _ in lines:
-        key, answer = _line(number, words)
+    for number, key, answer, _ in _entries(text):
         if key in found:
             raise OverridesError(f"Line {number} of the overrides: {key} is given twice.")
         found[key] = answer
@@ -75,8 +76,8 @@ def parse_comments(text: str) -> dict[Key, str]:
 
     Searches write there what a line is about, in the names of the source.
     """
-    lines = list(_entries(text))[1:]
-    return {_line(number, words)[0]: comment for number, words, comment in lines if comment}
+    comments = ((key, (comment or "").strip()) for _, key, _, comment in _entries(text))
+    return {key: comment for key, comment in comments if comment}
 
 
 def parse_key(words: str) -> Key:
@@ -103,27 +104,25 @@ def load(path: Path) -> dict[Key, bool]:
         raise OverridesError(f"{path}: {error}") from None
 
 
-def _entries(text: str) -> Iterator[tuple[int, list[str], str]]:
-    """Return number, words and comment of every line that is not empty, as the plugin does."""
-    for number, line in enumerate(text.split("\n"), 1):
-        entry, _, comment = line.partition("#")
-        words = [word for word in entry.strip(_BLANKS).split(" ") if word]
-        if words:
-            yield number, words, comment.strip()
+def _entries(text: str) -> Iterator[tuple[int, Key, bool, str | None]]:
+    """Yield number, key, answer and comment of every line that has a key."""
+    lines = enumerate(text.split("\n"), 1)
+    if next((entry for _, line in lines if (entry := _entry(line))), []) != _HEADER.split():
+        raise OverridesError(f"These are no overrides: the first line is not '{_HEADER}'.")
+    for number, line in lines:
+        found = _LINE.fullmatch(line)
+        if found is None:
+            raise OverridesError(
+                f"Line {number} of the overrides is not 'site|site-only|callee <16 hexadecimal"
+                " digits> inline|keep' or 'module <16 hexadecimal digits> stock'."
+            )
+        kind, digits, answer, module, comment = found.groups()
+        if kind:
+            yield number, Key(_KIND_OF[kind], int(digits, 16)), answer == "inline", comment
+        elif module:
+            yield number, Key("module", int(module, 16)), False, comment
 
 
-def _line(number: int, words: list[str]) -> tuple[Key, bool]:
-    try:
-        kind, digits, answer = words
-        if _ID.fullmatch(digits):
-            key = Key(_KIND_OF[kind], int(digits, 16))
-            if kind != "module":
-                return key, _ANSWERS[answer]
-            if answer == "stock":
-                return key, False
-    except (ValueError, KeyError):
-        pass
-    raise OverridesError(
-        f"Line {number} of the overrides is not 'site|site-only|callee <16 hexadecimal digits>"
-        " inline|keep' or 'module <16 hexadecimal digits> stock'."
-    )
+def _entry(line: str) -> list[str]:
+    """Return the words of a line without its comment."""
+    return [word for word in line.split("#")[0].strip(_BLANKS).split(" ") if word]
