@@ -1,5 +1,7 @@
 """A policy acts on the functions that are compiled at its level, -Oz, and on no others."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -101,7 +103,7 @@ def test_the_growth_cap_does_not_bind_other_levels(bench: Workbench) -> None:
 def test_the_channel_answers_like_the_plugin(bench: Workbench, level: str) -> None:
     policy = threshold(60)
     named = NamedPolicy.of(policy)
-    command = [bench.plugin.toolchain.clang, level, "-c", bench.source(SOURCE)]
+    command: list[str | Path] = [bench.plugin.toolchain.clang, level, "-c", bench.source(SOURCE)]
     objects, counts = set(), set()
     for way in ways(bench.plugin, named, bench.folder):
         out = bench.folder / "way.o"

@@ -14,7 +14,7 @@ def compile_two(bench: Workbench, log: Path | str, *sources: Path) -> "Result":
     options = [f"-nestor-policy={bench.save(NEVER)}", f"-nestor-log={log}"]
     words = [w for o in options for w in ("-Xclang", "-mllvm", "-Xclang", o)]
     load = f"-fpass-plugin={bench.plugin.path}"
-    command = [bench.plugin.toolchain.clang, "-Oz", load, *words, "-c", *sources]
+    command: list[str | Path] = [bench.plugin.toolchain.clang, "-Oz", load, *words, "-c", *sources]
     return bench.run(command, bench.folder / "x.o", bench.folder)
 
 
@@ -60,7 +60,14 @@ def test_sources_of_one_name_in_two_folders_have_two_logs(bench: Workbench) -> N
         (folder / "main.c").write_text(SOURCE)
         options = ["-mllvm", "-nestor-policy=default", "-mllvm", f"-nestor-log={logs}/"]
         load = f"-fpass-plugin={bench.plugin.path}"
-        command = [bench.plugin.toolchain.clang, "-Oz", load, *options, "-c", "main.c"]
+        command: list[str | Path] = [
+            bench.plugin.toolchain.clang,
+            "-Oz",
+            load,
+            *options,
+            "-c",
+            "main.c",
+        ]
         subprocess.run(command, cwd=folder, check=True)
     assert len(list(logs.iterdir())) == 2
 
@@ -74,12 +81,18 @@ def test_many_compiles_at_once_do_not_mix_one_log(bench: Workbench, count: int) 
     running = []
     for number in range(count):
         source = bench.source(SOURCE, f"s{number}.c")
-        command = [bench.plugin.toolchain.clang, "-Oz", load, *options, "-c", source, "-o"]
-        running.append(
-            subprocess.Popen(
-                [*command, bench.folder / f"{number}.o"], stderr=subprocess.PIPE, text=True
-            )
-        )
+        out = bench.folder / f"{number}.o"
+        command: list[str | Path] = [
+            bench.plugin.toolchain.clang,
+            "-Oz",
+            load,
+            *options,
+            "-c",
+            source,
+            "-o",
+            out,
+        ]
+        running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
     ends = [(process.communicate()[1], process.returncode) for process in running]
     assert sorted(code for _, code in ends) == [0] + [1] * (count - 1)
     assert all("it holds the log of" in text for text, code in ends if code)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
-from nestor.problem.overrides import OverridesError, read_overrides
+from nestor.problem.overrides import MOST_BYTES, OverridesError, read_overrides
 
 Kind = Literal["site", "site-only", "callee", "module"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -63,6 +63,10 @@ def parse(text: str) -> dict[Key, bool]:
 
     :raises OverridesError: with the line's number, as the plugin would.
     """
+    if len(text.encode(errors="replace")) > MOST_BYTES:
+        raise OverridesError(
+            f"These are more than the {MOST_BYTES >> 20} MiB that a compiler reads."
+        )
     found: dict[Key, bool] = {}
     for number, key, answer, _ in _entries(text):
         if key in found:
