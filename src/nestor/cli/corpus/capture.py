@@ -15,6 +15,7 @@ from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.corpus.model import require_level
+from nestor.corpus.smoke_file import add_smoke_tests, read_smoke_file
 
 _NOT_CALLED = (
     "nestor: the build called no compiler through Nestor. Either all was up to date: build again "
@@ -39,6 +40,7 @@ class Capture:
         nestor corpus capture --out corpus/mine-o2 --level -O2 -- make
         nestor corpus capture --out corpus/mine -- sh -c 'cmake -B new && cmake --build new'
         nestor corpus capture --out corpus/mine --compile-commands build
+        nestor corpus capture --out corpus/mine --smoke smoke.toml
         NESTOR_CORPUS=corpus/mine make CC='nestor cc' && nestor corpus capture --out corpus/mine
     """
 
@@ -54,6 +56,9 @@ class Capture:
     """The project's name (default: that of the source folder)."""
     level: Level = DEFAULT_LEVEL
     """The optimisation level of the modules, as the problem wants it: -Oz for inlining for size."""
+    smoke: Path | None = None
+    """A TOML file with short runs of the programs (docs/guide/corpus.md), for 'nestor evaluate
+    --smoke', the only command that runs them: they execute the programs."""
     jobs: int = 2
     """Compilations at the same time (only with --compile-commands)."""
     llvm: str | None = None
@@ -67,6 +72,7 @@ class Capture:
         out = self.out.absolute()
         if (self.command or self.compile_commands is not None) and (out / MANIFEST).exists():
             require_level(store.load(out), self.level)
+        tests = read_smoke_file(self.smoke) if self.smoke is not None else None
         status = 0
         journal = Journal(out / JOURNAL)
         if self.compile_commands is not None:
@@ -81,6 +87,8 @@ class Capture:
             status = build.run_for_user(self.command, out, self.project, found, self.level, stdout)
         with progress() as report:
             corpus = merge.finalise(out, journal, toolchain=found.version, progress=report)
+        if tests is not None:
+            corpus = add_smoke_tests(corpus, tests)
         show(corpus, self.json)
         if self.command and status == 0 and not journal.was_called():
             stderr.print(_NOT_CALLED, soft_wrap=True)
