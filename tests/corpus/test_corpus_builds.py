@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from nestor.corpus import store
-from nestor.corpus.model import NO_MODULES
+from nestor.corpus.model import NO_MODULES, Input, Program
 
 if TYPE_CHECKING:
     from nestor.compiler.toolchain import Toolchain
@@ -260,6 +262,27 @@ def test_a_program_without_modules_is_no_program(tree: SourceTree) -> None:
     corpus = tree.finalise()
     assert corpus.programs == ()
     assert [m.reason for m in corpus.missing] == [f"prog: {NO_MODULES}"]
+
+
+def test_a_corpus_of_before_with_such_a_program_has_nothing_to_compare(tree: SourceTree) -> None:
+    tree.write("a.S", ".globl main\nmain: xor %eax, %eax\n ret\n.section .note.GNU-stack\n")
+    tree.write("b.c", "int b;\n")
+    for name in ("a.S", "b.c"):
+        assert tree.cc("-c", name).returncode == 0
+    corpus = tree.finalise()
+    content = (tree.source / "a.o").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    corpus.foreign(digest).parent.mkdir()
+    corpus.foreign(digest).write_bytes(content)
+    program = Program("demo/prog", "demo", "c", (Input("foreign", digest),))
+    store.save(replace(corpus, programs=(program,)))
+    loaded = store.load(corpus.root)
+    assert (loaded.programs, loaded.missing[0].reason) == ((), f"prog: {NO_MODULES}")
+    words = ["evaluate", "--policy", "default", "--corpus", str(corpus.root)]
+    for more in ([], ["--program", "prog"]):
+        done = nestor(*words, *more, cwd=tree.source)
+        assert (done.returncode, done.stderr[:8]) == (1, "nestor: ")
+    assert "nothing to compare" in nestor(*words, cwd=tree.source).stderr
 
 
 def test_what_failed_is_said_of_a_project_without_modules(tree: SourceTree) -> None:
