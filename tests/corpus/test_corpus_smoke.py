@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,11 +9,13 @@ import pytest
 from nestor.corpus import smoke, store
 from nestor.corpus.smoke_file import SmokeFileError, add_smoke_tests, read_smoke_file
 from nestor.errors import NestorError
+from tests.command import nestor
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.corpus.conftest import SourceTree
 
-PACKAGE = str(Path(store.__file__).parents[2])
 MAIN = """
 #include <stdio.h>
 #include <string.h>
@@ -29,19 +27,6 @@ int main(int count, char **words) {
   return !in || !fgets(text, sizeof text, in) ? count != 1 : strcmp(text, "yes") != 0;
 }
 """
-
-
-def nestor(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *words],
-        env={**os.environ, "PYTHONPATH": PACKAGE},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=cwd,
-        check=False,
-    )
 
 
 def write_project(tree: SourceTree) -> Path:
