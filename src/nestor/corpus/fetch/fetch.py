@@ -6,7 +6,6 @@ result and in the manifest, and the others go on.
 
 import hashlib
 import tarfile
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from nestor.corpus.model import Corpus, CorpusError, Missing, Program, Project, 
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 _CAPTURE = 1
 """Raise it when capturing the same build gives another corpus: projects are then built again."""
@@ -76,7 +76,7 @@ def fetch(
         return Fetched(old, (), present, ())
     missing: list[Missing] = []
     built: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="nestor-fetch-") as name:
+    with temporary_folder("fetch") as name:
         work = Path(name).resolve()
         progress("fetch", 0, len(absent))
         (work / "apt").mkdir()
