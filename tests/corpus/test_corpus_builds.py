@@ -42,6 +42,30 @@ def test_a_cmake_project_with_precompiled_headers(
     assert runs(tree, "demo/prog", tmp_path / "relinked")
 
 
+def test_a_meson_project_with_precompiled_headers(tree: SourceTree, tmp_path: Path) -> None:
+    tree.write(
+        "meson.build",
+        "project('demo', 'cpp', default_options: ['buildtype=release'])\n"
+        "lib = static_library('l', 'lib.cpp', cpp_pch: 'pch/own.h')\n"
+        "executable('prog', 'main.cpp', link_with: lib, cpp_pch: 'pch/own.h')\n",
+    )
+    tree.write("pch/own.h", "#include <vector>\ninline int half(int x) { return x / 2; }\n")
+    tree.write("lib.cpp", "int f(const std::vector<int> &v) { return half(v[0]); }\n")
+    tree.write(
+        "main.cpp",
+        "int f(const std::vector<int> &v);\n"
+        "int main() { std::vector<int> v{4}; return f(v) - 2; }\n",
+    )
+    unnamed = {"NESTOR_PROJECT": "", "NESTOR_SOURCE": ""}
+    assert tree.run(["meson", "setup", "b"], more=unnamed).returncode == 0
+    done = tree.run(["ninja", "-C", "b"], more=unnamed)
+    assert (done.returncode, done.stderr) == (0, "")
+    corpus = tree.finalise()
+    assert corpus.missing == ()
+    assert len(corpus.program("source/prog").modules) == 2
+    assert runs(tree, "source/prog", tmp_path / "relinked")
+
+
 def test_a_precompiled_header_gives_the_module_of_its_headers(
     tree: SourceTree, toolchain: Toolchain, tmp_path: Path
 ) -> None:
