@@ -27,7 +27,7 @@ def test_a_build_that_keeps_its_compiler_is_explained(tree: SourceTree) -> None:
     capture = ["corpus", "capture", "--out", str(tree.wrappers.corpus)]
     done = nestor(*capture, "--", "cmake", "--build", "b", cwd=tree.source)
     assert done.returncode == 1
-    assert "called no compiler through Nestor" in done.stderr
+    assert "nestor: the build called no compiler through Nestor" in done.stderr
     assert "--compile-commands" in done.stderr
     # What the message proposes, in both forms.
     done = nestor(*capture, "--compile-commands", "b", cwd=tree.source)
@@ -70,7 +70,7 @@ def test_objects_without_a_module_are_counted(tree: SourceTree) -> None:
     out = ["corpus", "capture", "--out", str(tree.wrappers.corpus)]
     done = nestor(*out, "--", "make", cwd=tree.source)
     assert done.returncode == 0
-    assert "source/prog: 1 of 2 objects have no module" in done.stderr
+    assert "nestor: source/prog: 1 of 2 objects have no module" in done.stderr
     done = nestor(*out, "--", "make", "-B", cwd=tree.source)
     assert (done.returncode, "no module" in done.stderr) == (0, False)
 

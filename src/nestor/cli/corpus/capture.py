@@ -110,7 +110,7 @@ class Capture:
 
 def remark(text: str) -> None:
     """Print one sentence that is no failure, on standard error."""
-    stderr.print(f"{escape(text)}", soft_wrap=True)
+    stderr.print(f"nestor: {escape(text)}", soft_wrap=True, highlight=False)
 
 
 def _remark_objects_without_module(program: Program) -> None:
