@@ -1,5 +1,6 @@
 """The command of the last time is used while it holds, and never when it does not."""
 
+import binascii
 import os
 import shutil
 import subprocess
@@ -46,7 +47,7 @@ def _same_size_and_time(path: Path) -> None:
 CHANGES: Final[dict[str, Callable[[Path], object]]] = {
     "written": lambda path: path.write_text("other"),
     "written with the same size and time": _same_size_and_time,
-    "replaced": lambda path: shutil.copy2(path, path.with_name("new")).replace(path),
+    "replaced": lambda path: Path(shutil.copy2(path, path.with_name("new"))).replace(path),
     "removed": lambda path: path.unlink(),
     "appeared": lambda path: path.with_name("absent").touch(),
 }
@@ -74,7 +75,7 @@ def test_other_words_are_another_command() -> None:
 
 
 def test_two_commands_may_share_a_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered.binascii, "crc32", lambda _: 7)
+    monkeypatch.setattr(binascii, "crc32", lambda _: 7)
     stamps = remembered.stamps([str(file)])
     remembered.remember(WORDS, RESULT, stamps, anywhere=True)
     assert remembered.recall([*WORDS[:2], "distilled"]) is None
