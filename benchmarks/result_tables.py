@@ -208,7 +208,7 @@ def _mutants() -> Table:
 
 def _commands() -> Table:
     """Return the commands of the command line with their one-line summaries."""
-    from nestor.cli.main import COMMANDS, PASS_THROUGH
+    from nestor.cli.commands import COMMANDS, PASS_THROUGH
 
     rows = [[f"`nestor {n}`", c.summary] for n, c in (COMMANDS | PASS_THROUGH).items()]
     return {"columns": [["command", "{}"], ["what it does", "{}"]], "rows": rows}

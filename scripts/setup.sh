@@ -14,7 +14,7 @@ fail() { echo "setup: $*" >&2; exit 1; }
 # --- Debian packages -------------------------------------------------------------------------
 # LLVM and what builds the plugin, the corpora and the tests.
 packages="clang-22 llvm-22 llvm-22-dev lld-22 libclang-rt-22-dev g++ make cmake ninja-build pkg-config
-  doctest-dev valgrind python3-venv ca-certificates ccache meson autoconf automake libtool"
+  doctest-dev valgrind groff-base python3-venv ca-certificates ccache meson autoconf automake libtool"
 missing=
 for package in $packages; do
   # A Python that does not come from Debian brings its own venv.

@@ -8,7 +8,6 @@ builds anew, everything else starts at once.
 import hashlib
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -17,6 +16,7 @@ from typing import Final
 
 from nestor.compiler.built import build_once, digest_of
 from nestor.compiler.cache import cache_place
+from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
 from nestor.progress import Progress, silent
 
@@ -107,7 +107,7 @@ def configure_and_build(
     stage = f"Building the plugin for clang {toolchain.version}"
     for number, step in enumerate(steps):
         progress(stage, number, len(steps))
-        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        done = run_tool(step)
         if done.returncode != 0:
             output = (done.stdout + done.stderr).splitlines()
             errors = [line for line in output if "rror" in line] or output[-1:]
