@@ -62,13 +62,12 @@ def projects(archive: debian.Archive, folder: Path) -> list[Project]:
         )
         return debian.extract(files[0], folder / name)
 
-    json, gperf, lame, lua = map(sources, ("jsoncpp", "gperf", "lame", "lua"))
+    json, gperf, lua = map(sources, ("jsoncpp", "gperf", "lua"))
     return [
         Project("jsoncpp", "CMake, Release", json, cmake("Release", *_JSONCPP)),
         Project("jsoncpp", "CMake, MinSizeRel", json, cmake("MinSizeRel", *_JSONCPP)),
         Project("jsoncpp", "Meson, werror", json, meson("-Dtests=false")),
         Project("gperf", "autoconf", gperf, autotools()),
-        Project("lame", "autotools, libtool", lame, autotools()),
         Project("lua", "make", lua, make("-C", "src", "posix", flags="MYCFLAGS")),
     ]
 
