@@ -8,12 +8,14 @@ gives with Nestor's options in front. The policy is one that changes C as well a
 
 What a way costs is measured in one run in which the ways alternate: a compile of one small file,
 ``--rounds`` times, and a run of ``./configure``. The cost is the median of the differences to clang
-within a round, with a bootstrap interval of 95 %.
+within a round, with a bootstrap interval of 95 %, by the clock and in CPU time, which depends less
+on what else the machine does.
 """
 
 import argparse
 import os
 import random
+import resource
 import shlex
 import shutil
 import statistics
@@ -48,6 +50,8 @@ _JSONCPP: Final = (
     "-DBUILD_OBJECT_LIBS=OFF",
     "-DJSONCPP_WITH_TESTS=OFF",
 )
+Times = Mapping[str, Sequence[tuple[float, float]]]
+"""Wall-clock and CPU seconds of each way in each round."""
 _COSTS: Final = ("clang", "flags", "installed", "wrapper")
 
 
@@ -98,8 +102,8 @@ def _same(objects: Mapping[str, str], expected: Mapping[str, str]) -> int:
     return sum(objects[name] == digest for name, digest in expected.items())
 
 
-def compile_costs(policy: Policy, rounds: int, folder: Path) -> dict[str, list[float]]:
-    """Return the seconds of each round in which a small file is compiled in each way."""
+def compile_costs(policy: Policy, rounds: int, folder: Path) -> Times:
+    """Compile a small file in each way."""
     source = str(probe_folder() / "probe.c")
     commands = {}
     for way in _COSTS:
@@ -109,10 +113,8 @@ def compile_costs(policy: Policy, rounds: int, folder: Path) -> dict[str, list[f
     return _alternate(commands, rounds, folder)
 
 
-def configure_costs(
-    project: Project, policy: Policy, rounds: int, folder: Path
-) -> dict[str, list[float]]:
-    """Return the seconds of each round in which ``./configure`` runs in each way."""
+def configure_costs(project: Project, policy: Policy, rounds: int, folder: Path) -> Times:
+    """Run ``./configure`` in each way."""
     commands = {}
     for way in _COSTS:
         use = _compilers(way, policy, folder)
@@ -126,31 +128,37 @@ def _compilers(way: str, policy: Policy, folder: Path) -> Compilers:
     return policy.compilers(way, folder / "installed")
 
 
-def _alternate(
-    commands: Mapping[str, Sequence[str]], rounds: int, folder: Path
-) -> dict[str, list[float]]:
+def _alternate(commands: Mapping[str, Sequence[str]], rounds: int, folder: Path) -> Times:
     """Run each command once a round, in an order that changes; the first round is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     order = random.Random(0)
     for number in range(rounds + 1):
         for name in order.sample(list(commands), len(commands)):
-            start = time.perf_counter()
+            start, before = time.perf_counter(), _cpu_seconds()
             subprocess.run(commands[name], cwd=folder, check=True, stdout=subprocess.DEVNULL)
             if number:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+                times[name].append((time.perf_counter() - start, _cpu_seconds() - before))
+    return times
 
 
-def cost_rows(what: str, seconds: Mapping[str, list[float]]) -> list[list[Any]]:
-    """Return a row for each way: median, difference to clang with its interval, and ratio."""
+def _cpu_seconds() -> float:
+    """Return what all processes that were started and waited for have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def cost_rows(what: str, times: Times) -> list[list[Any]]:
+    """Return a row for each way: its median, and differences and ratio to clang of its round."""
     rows = []
-    stock = seconds["clang"]
-    for way, own in seconds.items():
-        differences = [1000 * (a - b) for a, b in zip(own, stock, strict=True)]
-        ratio = statistics.median(a / b for a, b in zip(own, stock, strict=True))
-        middle = statistics.median(differences)
-        spread = [middle, *_interval(differences)] if way != "clang" else None
-        rows.append([what, way, 1000 * statistics.median(own), spread, ratio])
+    for way, own in times.items():
+        pairs = list(zip(own, times["clang"], strict=True))
+        row: list[Any] = [what, way, 1000 * statistics.median(wall for wall, _ in own)]
+        for clock in (0, 1):
+            differences = [1000 * (a[clock] - b[clock]) for a, b in pairs]
+            spread = [statistics.median(differences), *_interval(differences)]
+            ratio = statistics.median(a[clock] / b[clock] for a, b in pairs)
+            row += [None, None] if way == "clang" else [spread, ratio]
+        rows.append(row)
     return rows
 
 
@@ -189,7 +197,8 @@ def main() -> None:
             cost += cost_rows("`./configure` of gperf", configured)
             form = "{:+.1f} [{:+.1f}, {:+.1f}]"
             columns = [("what", "{}"), ("way", "{}"), ("ms", "{:.1f}")]
-            columns += [("over clang, ms [95 %]", form), ("ratio", "{:.3f}")]
+            columns += [("over clang, ms [95 %]", form), ("ratio", "{:.2f}")]
+            columns += [("CPU over clang, ms [95 %]", form), ("ratio of CPU", "{:.2f}")]
             tables["overhead"] = record.table(columns, cost)
     for table in tables.values():
         for row in table["rows"]:
