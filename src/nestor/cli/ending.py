@@ -53,6 +53,10 @@ class _Signals:
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         self.received = self.received or signal.Signals(number)
         self.uninstall()  # a second one ends the process at once
+        # Threads may wait for what was started, so that ends first.
+        orphans = sys.modules.get("nestor.compiler.orphans")
+        if orphans is not None:
+            orphans.kill_marked()
         raise KeyboardInterrupt
 
     def uninstall(self) -> None:
