@@ -179,6 +179,22 @@ def test_what_is_no_summary(text: str, said: str, tmp_path: Path) -> None:
         load(path)
 
 
+def test_ids() -> None:
+    # xxh3-64 of the empty text, by its reference implementation.
+    assert function_id("") == module_id("folder/") == 0x2D06800538D394C2
+    assert function_id("f", "a/b/c.c") == function_id("f", "c.c") != function_id("f")
+    assert module_id("a/b/c.c") == module_id("c.c") == function_id("c.c")
+
+
+def test_what_is_no_object(toolchain: Toolchain, tmp_path: Path) -> None:
+    sound = compiled(toolchain, tmp_path)[0].read_bytes()
+    path = tmp_path / "wrong.o"
+    for data in (b"", b"text", sound[: len(sound) // 2], sound[:18] + b"\xb7" + sound[19:]):
+        path.write_bytes(data)
+        with pytest.raises(ObjectError):
+            summarise([path], "gc")
+
+
 def test_what_nobody_would_summarise_is_not_read(tmp_path: Path) -> None:
     """Neither a device without an end, nor a pipe without a writer, nor a file of gigabytes."""
     pipe, large = tmp_path / "pipe", tmp_path / "large"
