@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -16,7 +15,6 @@ import pytest
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.capture import build, merge
-from nestor.corpus.capture.database import DatabaseError
 from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.model import Input, Project, Split
 from nestor.corpus.relink import LinkMode
@@ -195,6 +193,16 @@ def test_probes_are_not_captured(tree: SourceTree, words: list[str]) -> None:
     assert not tree.journal.root.exists()
 
 
+@pytest.mark.parametrize("words", [["-print-prog-name=ld"], ["-dM", "-E", "-xc", os.devnull]])
+def test_what_the_compiler_prints_is_printed_once(
+    tree: SourceTree, toolchain: Toolchain, words: list[str]
+) -> None:
+    expected = subprocess.run([toolchain.clang, *words], capture_output=True, text=True).stdout
+    done = tree.cc(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == expected
+
+
 def test_a_failing_compilation_fails_and_is_not_captured(tree: SourceTree) -> None:
     tree.write("bad.c", "int f( {")
     done = tree.cc("-c", "bad.c")
@@ -271,46 +279,6 @@ def test_equal_modules_of_two_projects_stay_with_the_held_out_one(
     assert corpus.program("a/prog").modules == ("b/main.o", "b/lib.o")
     assert [p.name for p in corpus.programs_of("test")] == ["b/prog"]
     assert not (root / "a/main.o.bc").exists() or "a/main.o" not in corpus.by_name
-
-
-def test_compilation_database(tree: SourceTree, toolchain: Toolchain, tmp_path: Path) -> None:
-    _small(tree)
-    tree.write("sub/x.cpp", "template <class T> T twice(T x) { return 2 * x; } int i = twice(2);")
-    entries = [
-        {"directory": str(tree.source), "file": "main.c", "command": "gcc -O2 -c main.c -o m.o"},
-        {
-            "directory": str(tree.source / "sub"),
-            "file": "x.cpp",
-            "arguments": ["/usr/bin/c++", "-std=c++17", "-c", "x.cpp", "-o", "x.o"],
-        },
-    ]
-    database = tree.write("compile_commands.json", json.dumps(entries))
-    replayed = build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
-    assert (replayed.compilations, replayed.links) == (2, 0)
-    corpus = tree.finalise()
-    assert [(m.name, m.language) for m in corpus.modules] == [
-        ("demo/m.o", "c"), ("demo/sub/x.o", "c++"),
-    ]  # fmt: skip
-    assert not (tree.source / "m.o").exists()
-    database.write_text('{"not": "a list"}')
-    with pytest.raises(DatabaseError, match=r"compile_commands\.json"):
-        build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
-
-
-def test_cmake_and_a_makefile_with_a_fixed_compiler(tree: SourceTree) -> None:
-    _small(tree)
-    tree.write(
-        "CMakeLists.txt",
-        "cmake_minimum_required(VERSION 3.13)\nproject(demo C)\nadd_library(l STATIC lib.c)\n"
-        "add_executable(prog main.c)\ntarget_link_libraries(prog l)\n",
-    )
-    assert tree.run(["cmake", "-G", "Ninja", "-S", ".", "-B", "b"]).returncode == 0
-    assert not tree.journal.root.exists()
-    assert tree.run(["ninja", "-C", "b", "-j2"]).returncode == 0
-    tree.write("Makefile", "CC = gcc\nother: main.c lib.c\n\t$(CC) -o $@ $^\n")
-    assert tree.run(["make"]).returncode == 0
-    corpus = tree.finalise()
-    assert {p.name for p in corpus.programs} == {"demo/prog", "demo/other"}
 
 
 def test_the_wrapper_is_light(tree: SourceTree) -> None:
