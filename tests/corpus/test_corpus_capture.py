@@ -233,6 +233,23 @@ def test_warns_once_of_what_cannot_be_captured(tree: SourceTree) -> None:
     assert [m.reason.split(":")[0] for m in corpus.missing] == ["one", "two"]
 
 
+def test_an_archive_beside_a_shared_library_has_the_code(tree: SourceTree, tmp_path: Path) -> None:
+    """As libtool leaves them, and names the shared one in the link."""
+    _small(tree)
+    tree.cc("-c", "-fPIC", "lib.c", "-o", "pic.o")
+    tree.cc("-c", "lib.c", "main.c")
+    (tree.source / ".libs").mkdir()
+    tree.cc("-shared", "pic.o", "-o", ".libs/libdemo.so.1")
+    (tree.source / ".libs/libdemo.so").symlink_to("libdemo.so.1")
+    tree.run(["ar", "rcs", ".libs/libdemo.a", "lib.o"])
+    assert tree.cc("main.o", ".libs/libdemo.so", "-o", "prog").returncode == 0
+    corpus = tree.finalise()
+    assert corpus.missing == ()
+    assert len(corpus.program("demo/prog").modules) == 2
+    made = tree.relink(corpus, corpus.program("demo/prog"), tmp_path / "relinked")
+    assert subprocess.run([made], capture_output=True, text=True).stdout == "42 main.c"
+
+
 def test_twins_are_kept_only_if_programs_need_both(tree: SourceTree) -> None:
     tree.write("main.c", "int g; int f(void); int main(void) { return f(); }")
     tree.write("lib.c", "extern int g; int f(void) { return g; }")
