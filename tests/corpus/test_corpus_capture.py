@@ -309,6 +309,14 @@ def test_the_wrapper_is_light(tree: SourceTree) -> None:
     assert not heavy & set(loaded)
 
 
+def test_a_relative_corpus_is_refused(tree: SourceTree) -> None:
+    _small(tree)
+    done = tree.run([str(tree.wrappers.cc), "-c", "main.c"], more={"NESTOR_CORPUS": "corpus"})
+    assert (done.returncode, (tree.source / "main.o").exists()) == (0, True)
+    assert "not captured: NESTOR_CORPUS is the relative path corpus" in done.stderr
+    assert not (tree.source / "corpus").exists()
+
+
 def test_the_wrapper_works_without_a_corpus(tree: SourceTree) -> None:
     _small(tree)
     environment = {"NESTOR_CORPUS": ""}
