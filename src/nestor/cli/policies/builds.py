@@ -5,7 +5,7 @@ from pathlib import Path
 from nestor.build.build import Build, BuildError, builds_of
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
-from nestor.files import read_regular_text
+from nestor.problem.overrides import OverridesError, read_overrides
 from nestor.problem.problem import Problem
 
 
@@ -49,6 +49,9 @@ def overrides_text(problem: Problem, path: Path | None) -> str | None:
     """
     if path is None:
         return None
-    text = read_regular_text(path, "overrides")
-    problem.overrides().parse(text)
+    text = read_overrides(path)
+    try:
+        problem.overrides().parse(text)
+    except OverridesError as error:
+        raise OverridesError(f"{path}: {error}") from None
     return text

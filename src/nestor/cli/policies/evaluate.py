@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
+from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
@@ -22,8 +23,6 @@ from nestor.problem.problem import Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
-_FAILURES_SHOWN = 20
-
 
 @dataclass(frozen=True)
 class Evaluate:
@@ -32,7 +31,8 @@ class Evaluate:
     For problems of size, that is loadable bytes of the linked program: text, rodata, eh_frame,
     eh_frame_hdr and gcc_except_table. The programs judged are those of projects that training
     never saw (the split "test"), or all of them in a corpus without splits. Worst regressions come
-    first. The interval is a paired bootstrap over projects.
+    first. The interval is a paired bootstrap over projects. The exit status is 1 if anything could
+    not be compiled, linked or run; what failed is printed last, on standard error.
 
     Geometric means by language and style follow, over the programs that are not tiny (see
     --least-bytes). A style of C++ is seen if a project of the split "train" has it. With several
@@ -83,7 +83,7 @@ class Evaluate:
     """Print JSON."""
 
     def run(self) -> int:
-        """Evaluate and print; 1 if a policy could not be compared on any program."""
+        """Evaluate and print; 1 if anything failed, which is printed last."""
         problem = find_problem(self.problem)
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
@@ -121,7 +121,7 @@ class Evaluate:
             for result in results:
                 stdout.print(f"{escape(result.policy)}, {result.mode}:", end=" ")
                 _show_costs(result)
-        return 0 if all(any(result.compared()) for result in results) else 1
+        return show_failures([failure for result in results for failure in result.failures])
 
 
 def show_groups(
@@ -202,7 +202,7 @@ def _score(side: Outcome | None, report: Report) -> str:
 
 
 def _show_costs(result: Evaluation) -> None:
-    """Print what the policy cost, and everything that failed."""
+    """Print what the policy cost, and how much failed."""
     ratio = f"{result.compile_cpu_ratio:.3f}×" if result.compile_cpu_ratio else "not measured"
     remarks = "".join(
         f", {len(units)} modules {remark.words}"
@@ -220,10 +220,3 @@ def _show_costs(result: Evaluation) -> None:
         f" {len(result.failures)} failures{remarks}{smoke}",
         soft_wrap=True,
     )
-    for failure in result.failures[:_FAILURES_SHOWN]:
-        stdout.print(
-            f"  [red]failed[/] {escape(failure.what)} ({failure.side}): {escape(failure.reason)}",
-            soft_wrap=True,
-        )
-    if len(result.failures) > _FAILURES_SHOWN:
-        stdout.print(f"  and {len(result.failures) - _FAILURES_SHOWN} more (--json shows all)")

@@ -14,12 +14,12 @@ from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.corpus.level import parse_level
-from nestor.corpus.model import require_level
+from nestor.corpus.model import Corpus, require_level
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import claimed, write_atomically
 from nestor.learn.accounting import Cost, Meter, Tally
 from nestor.learn.budget import Budget, Budgeted
-from nestor.learn.learners import LEARNERS, check_setup, find_learner, usual_learner
+from nestor.learn.learners import LEARNERS, Entry, check_setup, find_learner, usual_learner
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.training import Result, Run, train
 from nestor.policy import bundle
@@ -107,10 +107,14 @@ class Train:
             raise NestorError(
                 f"The learner {learner_name} has limits of its own; a budget ends {able}."
             )
-        settings = getattr(self.settings, learner_name.replace("-", "_"))
-        meter, tally = Meter(), Tally()
         corpus = store.load(self.corpus)
         require_level(corpus, parse_level(problem.level))
+        with claimed(self.out):
+            return self._train(problem, learner_name, entry, corpus)
+
+    def _train(self, problem: Problem, learner_name: str, entry: Entry, corpus: Corpus) -> int:
+        settings = getattr(self.settings, learner_name.replace("-", "_"))
+        meter, tally = Meter(), Tally()
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
