@@ -4,7 +4,6 @@ The names in ``__all__`` are the Python API; docs/reference/python-api.md shows 
 imported when it is first used, so that ``import nestor`` itself costs nothing.
 """
 
-import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,4 +86,6 @@ def __dir__() -> list[str]:
 # Gymnasium finds no environments by itself. Who uses it has imported it before us; who does not,
 # must not wait for it.
 if "gymnasium" in sys.modules:
+    import importlib
+
     importlib.import_module("nestor.registration")

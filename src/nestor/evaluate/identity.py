@@ -6,7 +6,6 @@ decisions must also have been asked equally often. Failures are results: counted
 dropped.
 """
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -23,6 +22,7 @@ from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, digest_of_object
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def _check_unit(pool: Pool, module: Module, policy: NamedPolicy) -> UnitIdentity
     outputs: dict[str, _Output] = {}
     failures: list[Failure] = []
     use = Circumstances(pool.limits, pool.place.cancelled)
-    with tempfile.TemporaryDirectory(prefix="nestor-identity-") as text:
+    with temporary_folder("identity") as text:
         ways = pool.problem.ways(pool.plugin, policy, Path(text))
         bitcode = pool.corpus.bitcode(module)
         *command, _, _ = compile_command(

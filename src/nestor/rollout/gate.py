@@ -5,7 +5,6 @@ it is used, and refused with the reason if a single byte differs.
 """
 
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -19,6 +18,7 @@ from nestor.policy.names import DEFAULT
 from nestor.problem.identity import Circumstances, Command, Way, digest_of_object
 from nestor.problem.problem import Problem
 from nestor.rollout.records import gate_record, read_gate
+from nestor.temporary import temporary_folder
 
 LEVELS = ("-Oz", "-O2")
 PROBES = ("probe.c", "probe.cpp")
@@ -46,7 +46,7 @@ def compare(problem: Problem, plugin: Plugin, module: Sequence[str], name: str) 
         ``("-Oz", "-c", "x.c")`` or a recorded cc1 line with its input.
     """
     command: Command = [plugin.toolchain.clang, *module]
-    with tempfile.TemporaryDirectory(prefix="nestor-identity-") as text:
+    with temporary_folder("identity") as text:
         folder = Path(text)
         ways = problem.ways(plugin, DEFAULT, folder)
         digests = [_digest(way, command, folder / f"{n}.o") for n, way in enumerate(ways)]

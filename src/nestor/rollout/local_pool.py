@@ -6,7 +6,6 @@ thread per worker waits for it; the interpreter's lock is free while a compiler 
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from nestor.problem.problem import Problem
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.progress import Progress, silent
 from nestor.rollout.store import FileStore
+from nestor.temporary import temporary_folder
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -62,9 +62,7 @@ class LocalPool:
         self.plugin = plugin
         self.settings = settings or PoolSettings()
         self.limits = Limits(self.settings.timeout, self.settings.memory)
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="nestor-pool-", ignore_cleanup_errors=True
-        )
+        self._folder = temporary_folder("pool")
         self.objects = FileStore(Path(self._folder.name) / "objects")
         self.place = Workplace(
             corpus, plugin, self.limits, FileStore(Path(self._folder.name) / "files"), self.objects

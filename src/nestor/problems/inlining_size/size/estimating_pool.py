@@ -6,7 +6,6 @@ predicted difference, so that what the model does not know of a function cancels
 that the stock object lacks weighs what the model says.
 """
 
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from nestor.problems.inlining_size.size.function_log import FunctionLog
 from nestor.problems.inlining_size.size.model import SizeModel
 from nestor.progress import Progress, silent
 from nestor.rollout.layered import LayeredPool
+from nestor.temporary import temporary_folder
 
 PART_WITHOUT_CODE = 0.65
 """Of a compile's price, what one without code generation costs, as measured by
@@ -105,7 +105,7 @@ class EstimatingPool(LayeredPool):
         try:
             if anchor is None:
                 return compile_module(request, self.place)
-            with tempfile.TemporaryDirectory(prefix="nestor-estimate-") as text:
+            with temporary_folder("estimate") as text:
                 return self._estimate(request, anchor, Path(text))
         except OSError as error:
             return Rollout.failed(request, f"{Ending.NOT_STARTED.value}: {error}")
