@@ -14,6 +14,7 @@ from nestor.evaluate.result import Evaluation
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
+from nestor.rollout.stock import StockKeepingPool
 from nestor.tune import session
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import Tuned, TuneSettings
@@ -30,6 +31,7 @@ def evaluate_policies(
     overrides: str | None = None,
     summary: bool = False,
     smoke: bool = False,
+    fresh: bool = False,
     progress: Progress = silent,
 ) -> tuple[Evaluation, ...]:
     """Build programs stock and under each policy, and compare their scores.
@@ -42,6 +44,8 @@ def evaluate_policies(
     :param overrides: the text of a file of answers that stand above every policy's.
     :param summary: give summaries of the programs to policies that read them.
     :param smoke: run the programs' smoke tests, which executes code of the corpus.
+    :param fresh: compile the stock side again, which measures the policies' compile time; without
+        it stock objects that an earlier evaluation kept in the cache are used.
     :return: an evaluation for each policy and, within it, for each mode.
     :raises NestorError: if a policy, program, build or mode does not exist.
     """
@@ -49,7 +53,7 @@ def evaluate_policies(
     check_modes(way, modes)
     chosen = tuple(_program(pool, one) for one in programs)
     return compare.evaluate(
-        pool,
+        StockKeepingPool(pool, fresh=fresh),
         way,
         chosen or compare.select_programs(pool.corpus, split),
         [policy_of(pool.problem, policy) for policy in policies],

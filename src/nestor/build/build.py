@@ -57,6 +57,7 @@ class Compile:
     trajectories: Mapping[str, Trajectory]
     """By back end: the module, or each part of a program that is optimised by itself."""
     cpu_seconds: float
+    """0 if what an earlier compile made was taken."""
     failure: str | None
 
 
