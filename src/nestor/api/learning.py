@@ -13,6 +13,7 @@ from nestor.api.workplace import policy_of
 from nestor.corpus.level import parse_level
 from nestor.corpus.model import require_level
 from nestor.errors import NestorError
+from nestor.files import claimed
 from nestor.learn.accounting import Cost, Meter, Tally
 from nestor.learn.budget import Budget, Budgeted
 from nestor.learn.learners import check_setup, find_learner, usual_learner
@@ -63,7 +64,8 @@ def train_policy(
     :param init: the policy to start from.
     :param features: those that the policy reads; none leaves the choice to the learner.
     :param budget: what ends the run besides the learner's steps.
-    :raises NestorError: if the learner cannot do that, or the folder holds another run.
+    :raises NestorError: if the learner cannot do that, the folder holds another run, or another
+        process is at work in it.
     """
     name = learner or usual_learner(pool.problem)
     usual = find_learner(name).settings()
@@ -83,11 +85,14 @@ def train_policy(
         budget=budget or Budget(),
         progress=progress,
     )
-    return run_learner(setup, name, dataclasses.replace(usual, **settings or {}))
+    with claimed(setup.folder):
+        return run_learner(setup, name, dataclasses.replace(usual, **settings or {}))
 
 
 def run_learner(setup: Setup, name: str, settings: Any) -> Trained:
     """Run the learner of this name to its end and write its policy to the run's folder.
+
+    The caller claims the folder (:func:`nestor.files.claimed`).
 
     :param settings: all of the learner's.
     :raises NestorError: if the learner cannot do what ``setup`` asks for, or the folder holds

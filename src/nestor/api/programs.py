@@ -11,6 +11,7 @@ from nestor.corpus.model import Program, Split
 from nestor.evaluate import compare
 from nestor.evaluate.compare import EvaluateSettings
 from nestor.evaluate.result import Evaluation
+from nestor.files import claimed
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
@@ -82,7 +83,8 @@ def tune_program(
     :param build: as in :func:`evaluate_policies`.
     :param modes: those in which the program may not grow, and whose mean is made small.
     :return: the result, whose ``text(pool.problem)`` is a file of overrides.
-    :raises NestorError: if the folder holds another search, or the program cannot be built.
+    :raises NestorError: if the folder holds another search, another process is at work in it, or
+        the program cannot be built.
     """
     way = find_build(pool.problem, build)
     wanted = tuple(modes) or way.modes[:1]
@@ -92,18 +94,19 @@ def tune_program(
     if not way.whole and pool.problem.reads_summary(decides.policy):
         texts = pool.problem.summaries(pool, [searched], wanted[:1], progress)
         summary = texts.get((searched.name, wanted[0]))
-    return session.tune(
-        pool,
-        way,
-        searched,
-        decides,
-        TuneSettings(wanted),
-        SearchSettings(compiles=compiles),
-        seed,
-        Path(folder),
-        summary=summary,
-        progress=progress,
-    )
+    with claimed(Path(folder)):
+        return session.tune(
+            pool,
+            way,
+            searched,
+            decides,
+            TuneSettings(wanted),
+            SearchSettings(compiles=compiles),
+            seed,
+            Path(folder),
+            summary=summary,
+            progress=progress,
+        )
 
 
 def _program(pool: Pool, program: Program | str) -> Program:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
+from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
@@ -23,8 +24,6 @@ from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from nestor.rollout.stock import StockKeepingPool
 
-_FAILURES_SHOWN = 20
-
 
 @dataclass(frozen=True)
 class Evaluate:
@@ -33,7 +32,8 @@ class Evaluate:
     For problems of size, that is loadable bytes of the linked program: text, rodata, eh_frame,
     eh_frame_hdr and gcc_except_table. The programs judged are those of projects that training
     never saw (the split "test"), or all of them in a corpus without splits. Worst regressions come
-    first. The interval is a paired bootstrap over projects.
+    first. The interval is a paired bootstrap over projects. The exit status is 1 if anything could
+    not be compiled, linked or run; what failed is printed last, on standard error.
 
     Geometric means by language and style follow, over the programs that are not tiny (see
     --least-bytes). A style of C++ is seen if a project of the split "train" has it. With several
@@ -90,7 +90,7 @@ class Evaluate:
     """Print JSON."""
 
     def run(self) -> int:
-        """Evaluate and print; 1 if a policy could not be compared on any program."""
+        """Evaluate and print; 1 if anything failed, which is printed last."""
         problem = find_problem(self.problem)
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
@@ -129,7 +129,7 @@ class Evaluate:
             for result in results:
                 stdout.print(f"{escape(result.policy)}, {result.mode}:", end=" ")
                 _show_costs(result)
-        return 0 if all(any(result.compared()) for result in results) else 1
+        return show_failures([failure for result in results for failure in result.failures])
 
 
 def show_groups(
@@ -210,7 +210,7 @@ def _score(side: Outcome | None, report: Report) -> str:
 
 
 def _show_costs(result: Evaluation) -> None:
-    """Print what the policy cost, and everything that failed."""
+    """Print what the policy cost, and how much failed."""
     ratio = "not measured"
     if result.compile_cpu_ratio is not None:
         ratio = f"{result.compile_cpu_ratio:.3f}× of stock"
@@ -232,10 +232,3 @@ def _show_costs(result: Evaluation) -> None:
         f" {len(result.failures)} failures{remarks}{smoke}",
         soft_wrap=True,
     )
-    for failure in result.failures[:_FAILURES_SHOWN]:
-        stdout.print(
-            f"  [red]failed[/] {escape(failure.what)} ({failure.side}): {escape(failure.reason)}",
-            soft_wrap=True,
-        )
-    if len(result.failures) > _FAILURES_SHOWN:
-        stdout.print(f"  and {len(result.failures) - _FAILURES_SHOWN} more (--json shows all)")

@@ -7,6 +7,7 @@ import tyro
 from rich.table import Table
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.remarks import remark
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
@@ -63,6 +64,7 @@ class Sizes:
         ):
             pairs = examples.collect(pool, training, kept, report)
             held_out = examples.collect(pool, unseen, kept, report, changer)
+        failed = len(training) + len(unseen) - len(pairs) - len(held_out)
         rows = examples.join(one for pair in pairs for one in pair)
         if not len(rows.y):
             raise NestorError(f"No function in the training projects of {self.corpus}.")
@@ -84,10 +86,13 @@ class Sizes:
         found = {name: judge(p, usable) for name, p in predictors.items()} if usable else {}
         if self.json:
             errors = {name: asdict(one) for name, one in found.items()}
-            print_json({"model": provenance, "modules": len(usable), "errors": errors})
+            content = {"model": provenance, "modules": len(usable), "failed": failed}
+            print_json(content | {"errors": errors})
         else:
             stdout.print(f"{self.out}: {len(rows.y):,} functions of {len(training):,} modules")
             stdout.print(table(found, len(usable)) if found else "There are no held-out projects.")
+        if failed:
+            remark(f"{failed} modules could not be compiled: the model has not seen them.")
         return 0
 
 

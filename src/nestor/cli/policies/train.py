@@ -12,9 +12,9 @@ from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.corpus.level import parse_level
-from nestor.corpus.model import require_level
+from nestor.corpus.model import Corpus, require_level
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import claimed, write_atomically
 from nestor.learn.accounting import Tally
 from nestor.learn.budget import Budget
 from nestor.learn.learners import LEARNERS, find_learner, usual_learner
@@ -104,9 +104,14 @@ class Train:
             raise NestorError(
                 f"The learner {learner_name} has limits of its own; a budget ends {able}."
             )
-        settings = getattr(self.settings, learner_name.replace("-", "_"))
         corpus = store.load(self.corpus)
         require_level(corpus, parse_level(problem.level))
+        with claimed(self.out):
+            self._print(self._train(problem, learner_name, corpus))
+        return 0
+
+    def _train(self, problem: Problem, learner_name: str, corpus: Corpus) -> Trained:
+        settings = getattr(self.settings, learner_name.replace("-", "_"))
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
@@ -122,8 +127,7 @@ class Train:
                     estimate=self.estimate,
                     progress=report,
                 )
-                self._print(run_learner(setup, learner_name, settings))
-        return 0
+                return run_learner(setup, learner_name, settings)
 
     def _start(self, problem: Problem) -> Policy | None:
         if self.init is None:
