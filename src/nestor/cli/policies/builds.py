@@ -6,6 +6,7 @@ from nestor.build.build import Build, find_build
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
+from nestor.problem.overrides import OverridesError
 from nestor.problem.problem import Problem
 
 
@@ -45,5 +46,8 @@ def overrides_text(problem: Problem, path: Path | None) -> str | None:
     if path is None:
         return None
     text = read_regular_text(path, "overrides")
-    problem.overrides().parse(text)
+    try:
+        problem.overrides().parse(text)
+    except OverridesError as error:
+        raise OverridesError(f"{path}: {error}") from None
     return text
