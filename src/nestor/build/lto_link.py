@@ -179,7 +179,7 @@ def _link(
     try:
         sizes = measure(binary)
         names = {
-            xxhash.xxh3_64_hexdigest(name.encode()): name
+            log_name(here / name): name
             for name in set(back_ends(job.program, kind, objects).values())
         }
         found = {names.get(path.name, path.name): read_log(path) for path in sorted(logs.iterdir())}
@@ -199,6 +199,15 @@ def _link(
         None,
         digest,
     )
+
+
+def log_name(module: Path) -> str:
+    """Return the name of ``module``'s log in a folder of logs (``native/plugin/core/LogFile``).
+
+    :param module: the module's identifier, with the folder in which the compiler runs.
+    """
+    plain = re.sub(r"[^0-9A-Za-z._-]", "_", module.name[-64:])
+    return f"{plain}.{xxhash.xxh3_64_hexdigest(str(module).encode())}.log"
 
 
 def _sections(map_file: Path) -> list[tuple[str, str, int]]:

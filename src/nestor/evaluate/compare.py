@@ -57,8 +57,8 @@ def select_programs(corpus: Corpus, split: Split | Literal["all"] | None) -> tup
     if not programs:
         raise CorpusError(
             f"The corpus {corpus.root} has no programs to link"
-            f"{f' in the split {split}' if split else ''}: capture a build that links, or take "
-            "another --split."
+            f"{f' in the split {split}' if split else ''}, so there is nothing to compare: capture "
+            "a build that links C or C++, or take another --split."
         )
     return programs
 

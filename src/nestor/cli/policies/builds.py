@@ -5,8 +5,7 @@ from pathlib import Path
 from nestor.build.build import Build, find_build
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
-from nestor.files import read_regular_text
-from nestor.problem.overrides import OverridesError
+from nestor.problem.overrides import OverridesError, read_overrides
 from nestor.problem.problem import Problem
 
 
@@ -45,7 +44,7 @@ def overrides_text(problem: Problem, path: Path | None) -> str | None:
     """
     if path is None:
         return None
-    text = read_regular_text(path, "overrides")
+    text = read_overrides(path)
     try:
         problem.overrides().parse(text)
     except OverridesError as error:

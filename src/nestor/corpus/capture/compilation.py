@@ -20,7 +20,7 @@ from nestor.corpus.capture.precompiled import (
     headers_of,
     without_precompiled,
 )
-from nestor.corpus.capture.response_files import expanded
+from nestor.corpus.capture.response_files import expanded, is_stream
 from nestor.corpus.capture.source_tree import source_tree
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of, parse_level
@@ -107,6 +107,9 @@ def capture(
     """
     temporaries: dict[str, str] = {}
     arguments = expanded(arguments)
+    if any(is_stream(word) for word in arguments):
+        _fail(where, " ".join(arguments[-3:]), "a response file is a pipe and cannot be read again")
+        return
     plan = driver.plan(clang, _with_capture_options(arguments, where))
     if plan is None:
         _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")

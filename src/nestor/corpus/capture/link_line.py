@@ -11,6 +11,7 @@ from pathlib import Path
 from nestor.compiler.options import is_safe_link_option
 from nestor.corpus.archive import ArchiveError, is_archive, members
 from nestor.corpus.capture.journal import Journal
+from nestor.files import ReadError
 
 Token = tuple[str, str]
 """``("object", key)``, ``("foreign", sha256)`` or ``("option", driver option)``."""
@@ -146,6 +147,8 @@ class LinkLine:
                 self._object(content)
         except ArchiveError as error:
             raise LinkLineError(f"{path} {error}") from error
+        except ReadError as error:
+            raise LinkLineError(str(error)) from error
         if not self._whole:
             self.tokens.append(("option", "-Wl,--end-lib"))
 
