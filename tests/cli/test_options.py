@@ -116,13 +116,15 @@ def test_quiet_shows_no_progress(small_corpus: Corpus) -> None:
 
 
 _INTERRUPTED = """
-import sys
-from nestor.cli import commands, main
+import os, signal, sys, time
+from nestor.cli import main
 class Waits:
-    def run(self): raise KeyboardInterrupt
+    def run(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
 import nestor.cli.options as options
 options.parse = lambda *_: Waits()
-sys.exit(main.main(sys.argv[1:]))
+main.entry()
 """
 
 
