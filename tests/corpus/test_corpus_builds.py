@@ -289,3 +289,12 @@ def test_cmake_and_a_makefile_with_a_fixed_compiler(tree: SourceTree) -> None:
     assert tree.run(["make"]).returncode == 0
     corpus = tree.finalise()
     assert {p.name for p in corpus.programs} == {"demo/prog", "demo/other"}
+
+
+def test_a_response_file_may_be_longer_than_a_command_line(tree: SourceTree) -> None:
+    tree.write("main.c", "int main(void) { return 0; }\n")
+    tree.write("long.rsp", "main.o -o prog " + f"-L/{'long' * 250}\n" * 2500)
+    assert tree.cc("-c", "main.c").returncode == 0
+    done = tree.cc("@long.rsp")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tree.finalise().program("demo/prog").modules == ("demo/main.o",)
