@@ -236,6 +236,16 @@ def test_what_failed_is_said_of_a_project_without_modules(tree: SourceTree) -> N
     assert "assembles itself" in lost.reason
 
 
+def test_a_source_that_refuses_the_level_is_named_in_plain_words(tree: SourceTree) -> None:
+    tree.write("a.c", "#ifdef __OPTIMIZE_SIZE__\n#error too small\n#endif\nint a;\n")
+    done = tree.cc("-O2", "-fcolor-diagnostics", "-c", "a.c")
+    reason = "a.c:2:2: error: too small"
+    assert (done.returncode, done.stderr) == (
+        0, f"nestor: a.c was built but not captured: {reason}\n",
+    )  # fmt: skip
+    assert [m.reason for m in tree.finalise().missing] == [f"a.c: {reason}"]
+
+
 def test_what_failed_once_and_succeeded_since_is_not_missing(tree: SourceTree) -> None:
     tree.write("own.h", "static inline int half(int x) { return x / 2; }\n")
     clang = tree.wrappers.toolchain.clang

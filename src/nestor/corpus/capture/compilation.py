@@ -44,7 +44,8 @@ _SIDE_OUTPUTS = frozenset(
     }
 )  # fmt: skip
 _SIDE_FLAGS = ("-ftime-trace", "-stats-file", "-save-temps", "-sys-header-deps", "-MP",
-               "-coverage-", "-dwarf-debug-flags", "-fmodule-output")  # fmt: skip
+               "-coverage-", "-dwarf-debug-flags", "-fmodule-output",
+               "-fcolor-diagnostics")  # fmt: skip
 _LANGUAGES = ("c", "c++", "cpp-output", "c++-cpp-output", "pcm")
 
 
