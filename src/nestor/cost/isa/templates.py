@@ -96,14 +96,16 @@ class Templates:
                 numbers[row["form"]] = row["category"]
         return numbers
 
+    def mnemonics(self) -> NDArray[np.int64]:
+        """Return the number of each form's mnemonic in iced-x86 ``[forms]``."""
+        numbers = np.zeros(len(self.forms), dtype=np.int64)
+        for row in self.rows:
+            if row["form"] >= 0:
+                numbers[row["form"]] = row["mnemonic"]
+        return numbers
+
     def _form(self, instruction: Instruction) -> int:
-        words = [_CODE_NAMES[instruction.code]]
-        kinds = {instruction.op_kind(k) for k in range(instruction.op_count)}
-        words += ["mem"] if OpKind.MEMORY in kinds else []
-        words += ["lock"] if instruction.has_lock_prefix else []
-        if instruction.has_rep_prefix or instruction.has_repne_prefix:
-            words += ["rep"] if instruction.is_string_instruction else []
-        name = " ".join(words)
+        name = form_name(instruction)
         if name not in self._numbers:
             self._numbers[name] = len(self.forms)
             self.forms.append(name)
@@ -171,6 +173,17 @@ class Templates:
         if stand_in.fpu_stack_increment_info().increment < 0 and NativeRegister.STACK not in writes:
             writes.append(int(NativeRegister.STACK))
         return reads, writes
+
+
+def form_name(instruction: Instruction) -> str:
+    """Return the name of the form that an instruction is of."""
+    words = [_CODE_NAMES[instruction.code]]
+    kinds = {instruction.op_kind(k) for k in range(instruction.op_count)}
+    words += ["mem"] if OpKind.MEMORY in kinds else []
+    words += ["lock"] if instruction.has_lock_prefix else []
+    if instruction.has_rep_prefix or instruction.has_repne_prefix:
+        words += ["rep"] if instruction.is_string_instruction else []
+    return " ".join(words)
 
 
 def _with_other_registers(instruction: Instruction) -> tuple[Instruction, set[Any]]:

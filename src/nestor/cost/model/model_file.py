@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from iced_x86 import Code
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
@@ -29,13 +30,15 @@ from nestor.cost.isa.templates import Templates
 from nestor.cost.model.features import FEATURES
 from nestor.cost.model.forest import Forest, checked
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
+from nestor.cost.model.trained_forms import TrainedForms
+from nestor.cost.model.untrained import from_lists
 from nestor.files import write_atomically
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "shipped.safetensors"
 """The model that comes with the package."""
 
 _KIND: Final = "nestor cost model"
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _MOST_BYTES: Final = 64 << 20
 
 
@@ -79,7 +82,7 @@ def save(model: HybridModel, path: Path) -> None:
         "format": _FORMAT,
         "features": list(FEATURES),
         "forms": parts.templates.forms,
-        "machines": [{"name": part.name, "factor": part.factor} for part in parts.machines],
+        "machines": [_described(part) for part in parts.machines],
         "base": [parts.residual.base, parts.spread.base],
         "on core": parts.on_core,
         "provenance": dict(parts.provenance),
@@ -89,6 +92,18 @@ def save(model: HybridModel, path: Path) -> None:
         write_atomically(path, data)
     except OSError as error:
         raise ModelError(f"Cannot write '{path}': {error.strerror}.") from error
+
+
+def _described(part: MachinePart) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "factor": part.factor,
+        "method": part.method,
+        "trained opcodes": sorted(part.opcodes.trained),
+        "borrowed opcodes": sorted(part.opcodes.borrowed),
+        "untrained": part.untrained.groups,
+        "borrowed": part.borrowed.groups,
+    }
 
 
 def _words(templates: Templates) -> NDArray[np.int32]:
@@ -125,6 +140,8 @@ def _parts(data: bytes) -> Parts:
     if header["features"] != list(FEATURES):
         raise ValueError("features of another version")
     forms = [str(form) for form in header["forms"]]
+    if not {form.split()[0] for form in forms} <= vars(Code).keys():
+        raise ValueError("forms that there are not")
     starts = _typed(tensors, "bins.starts", np.int32, 1)
     edges = _typed(tensors, "bins.edges", np.float32, 1)
     if len(starts) != len(FEATURES) + 1 or starts[0] != 0 or starts[-1] != len(edges):
@@ -226,4 +243,18 @@ def _machine(
     if not 0 < factor < 1e6:
         raise ValueError("an interval factor out of its range")
     memory = (keys, (means * counts).astype(np.float32), counts)
-    return MachinePart(str(entry["name"]), core, memory, levels, factor)
+    return MachinePart(
+        str(entry["name"]),
+        core,
+        memory,
+        levels,
+        factor,
+        TrainedForms(_opcodes(entry, "trained opcodes"), _opcodes(entry, "borrowed opcodes")),
+        from_lists(entry["untrained"]),
+        from_lists(entry["borrowed"]),
+        str(entry["method"]),
+    )
+
+
+def _opcodes(entry: dict[str, Any], name: str) -> frozenset[str]:
+    return frozenset(str(opcode) for opcode in entry[name])

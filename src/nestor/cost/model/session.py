@@ -39,12 +39,14 @@ class FormStatus(IntEnum):
     TRAINED = 1
     REFUSED = 2
     """Its blocks have no throughput to predict."""
+    BORROWED = 3
+    """No training row has it; its costs are those of another machine."""
 
 
 ANSWER: Final = np.dtype(
     [
         *((name, np.float32) for name in ("cycles", "low", "high")),
-        *((name, np.int32) for name in ("instructions", "untrained", "refused")),
+        *((name, np.int32) for name in ("instructions", "untrained", "borrowed", "refused")),
     ]
 )
 LAYOUT: Final = Layout(
@@ -68,8 +70,7 @@ class LearnedSession(Simulator):
     def __init__(self, templates: Templates | None = None) -> None:
         super().__init__(templates)
         _require_same_layout()
-        self.status_of: Callable[[Sequence[str]], NDArray[np.int8]] | None = None
-        """Gives the :class:`FormStatus` of forms by their names; all are untrained without it."""
+        self._status_of: Callable[[Sequence[str]], NDArray[np.int8]] | None = None
 
     def features(self, which: I64) -> F32:
         """Return :data:`nestor.cost.model.features.FEATURES` of kept blocks ``[n, features]``."""
@@ -161,11 +162,13 @@ class LearnedSession(Simulator):
         """Empty the cache of answers."""
         self._native.nestor_cost_forget_answers(self._session)
 
-    def set_form_statuses(self) -> None:
-        """Hand the status of all forms met so far to the native side (:attr:`status_of`)."""
-        if self.status_of is None:
-            return
-        statuses = np.ascontiguousarray(self.status_of(self.templates.forms), dtype=np.int8)
+    def set_form_statuses(self, status_of: Callable[[Sequence[str]], NDArray[np.int8]]) -> None:
+        """Count instructions by the :class:`FormStatus` of their forms.
+
+        :param status_of: gives the statuses of forms by their names, of new ones too.
+        """
+        self._status_of = status_of
+        statuses = np.ascontiguousarray(status_of(self.templates.forms), dtype=np.int8)
         self._native.nestor_cost_form_statuses(
             self._session, pointer(statuses), ctypes.c_int64(len(statuses))
         )
@@ -188,4 +191,5 @@ class LearnedSession(Simulator):
             if not undone or not self.add_missing_templates(blocks, decoding):
                 return answers
             self.set_core(widened(core, self.templates))
-            self.set_form_statuses()
+            if self._status_of is not None:
+                self.set_form_statuses(self._status_of)

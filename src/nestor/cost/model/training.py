@@ -17,6 +17,7 @@ from nestor.cost.conformal import calibration_factor
 from nestor.cost.contract import COVERAGE, ModelError
 from nestor.cost.core.fitting import FittingSettings, fit
 from nestor.cost.core.parameters import CoreParameters, MachineSettings, starting_forms
+from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.core.simulator import F32, F64, I64, widened
 from nestor.cost.isa.decoding import DecodeError, sequence
 from nestor.cost.isa.templates import Templates
@@ -30,8 +31,16 @@ from nestor.cost.model.folds import FOLDS, Folds, clipped, draw_folds, out_of_fo
 from nestor.cost.model.forest import edges_of, forest_of
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
 from nestor.cost.model.levels import levels_of
+from nestor.cost.model.other_machine import (
+    OtherMachine,
+    fit_other_machine,
+    opcodes_of,
+    with_costs_of,
+)
 from nestor.cost.model.session import LearnedSession
+from nestor.cost.model.trained_forms import TrainedForms, opcode_of
 from nestor.cost.model.trees import TreeSettings, binned, grow
+from nestor.cost.model.untrained import HoldOut, UntrainedIntervals, calibrate
 from nestor.progress import Progress, silent
 
 FEWEST: Final = 200
@@ -71,6 +80,12 @@ class _Rows:
     target: F64
     folds: Folds
     levels: F32
+    logs: F64
+    """Of the labels."""
+    opcodes: frozenset[str]
+    """Opcodes that the rows have."""
+    method: str
+    """How the labels were measured."""
 
 
 def train(
@@ -79,16 +94,18 @@ def train(
     settings: TrainingSettings | None = None,
     seed: int = 0,
     progress: Progress = silent,
+    borrowed: Table | None = None,
 ) -> HybridModel:
     """Return a model trained on the rows ``index`` of ``table`` (unstable ones are left out).
 
-    The same table, index, settings and seed give the same model.
+    The same tables, index, settings and seed give the same model.
 
+    :param borrowed: blocks with labels of another machine: opcodes that a machine of ``table`` has
+        no rows of take their costs from there.
     :raises ModelError: if a machine has too few stable labels.
     """
     settings = settings or TrainingSettings()
-    chosen = table.select(np.asarray(index, dtype=np.int64))
-    chosen = chosen.select(np.flatnonzero(chosen.stable & (chosen.cycles > 0)))
+    chosen = _stable(table.select(np.asarray(index, dtype=np.int64)))
     names = np.array(chosen.machine if chosen.machine is not None else ("",) * len(chosen))
     machines = list(dict.fromkeys(names.tolist()))
     templates = Templates()
@@ -97,6 +114,9 @@ def train(
                  seed, progress)
         for number, name in enumerate(machines)
     ]  # fmt: skip
+    other = None if borrowed is None else fit_other_machine(
+        _stable(borrowed), templates, max(settings.passes, 1)
+    )
     if not parts:
         raise ModelError("There is nothing to train on: the table has no stable labels.")
     features = np.concatenate([part.features for part in parts])
@@ -126,12 +146,25 @@ def train(
     edges, starts = edges_of(dumps, len(FEATURES))
     machine_parts = []
     for number, part in enumerate(parts):
+        progress("Holding opcodes out", number, len(parts))
+        known, untrained, of_other = _unknown_opcodes(part, templates, other, settings, seed)
         of_machine = machine_of[~half] == number
         factor = calibration_factor(errors[~half][of_machine], widths[of_machine])
         part.session.remember(part.kept, clipped(part.target))
         memory = part.session.residual_memory()
-        core = widened(part.core, templates)
-        machine_parts.append(MachinePart(part.name, core, memory, part.levels, factor))
+        machine_parts.append(
+            MachinePart(
+                part.name,
+                with_costs_of(widened(part.core, templates), templates, known, other),
+                memory,
+                part.levels,
+                factor,
+                known,
+                untrained,
+                of_other,
+                part.method,
+            )
+        )
     return HybridModel(
         Parts(
             templates,
@@ -165,6 +198,8 @@ def _rows_of(
     kept = np.flatnonzero(decodable)
     core = CoreParameters(settings.simulation, starting_forms(templates.categories()))
     fitting = FittingSettings(passes=settings.passes)
+    if settings.passes:
+        core = with_slow_forms(session, core, kept, table.cycles)
     core = fit(session, core, kept, table.cycles, fitting, seed, progress)
     session.set_core(core)
     session.calibrate(number, 1.0)
@@ -177,7 +212,57 @@ def _rows_of(
     folds = draw_folds(sequences, settings.share_new, seed)
     residuals = target.astype(np.float32)
     features[:, MEMORY] = out_of_fold_memory(session, kept, residuals, folds)
-    return _Rows(name, session, core, kept, features, target, folds, levels_of(logs))
+    return _Rows(
+        name,
+        session,
+        core,
+        kept,
+        features,
+        target,
+        folds,
+        levels_of(logs),
+        logs,
+        opcodes_of(session, kept),
+        ", ".join(sorted({word for word in table.backend or () if word})),
+    )
+
+
+def _unknown_opcodes(
+    part: _Rows,
+    templates: Templates,
+    other: OtherMachine | None,
+    settings: TrainingSettings,
+    seed: int,
+) -> tuple[TrainedForms, UntrainedIntervals, UntrainedIntervals]:
+    """Return what the rows of a machine know, and the intervals of what they do not.
+
+    :return: the opcodes, and the intervals of blocks with opcodes that have the starting values of
+        their category, and with those that have the costs of another machine.
+    """
+    known = TrainedForms(part.opcodes, frozenset() if other is None else other.opcodes)
+    core = widened(part.core, templates)
+    rows = HoldOut(
+        part.session,
+        part.kept,
+        part.features,
+        part.target,
+        part.logs,
+        core,
+        templates.mnemonics(),
+        settings.core,
+    )
+    every = np.ones(len(templates.forms), dtype=np.bool_)
+    start = starting_forms(templates.categories())
+    untrained = calibrate(rows, start, every, settings.threads, seed)
+    if other is None:
+        return known, untrained, UntrainedIntervals()
+    forms = other.forms_for(templates)
+    there = np.array([opcode_of(form) in other.opcodes for form in templates.forms])
+    return known, untrained, calibrate(rows, forms, there, settings.threads, seed)
+
+
+def _stable(table: Table) -> Table:
+    return table.select(np.flatnonzero(table.stable & (table.cycles > 0)))
 
 
 def _number(block: bytes, numbers: dict[tuple[int, ...], int]) -> int:

@@ -59,7 +59,7 @@ namespace nestor {
 #define NESTOR_NODE_SHIFTS(X) X(FeatureShift, 0) X(BinShift, 8) X(LeftShift, 16) X(RightShift, 24)
 
 // What training says of an instruction form (nestor/cost/model/trained_forms.py).
-#define NESTOR_FORM_STATUSES(X) X(Untrained, 0) X(Trained, 1) X(Refused, 2)
+#define NESTOR_FORM_STATUSES(X) X(Untrained, 0) X(Trained, 1) X(Refused, 2) X(Borrowed, 3)
 
 // The state that the measuring harness starts a block in: register i is FirstRegister + i times
 // RegisterStep, but for the stack pointer; every eight bytes of a fresh page are PageFilling.

@@ -78,7 +78,8 @@ static_assert(sizeOf(OperationFields) == sizeof(OperationRecord));
 
 constexpr Field AnswerFields[] = {
     FIELD(Answer, cycles), FIELD(Answer, low), FIELD(Answer, high),
-    FIELD(Answer, instructions), FIELD(Answer, untrained), FIELD(Answer, refused)};
+    FIELD(Answer, instructions), FIELD(Answer, untrained), FIELD(Answer, borrowed),
+    FIELD(Answer, refused)};
 static_assert(sizeOf(AnswerFields) == sizeof(Answer));
 
 constexpr Field ListMemoryFields[] = {FIELD(ListMemory, mean), FIELD(ListMemory, least),

@@ -40,11 +40,12 @@ float moved(const Session &s, float logCycles) {
 
 // An answer without cycles: how many instructions there are, and of which standing.
 Answer countForms(const Session &s, const std::vector<Op> &ops) {
-  Answer out{NAN, NAN, NAN, int32_t(ops.size()), 0, 0};
+  Answer out{NAN, NAN, NAN, int32_t(ops.size()), 0, 0, 0};
   for (const Op &op : ops) {
     size_t form = size_t(op.form / Variants);
     int8_t status = form < s.forms.size() ? s.forms[form] : int8_t(Untrained);
-    out.untrained += status == Untrained, out.refused += status == Refused;
+    out.untrained += status == Untrained, out.borrowed += status == Borrowed;
+    out.refused += status == Refused;
   }
   return out;
 }
@@ -144,7 +145,7 @@ int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *off
     auto result = s->decoder.decode(block, size, ops, &where[i], &keys[i]);
     status[i] = int8_t(result);
     if (result != Decoded) {
-      batch.answers[i] = {NAN, NAN, NAN, 0, 0, 0};
+      batch.answers[i] = {NAN, NAN, NAN, 0, 0, 0, 0};
       ++bad;
       continue;
     }

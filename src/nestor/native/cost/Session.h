@@ -20,10 +20,10 @@ static_assert(sizeof(OperationRecord) == (7 + 2 * MostRegisters) * 4);
 struct Answer {
   float cycles, low, high;
   int32_t instructions;
-  int32_t untrained;  // instructions of forms that no training row has
-  int32_t refused;    // instructions whose blocks have no throughput to predict
+  // Of these, by the FormStatus of their forms:
+  int32_t untrained, borrowed, refused;
 };
-static_assert(sizeof(Answer) == 3 * sizeof(float) + 3 * sizeof(int32_t));
+static_assert(sizeof(Answer) == 3 * sizeof(float) + 4 * sizeof(int32_t));
 
 struct Fingerprint {
   uint64_t first, second;
