@@ -14,7 +14,7 @@ from typing import get_args
 
 from benchmarks import record
 from benchmarks.machine import describe
-from benchmarks.pool import PROBLEM, local_pool, policy_named
+from benchmarks.pool import local_pool, policy_named
 from nestor.build.build import Job
 from nestor.build.lto import LtoBuild
 from nestor.cli.setup import program_named
@@ -68,7 +68,7 @@ def main() -> int:
     options = parser.parse_args()
     corpus = store.load(options.corpus)
     program = program_named(corpus, options.program)
-    build = LtoBuild(PROBLEM, options.lto, lto_flags)
+    build = LtoBuild(options.lto, lto_flags)
     first: tuple[int, int] | None = None
     rows: list[list[object]] = []
     with local_pool(corpus) as pool, tempfile.TemporaryDirectory(prefix="nestor-phases-") as text:

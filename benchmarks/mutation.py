@@ -79,17 +79,12 @@ NAMED: Final = {
 }
 """Faults by name: the file, the text that occurs once in it, and the text in its place."""
 
-_FIRST_ROWS = "return np.flatnonzero(np.diff(question, prepend=-1))"
 _SHORTEN = "if norm > clip:"
 _NO_DISCOUNT = "if discount == 0:"
 _FORGET = "if forgotten <= 0:"
 _AGREEMENT = "agreement = 0.0"
 
 EQUIVALENT: Final = {
-    ("batch.py", _FIRST_ROWS, "USub removed"): (
-        "questions are numbered from 0, and any number but 0 before the first makes a difference"
-    ),
-    ("batch.py", _FIRST_ROWS, "1 to 2"): "the same",
     ("gradient/descent.py", _SHORTEN, "Gt to GtE"): (
         "a gradient as long as the limit is multiplied by 1"
     ),

@@ -38,7 +38,9 @@ def cell(value: Any, form: str) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return re.sub(r"(?<= )-(?=\d)", "−", value)
+        quoted = value.split("`")  # what stands between backticks is code
+        quoted[::2] = [re.sub(r"(?<= )-(?=\d)", "−", text) for text in quoted[::2]]
+        return "`".join(quoted)
     text = form.format(*value) if isinstance(value, list) else form.format(value)
     return text.replace("-", "−")
 
@@ -206,7 +208,7 @@ def _mutants() -> Table:
 
 def _commands() -> Table:
     """Return the commands of the command line with their one-line summaries."""
-    from nestor.cli.main import COMMANDS, PASS_THROUGH
+    from nestor.cli.commands import COMMANDS, PASS_THROUGH
 
     rows = [[f"`nestor {n}`", c.summary] for n, c in (COMMANDS | PASS_THROUGH).items()]
     return {"columns": [["command", "{}"], ["what it does", "{}"]], "rows": rows}

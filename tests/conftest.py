@@ -114,7 +114,8 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
                 pass
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        # Lazily: the lock of a run folder may still be open there.
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def module_named(corpus: Corpus, part: str) -> Module:

@@ -11,7 +11,7 @@ from nestor.policy.names import NamedPolicy, named_policy
 from nestor.problems.inlining_size.problem import PROBLEM as PROBLEM
 from nestor.rollout.local_pool import LocalPool
 
-LINK: Final = LinkBuild(PROBLEM)
+LINK: Final = LinkBuild()
 KINDS: Final[tuple[LtoKind, ...]] = ("full", "thin")
 
 

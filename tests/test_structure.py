@@ -26,6 +26,7 @@ GENERAL = (
     "progress.py",
     "registration.py",
     "rollout",
+    "temporary.py",
     "tune",
     "native/policy",
     "native/plugin/core",

@@ -94,7 +94,7 @@ class Hoisting(Problem):
 
     def builds(self) -> Mapping[str, Build]:
         """Judge programs by their objects."""
-        return object_builds(self)
+        return object_builds()
 
     def scorer(self, data: Mapping[str, Any]) -> LoadableBytes:
         """Return the scorer; it has no data."""

@@ -1,4 +1,7 @@
-"""Write files so that nobody ever sees a part of one: not a reader, not a second process.
+"""Read files that may be anything, and write files so that nobody ever sees a part of one.
+
+What a user names, or what comes with a corpus, may be a named pipe, a device or a file of many
+gigabytes: :func:`read_regular` refuses it in one sentence instead of waiting or filling memory.
 
 Every write goes to a scratch file of its own beside the target, under a name that no other process
 on any host takes, and takes the target's place by one rename. So several writers of one path never
@@ -10,11 +13,93 @@ The compiler wrapper imports this module: keep it quick.
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+from nestor.errors import NestorError
+
+USUAL_LIMIT: Final = 64 << 20
+"""The most bytes of a file that are read unless the caller says otherwise, as in the plugin."""
+
+_KINDS: Final = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL})
 _READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+class ReadError(NestorError):
+    """A file cannot be read; the text names it, says what it is, and what to do."""
+
+    def __init__(self, message: str, *, absent: bool = False) -> None:
+        """Say why.
+
+        :param absent: whether there is no such file.
+        """
+        super().__init__(message)
+        self.absent = absent
+
+
+def read_regular(
+    path: Path, what: str, *, limit: int = USUAL_LIMIT, remedy: str | None = None
+) -> bytes:
+    """Return the content of a regular file; never wait for a writer, never read beyond a limit.
+
+    :param what: what the file should hold, for the message: "overrides", "a summary".
+    :param limit: the most bytes that are read.
+    :param remedy: ends the message's sentence, if there is more to say than to name another file.
+    :raises ReadError: if it is absent, unreadable, larger, or no regular file.
+    """
+    try:
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            status = os.fstat(descriptor)
+            kind = next((name for test, name in _KINDS if test(status.st_mode)), None)
+            if kind is not None:
+                raise ReadError(_unreadable(path, what, f"it is {kind}", remedy or _name(limit)))
+            data = b""
+            if status.st_size <= limit:
+                # One byte more than is allowed: a file may grow, and some do not say their size.
+                with open(descriptor, "rb", closefd=False) as file:
+                    data = file.read(limit + 1)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        why = getattr(error, "strerror", None) or str(error)
+        absent = isinstance(error, FileNotFoundError)
+        raise ReadError(_unreadable(path, what, why, remedy), absent=absent) from None
+    if status.st_size > limit or len(data) > limit:
+        larger = f"it is larger than {_size(limit)}"
+        raise ReadError(_unreadable(path, what, larger, remedy or _name(limit)))
+    return data
+
+
+def read_regular_text(
+    path: Path, what: str, *, limit: int = USUAL_LIMIT, remedy: str | None = None
+) -> str:
+    """Return the text of a regular file; bytes that are not UTF-8 are replaced.
+
+    Otherwise like :func:`read_regular`.
+    """
+    return read_regular(path, what, limit=limit, remedy=remedy).decode(errors="replace")
+
+
+def _unreadable(path: Path, what: str, why: str, remedy: str | None) -> str:
+    return f"{path} cannot be read as {what}: {why}{f'; {remedy}' if remedy else ''}."
+
+
+def _name(limit: int) -> str:
+    return f"name a regular file of at most {_size(limit)}"
+
+
+def _size(limit: int) -> str:
+    return f"{limit >> 20:,} MiB" if limit >= 1 << 20 else f"{limit:,} bytes"
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:

@@ -16,7 +16,7 @@ from nestor.rollout.local_pool import LocalPool
 from tests.conftest import module_named
 from tests.inlining import LINK, PROBLEM, policy_named
 
-OBJECTS = ObjectBuild(PROBLEM)
+OBJECTS = ObjectBuild()
 BUILDS: tuple[Build, ...] = (OBJECTS, *PROBLEM.builds().values())
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from nestor.cli.main import COMMANDS, PASS_THROUGH, main
+from nestor.cli.commands import COMMANDS, PASS_THROUGH
+from nestor.cli.main import main
 from nestor.corpus.model import Corpus
 from nestor.policy import bundle
 from nestor.problems.inlining_size import builtins

@@ -99,7 +99,8 @@ def test_commands_explain_themselves_without_libraries(name: str) -> None:
 def test_no_command_takes_torch_to_explain_itself() -> None:
     lines = [
         "import contextlib, sys",
-        "from nestor.cli.main import COMMANDS, main",
+        "from nestor.cli.commands import COMMANDS",
+        "from nestor.cli.main import main",
         "for name in COMMANDS:",
         "    with contextlib.suppress(SystemExit):",
         "        main([*name.split(), '--help'])",

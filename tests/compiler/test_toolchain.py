@@ -77,7 +77,7 @@ def test_build_failure_is_one_sentence(
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
     with pytest.raises(ToolchainError, match=r"could not be built for LLVM 22.*error"):
         plugin.ensure_plugin(toolchain)
-    assert not list((tmp_path / "cache").rglob("*.so"))
+    assert not list((tmp_path / "cache").rglob(plugin.FILE_NAME))
 
 
 def test_without_cmake(

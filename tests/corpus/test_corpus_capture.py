@@ -16,6 +16,8 @@ import pytest
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.capture import build, merge
+from nestor.corpus.capture.database import DatabaseError
+from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.model import Input, Project, Split
 from nestor.corpus.relink import LinkMode
 
@@ -263,7 +265,7 @@ def test_equal_modules_of_two_projects_stay_with_the_held_out_one(
         _small(tree)
         tree.cc("main.c", "lib.c", "-o", "prog")
         project = Project(name, split=split)
-        merge.finalise(root, tree.journal, [merge.Selection(project)])
+        merge.finalise(root, tree.journal, [Selection(project)])
     corpus = store.load(root)
     assert {m.name for m in corpus.modules} == {"b/main.o", "b/lib.o"}
     assert corpus.program("a/prog").modules == ("b/main.o", "b/lib.o")
@@ -283,14 +285,15 @@ def test_compilation_database(tree: SourceTree, toolchain: Toolchain, tmp_path: 
         },
     ]
     database = tree.write("compile_commands.json", json.dumps(entries))
-    assert build.replay_database(database, tree.wrappers.corpus, "demo", toolchain) == 2
+    replayed = build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
+    assert (replayed.compilations, replayed.links) == (2, 0)
     corpus = tree.finalise()
     assert [(m.name, m.language) for m in corpus.modules] == [
         ("demo/m.o", "c"), ("demo/sub/x.o", "c++"),
     ]  # fmt: skip
     assert not (tree.source / "m.o").exists()
     database.write_text('{"not": "a list"}')
-    with pytest.raises(build.BuildError, match=r"compile_commands\.json"):
+    with pytest.raises(DatabaseError, match=r"compile_commands\.json"):
         build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
 
 

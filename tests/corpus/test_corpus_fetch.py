@@ -55,7 +55,7 @@ class FakeArchive(Archive):
         type(self).requests = []
 
     def _versions(self, package: str) -> list[str]:
-        return ["2-1", "1-1", "1-3", "1-2"]
+        return ["2-1", "1-1", "1-3", "1-2"] if package in FILES else []
 
     def _apt(self, arguments: list[str], folder: Path) -> None:
         package, _, version = arguments[-1].partition("=")
@@ -97,7 +97,7 @@ def test_what_fails_is_named_and_the_rest_goes_on(tmp_path: Path, toolchain: Too
     reasons = {m.project: m.reason for m in result.missing}
     assert set(reasons) == {"bad", "none", "wrong"}
     assert "error" in reasons["bad"]
-    assert "Unable to find" in reasons["none"]
+    assert "no source package none" in reasons["none"]
     assert "sha256" in reasons["wrong"]
     corpus = store.load(root)
     store.verify(corpus)
@@ -232,6 +232,69 @@ def test_no_entry_for_a_mirror(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     with pytest.raises(DebianError, match="no entry"):
         Archive(tmp_path / "state", etc=tmp_path / "etc")
+
+
+def _mirror(folder: Path, sources: str | None) -> Path:
+    """Make an unsigned mirror of sources in ``folder``; return apt's configuration for it."""
+    release = "Suite: stable\nCodename: stable\nComponents: main\n"
+    if sources is not None:
+        listed = folder / "mirror/dists/stable/main/source/Sources"
+        listed.parent.mkdir(parents=True)
+        listed.write_text(sources)
+        digest = hashlib.sha256(sources.encode()).hexdigest()
+        release += f"SHA256:\n {digest} {len(sources)} main/source/Sources\n"
+    (folder / "mirror/dists/stable").mkdir(parents=True, exist_ok=True)
+    (folder / "mirror/dists/stable/Release").write_text(release)
+    return _entry(folder, f"deb [trusted=yes] file:{folder}/mirror stable main")
+
+
+def _entry(folder: Path, line: str) -> Path:
+    (folder / "etc").mkdir()
+    (folder / "etc/sources.list").write_text(f"{line}\n")
+    return folder / "etc"
+
+
+def test_without_network_or_sources_the_reason_is_the_true_one(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    etc = _entry(tmp_path / "one", "deb http://127.0.0.1:9/debian stable main")
+    with pytest.raises(DebianError, match=r"answers \(http://127\.0\.0\.1:9.*look at the network"):
+        Archive(tmp_path / "one", etc=etc)
+    (tmp_path / "two").mkdir()
+    etc = _mirror(tmp_path / "two", None)
+    with pytest.raises(DebianError, match="lists sources; add a Debian mirror"):
+        Archive(tmp_path / "two", etc=etc)
+
+
+def test_a_package_that_the_mirrors_lack(tmp_path: Path) -> None:
+    paragraph = (
+        "Package: good\nBinary: good\nVersion: 2-1\nArchitecture: any\nFormat: 1.0\n"
+        "Directory: pool\nFiles:\n d41d8cd98f00b204e9800998ecf8427e 0 good_2.orig.tar.gz\n"
+    )
+    archive = Archive(tmp_path, etc=_mirror(tmp_path, paragraph))
+    with pytest.raises(DebianError, match="no source package other"):
+        archive.download("other", "1-1", {}, tmp_path / "download")
+    with pytest.raises(DebianError, match="have good 2-1, but not 1-1"):
+        archive.download("good", "1-1", {}, tmp_path / "download")
+
+
+@pytest.mark.usefixtures("_fake")
+def test_without_any_project_there_is_no_corpus(tmp_path: Path, toolchain: Toolchain) -> None:
+    root = tmp_path / "corpus"
+    with pytest.raises(CorpusError, match=r"no corpus at .*: Apt's mirrors have no source"):
+        fetch([_recipe("none"), replace(_recipe("none"), project="neither")], root, toolchain)
+    assert not root.exists() or not list(root.iterdir())
+
+
+@pytest.mark.usefixtures("_fake")
+def test_a_corpus_that_is_there_stays_when_more_cannot_be_had(
+    tmp_path: Path, toolchain: Toolchain
+) -> None:
+    root = tmp_path / "corpus"
+    fetch([_recipe("good")], root, toolchain)
+    result = fetch([_recipe("good"), _recipe("none")], root, toolchain)
+    assert [m.project for m in result.missing] == ["none"]
+    assert [m.project for m in store.load(root).missing] == ["none"]
+    assert len(store.load(root).modules) == 2
 
 
 def _link(name: str, target: str) -> tarfile.TarInfo:

@@ -7,7 +7,8 @@ import pytest
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import Toolchain
-from nestor.corpus.capture.merge import Selection, finalise
+from nestor.corpus.capture.drafts import Selection
+from nestor.corpus.capture.merge import finalise
 from nestor.corpus.model import Corpus, Project, Split
 from nestor.evaluate.overlap import LARGEST_SHARE_PCT, Compiled, functions, overlap
 from nestor.evaluate.sweep import sweep

@@ -12,7 +12,8 @@ from typing import Final
 import pytest
 
 from benchmarks import tables
-from nestor.cli import main
+from nestor.cli.commands import COMMANDS, PASS_THROUGH
+from nestor.cli.main import main
 from tests.docs.pages import PAGES, ROOT, code, name
 
 _CALL: Final = re.compile(r"(?:^|[\s\"'(=`])nestor +((?:[a-z]|--help|--version)[^\n]*)")
@@ -53,7 +54,7 @@ def options(command: str) -> frozenset[str]:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
         patch.setenv("COLUMNS", "1000")  # long names of options are not broken
         with suppress(SystemExit):
-            main.main([*command.split(), "--help"])
+            main([*command.split(), "--help"])
     return frozenset(re.findall(r"(?<![\w-])--?[a-z][\w.-]*", out.getvalue()))
 
 
@@ -68,7 +69,7 @@ def _own(command: str, rest: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(("place", "call"), sorted(set(calls())))
 def test_a_command_exists_with_its_options(place: str, call: str) -> None:
-    commands = main.COMMANDS | main.PASS_THROUGH
+    commands = COMMANDS | PASS_THROUGH
     split = words(call)
     groups = {command.split()[0] for command in commands if " " in command}
     if split[0] in ("--help", "--version"):

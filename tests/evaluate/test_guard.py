@@ -103,7 +103,7 @@ class Builder:
         fields = {name: getattr(PROBLEM, name) for name in PROBLEM.__dataclass_fields__}
         problem = Texts(**fields, stock=self.stock, changed=self.changed)
         with LocalPool(problem, self.corpus, self.plugin) as pool:
-            return guard(pool, LinkBuild(problem), programs, policy_named("never"), modes)
+            return guard(pool, LinkBuild(), programs, policy_named("never"), modes)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from nestor.build.build import Build
 from nestor.build.objects import object_builds
 from nestor.corpus.model import Module
 from nestor.learn.accounting import Tally
-from nestor.learn.answers import greedy_actions
 from nestor.learn.episodes import Episodes
 from nestor.learn.reference import Reference, Stock
 from nestor.policy import network
@@ -61,7 +60,7 @@ class Toy(Problem):
 
     def builds(self) -> Mapping[str, Build]:
         """Judge programs by their objects."""
-        return object_builds(self)
+        return object_builds()
 
     def compile(self, request: Request, place: Workplace | None = None) -> Rollout:
         asked = self.units[request.unit.name]
@@ -71,7 +70,7 @@ class Toy(Problem):
             x, question = asked.rows(policy.features), asked.questions
             logits = policy.logits(x)
             if request.seed is None:
-                actions = greedy_actions(policy, asked)
+                actions = policy.actions(x, question)
             else:
                 uniforms = np.random.default_rng(request.seed).random(len(asked))
                 if request.by_group and "group" in (decisions.dtype.names or ()):
@@ -132,7 +131,7 @@ class World(Episodes):
         parts = []
         for stock in self.reference.stocks:
             log = stock.trajectory
-            action = greedy_actions(policy, log)
+            action = policy.actions(log.rows(policy.features), log.questions)
             answer = log.default ^ action if policy.metadata.answers == "deviation" else action
             parts.append(answer == self.right(log))
         return float(np.concatenate(parts).mean())

@@ -42,7 +42,7 @@ class Wrong(InliningSize):
 
 
 def test_the_gate_refuses_what_changes_objects(plugin: Plugin, tmp_path: Path) -> None:
-    copy = Plugin(plugin.toolchain, tmp_path / "nestor.so")
+    copy = Plugin(plugin.toolchain, tmp_path / "nestor.plugin")
     copy.path.write_bytes(plugin.path.read_bytes())
     wrong = Wrong(**{field.name: getattr(PROBLEM, field.name) for field in fields(PROBLEM)})
     result = gate.check(wrong, copy)
@@ -59,6 +59,6 @@ def test_the_gate_refuses_what_changes_objects(plugin: Plugin, tmp_path: Path) -
     "text", ["", "{", "[]", '{"checked": 16}', '{"checked": 0, "differing": []}']
 )
 def test_a_damaged_record_is_no_pass(plugin: Plugin, tmp_path: Path, text: str) -> None:
-    copy = Plugin(plugin.toolchain, tmp_path / "nestor.so")
+    copy = Plugin(plugin.toolchain, tmp_path / "nestor.plugin")
     gate_record(copy, "inlining-size").write_text(text)
     assert not has_passed(copy, "inlining-size")

@@ -5,7 +5,7 @@ or by LTO, where the compiler sees the whole program inside the linker (``lto``)
 guards, searches and training all build through :class:`Build`, whichever way it is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol, cast
@@ -71,7 +71,7 @@ class Built:
     """Why there is no program, in one line; None if there is."""
     compiles: tuple[Compile, ...]
     """Those that failed are among them."""
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Callable[[], Mapping[str, float]] = field(default=dict, repr=False)
     """What of the program's score is each unit's; empty where units cannot be told apart."""
     functions: Mapping[int, float] = field(default_factory=dict)
     """What of the score each function takes, by the function's id, if the names were wanted."""

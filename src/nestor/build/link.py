@@ -1,6 +1,5 @@
 """Programs linked from stand-alone objects, as their recorded link lines say."""
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from nestor.corpus.relink import LinkMode
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
+from nestor.temporary import temporary_folder
 
 LINKED = "linked"
 TEXT = "text"
@@ -44,7 +44,7 @@ class LinkBuild(UnitBuild):
     ) -> Assembly:
         """Link ``program`` and read from the linker's map what it kept of each module."""
         objects = {n: pool.objects.path(r.object) for n, r in rollouts.items() if r.object}
-        with tempfile.TemporaryDirectory(prefix="nestor-binary-") as folder:
+        with temporary_folder("binary") as folder:
             binary = Path(folder) / "program"
             linked = link(
                 pool.plugin.toolchain,

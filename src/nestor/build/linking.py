@@ -9,7 +9,6 @@ so bytes saved in an object may save nothing in the program. Hence two scores:
 """
 
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from nestor.compiler.process import Limits, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, Program
 from nestor.corpus.relink import LinkMode, link_command
+from nestor.temporary import temporary_folder
 
 # A line of lld's map for one input section: VMA, LMA, size, alignment, then object:(section).
 _MAP_LINE = re.compile(r"^\s*[0-9a-f]+\s+[0-9a-f]+\s+[0-9a-f]+\s+\d+\s+(\S.*):\((\.text\.[^)]+)\)$")
@@ -54,7 +54,7 @@ def link(
     missing = [name for name in program.modules if name not in objects]
     if missing:
         return Link(None, frozenset(), f"not linked: no object for {missing[0]}")
-    with tempfile.TemporaryDirectory(prefix="nestor-link-") as folder:
+    with temporary_folder("link") as folder:
         binary = out or Path(folder) / "program"
         # Modules with equal objects share a file; in the map each must have a name of its own.
         objects = _named_apart(objects, Path(folder))

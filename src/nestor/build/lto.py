@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-import xxhash
-
+from nestor.build.assembly import function_id
 from nestor.build.build import BuildError, Built, Compile, Job, check_modes
 from nestor.build.incremental import Kept, ProgramBuild, find_kept
 from nestor.build.link import LINKED, TEXT
@@ -17,7 +16,7 @@ from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides
-from nestor.problem.problem import Pool, Problem
+from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 
 
@@ -25,7 +24,6 @@ from nestor.progress import Progress, silent
 class LtoBuild:
     """Links programs by LTO (:class:`nestor.build.build.Build`)."""
 
-    problem: Problem
     kind: LtoKind
     flags: Flags
     """How the plugin inside the linker is asked."""
@@ -51,7 +49,7 @@ class LtoBuild:
         names = sorted({job.policy.name for job in jobs if job.policy is not None})
         stage = f"Linking {', '.join(['stock', *names])} by {self.kind} LTO"
         links = pool.map(lambda job: self.link(pool, job, objects), wanted, progress, stage)
-        built = {job: self._built(job, done) for job, done in zip(wanted, links, strict=True)}
+        built = {job: self._built(pool, job, done) for job, done in zip(wanted, links, strict=True)}
         return [replace(built[replace(job, summary=None)], job=job) for job in jobs]
 
     def incremental(
@@ -73,15 +71,15 @@ class LtoBuild:
 
     def link(self, pool: Pool, job: Job, objects: Mapping[str, Path]) -> LtoLink:
         """Link one job from pre-link objects."""
-        return lto_link(pool, job, self.kind, objects, self.flags, self.problem.read_log)
+        return lto_link(pool, job, self.kind, objects, self.flags, pool.problem.read_log)
 
-    def _built(self, job: Job, link: LtoLink) -> Built:
+    def _built(self, pool: Pool, job: Job, link: LtoLink) -> Built:
         name = job.program.name
         done = Compile(name, link.digest, link.trajectories, link.cpu_seconds, link.failure)
         columns = None
         if link.measure is not None:
             # The objects of the modules are bitcode: what counts as theirs is the program.
-            own = self.problem.columns(link.measure)
+            own = pool.problem.columns(link.measure)
             columns = {**own, **program_columns(link.measure)}
         return Built(
             job,
@@ -197,8 +195,6 @@ def functions_by_id(link: LtoLink) -> dict[int, int]:
     ids = {name: i for log in link.trajectories.values() for i, name in log.names.items()}
     found: dict[int, int] = {}
     for name, size in link.functions.items():
-        function = ids.get(name)
-        if function is None:
-            function = xxhash.xxh3_64_intdigest(name.encode())
+        function = function_id(name, ids)
         found[function] = found.get(function, 0) + size
     return found

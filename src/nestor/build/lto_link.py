@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -30,6 +29,7 @@ from nestor.problem.problem import Pool
 from nestor.problem.rollout import Workplace
 from nestor.problem.trajectory import LogError, Trajectory
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 MERGED = "ld-temp.o"
 """The source file's name of the module that full LTO makes of a program."""
@@ -81,7 +81,7 @@ def prelink(
     missing = [module for module in modules if not kept[module.name].exists()]
 
     def one(module: Module) -> None:
-        with tempfile.TemporaryDirectory(prefix="nestor-prelink-") as folder:
+        with temporary_folder("prelink") as folder:
             out = Path(folder) / "o"
             command = prelink_command(
                 pool.plugin.toolchain, module.options, pool.corpus.bitcode(module), out, kind
@@ -132,7 +132,7 @@ def lto_link(
     if missing:
         return _failed(f"not linked: {missing[0]} was not compiled for LTO")
     try:
-        with tempfile.TemporaryDirectory(prefix="nestor-lto-") as folder:
+        with temporary_folder("lto") as folder:
             return _link(pool, job, kind, objects, flags, read_log, Path(folder))
     except OSError as error:  # a full disk, most likely
         return _failed(f"{Ending.NOT_STARTED.value}: {error}")

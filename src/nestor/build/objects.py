@@ -8,7 +8,7 @@ from nestor.build.assembly import Assembly, failed_assembly, function_id, sum_co
 from nestor.build.build import Build
 from nestor.build.unit_build import UnitBuild
 from nestor.corpus.model import Program
-from nestor.problem.problem import Pool, Problem
+from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 
 
@@ -32,8 +32,8 @@ class ObjectBuild(UnitBuild):
         missing = [name for name in program.modules if rollouts[name].outcome is None]
         if missing:
             return failed_assembly(f"not added up: no object for {missing[0]}")
-        columns = {name: self.problem.columns(done.outcome) for name, done in rollouts.items()}
-        score = self.problem.report.score
+        columns = {name: pool.problem.columns(done.outcome) for name, done in rollouts.items()}
+        score = pool.problem.report.score
         return Assembly(
             sum_columns(list(columns.values())),
             None,
@@ -42,6 +42,6 @@ class ObjectBuild(UnitBuild):
         )
 
 
-def object_builds(problem: Problem) -> Mapping[str, Build]:
-    """Return the builds of a problem whose programs are judged without a link."""
-    return {"objects": ObjectBuild(problem)}
+def object_builds() -> Mapping[str, Build]:
+    """Return the only build of a problem whose programs are judged without a link."""
+    return {"objects": ObjectBuild()}

@@ -13,7 +13,7 @@ from nestor.build.units import Compiled, compile_units, unit_request
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides
-from nestor.problem.problem import Pool, Problem
+from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.progress import Progress, silent
 
@@ -25,7 +25,6 @@ class UnitBuild(ABC):
     A way of building adds its name, its modes, and how compiled units become a program.
     """
 
-    problem: Problem
     name: ClassVar[str]
     modes: ClassVar[tuple[str, ...]]
     options: ClassVar[str]
@@ -93,7 +92,7 @@ def run_jobs(
                 _all_columns(pool, assembly, units),
                 assembly.failure,
                 tuple(units.compiles.values()),
-                assembly.scores(),
+                assembly.scores,
                 assembly.functions(logs) if job.log and job.names else {},
                 assembly.binary if job.keep else None,
             )

@@ -18,7 +18,8 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-from nestor.progress import Progress
+from nestor.cli.remarks import silenced
+from nestor.progress import Progress, silent
 
 _PIPE_WIDTH = 140
 """Columns of a table in a pipe or file, where no terminal's edge folds it."""
@@ -33,8 +34,11 @@ def progress() -> Iterator[Progress]:
     """Draw a bar for every stage that is reported, as long as the context lasts.
 
     On a terminal the bars live; elsewhere each stage leaves one line when it is done, so that
-    logs stay readable.
+    logs stay readable. After ``--quiet`` nothing is drawn.
     """
+    if silenced():
+        yield silent
+        return
     if not stderr.is_terminal:
         yield _lines()
         return

@@ -1,66 +1,12 @@
-"""The command ``nestor``: find the words' command, read its options, run it.
+"""The command ``nestor``: find the words' command, read its options, run it."""
 
-Commands are looked up by name and imported only when they run, so that the compiler wrappers
-start as fast as Python does.
-"""
-
-import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class Command(NamedTuple):
-    """Where a command lives, and what it does in one line."""
-
-    place: str
-    """Within this package: ``module:Class`` for a tyro dataclass with ``run``, ``module:function``
-    for raw words."""
-    summary: str
-
-
-COMMANDS: Final = {
-    "doctor": Command("doctor:Doctor", "Find LLVM, build the plugin, prove identity"),
-    "corpus fetch": Command("corpus.fetch:Fetch", "Fetch and capture Debian sources"),
-    "corpus capture": Command("corpus.capture:Capture", "Capture your own build"),
-    "corpus info": Command("corpus.info:Info", "Show what a corpus holds"),
-    "corpus sweep": Command("corpus.sweep:Sweep", "Time a stock compile of a corpus"),
-    "corpus overlap": Command("corpus.overlap:Overlap", "Check held-out code for copies"),
-    "corpus import": Command("corpus.copies:Import", "Copy a corpus in LLVM's layout"),
-    "corpus export": Command("corpus.copies:Export", "Write a corpus in LLVM's layout"),
-    "train": Command("policies.train:Train", "Train a policy for a problem"),
-    "compare": Command("policies.compare:Compare", "Set training runs side by side"),
-    "evaluate": Command("policies.evaluate:Evaluate", "Compare a policy with stock, linked"),
-    "tune": Command("policies.tune:Tune", "Search for one program's best decisions"),
-    "guard": Command("policies.guard:Guard", "List modules to leave to stock: never worse"),
-    "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
-    "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),
-    "costmodel train": Command("blocks.costmodel:Train", "Train a cost model of blocks"),
-    "costmodel evaluate": Command("blocks.costmodel:Evaluate", "Judge one by measured blocks"),
-    "costmodel predict": Command("blocks.costmodel_use:Predict", "Predict cycles of code"),
-    "costmodel explain": Command("blocks.costmodel_use:Explain", "Show what bounds a block"),
-    "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
-    "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),
-    "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
-    "blocks info": Command("blocks.blocks:Info", "Show what a table of blocks holds"),
-    "blocks measure": Command("blocks.measure:Measure", "Label blocks with measured cycles"),
-    "problem list": Command("policies.problem:List", "Show the decision problems"),
-    "problem check": Command("policies.problem:Check", "Check what learners rely on"),
-    "log": Command("policies.log:Log", "Show what a policy decides in one compile"),
-    "policy": Command("policies.policy:Policy", "Describe a policy file"),
-}
-"""Commands with options of their own."""
-
-PASS_THROUGH: Final = {
-    "cc": Command("corpus.cc:run", "clang that also captures (CC='nestor cc')"),
-    "c++": Command("corpus.cc:run", "clang++ that also captures (CXX='nestor c++')"),
-    "clang": Command("use.use:clang", "clang under a policy: nestor clang POLICY -- ARGS"),
-    "clang++": Command("use.use:clang", "clang++ under a policy"),
-    "flags": Command("use.use:flags", "Print the clang flags that use a policy"),
-}
-"""Commands whose words belong to the compiler."""
+from nestor.cli.commands import COMMANDS, PASS_THROUGH, load
 
 USAGE_ERROR: Final = 2
 
@@ -84,12 +30,12 @@ def main(argv: Sequence[str]) -> int:
 
     0 is success, 1 a problem that is explained in one sentence, 2 wrong usage.
     """
-    words = list(argv)
+    words = _without_quiet(list(argv))
     if words and words[0] in PASS_THROUGH:
         from nestor.errors import NestorError
 
         try:
-            return int(_load(PASS_THROUGH[words[0]])(words[0], words[1:]))
+            return int(load(PASS_THROUGH[words[0]])(words[0], words[1:]))
         except NestorError as error:
             sys.stderr.write(f"nestor: {error}\n")
             return 1
@@ -101,6 +47,8 @@ def main(argv: Sequence[str]) -> int:
 
         sys.stdout.write(f"nestor {__version__}\n")
         return 0
+    if words[0] in ("--print-completion", "--print-man"):
+        return _print(words)
     for length in (2, 1):
         name = " ".join(words[:length])
         if len(words) >= length and name in COMMANDS:
@@ -108,45 +56,50 @@ def main(argv: Sequence[str]) -> int:
     return _unknown(words)
 
 
-def _run(name: str, words: list[str]) -> int:
-    import inspect
+def _without_quiet(words: list[str]) -> list[str]:
+    """Take ``--quiet`` off the front of a command line, and obey it."""
+    if words[:1] not in (["--quiet"], ["-q"]):
+        return words
+    from nestor.cli.remarks import silence
 
-    import tyro
+    silence()
+    return words[1:]
+
+
+def _print(words: list[str]) -> int:
+    """Print a completion script or the manual page."""
+    from nestor.cli.overview import SHELLS
+
+    if words == ["--print-man"]:
+        from nestor.cli.manual import page
+
+        sys.stdout.write(page())
+        return 0
+    if words[0] == "--print-completion" and len(words) == 2 and words[1] in SHELLS:
+        from nestor.cli.completion import script
+
+        sys.stdout.write(script(words[1]) + "\n")
+        return 0
+    sys.stderr.write(f"usage: nestor --print-completion {{{','.join(SHELLS)}}} | --print-man\n")
+    return USAGE_ERROR
+
+
+def _run(name: str, words: list[str]) -> int:
     from rich.markup import escape
 
     from nestor.cli.console import stderr
+    from nestor.cli.options import parse
     from nestor.errors import NestorError
 
-    arguments, rest = _split(words)
     try:
-        kind = _load(COMMANDS[name])
-        command = tyro.cli(
-            kind,
-            prog=f"nestor {name}",
-            description=inspect.getdoc(kind),  # whole: tyro would leave out the examples
-            args=arguments + rest,
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
-        return int(command.run())
+        return int(parse(load(COMMANDS[name]), name, words).run())
     except NestorError as error:
         stderr.print(f"[bold red]nestor:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
         return 1
     except KeyboardInterrupt:
-        stderr.print("nestor: interrupted; what was finished is kept")
+        again = "; the same command goes on from here" if COMMANDS[name].resumes else ""
+        sys.stderr.write(f"nestor: interrupted{again}\n")
         return 130
-
-
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Separate a command line after ``--`` from our own options."""
-    if "--" not in words:
-        return words, []
-    index = words.index("--")
-    return words[:index], words[index:]
-
-
-def _load(command: Command):  # type: ignore[no-untyped-def]  # a class or a function
-    module, name = command.place.split(":")
-    return getattr(importlib.import_module(f"nestor.cli.{module}"), name)
 
 
 def _help() -> str:
@@ -166,6 +119,13 @@ def _help() -> str:
         "  nestor train inlining-size --corpus corpus/tiny --out runs/bc --learner bc",
         "  nestor evaluate --policy mlgo2020 --corpus corpus/tiny",
         "  nestor clang runs/bc/policy.safetensors -- -Oz -c file.c",
+        "",
+        "options before the command:",
+        "  -q, --quiet                 results and errors only: no progress, no remarks",
+        "  --version                   print the version",
+        "  --print-completion SHELL    print completions for bash, zsh or fish:",
+        '                              eval "$(nestor --print-completion bash)"',
+        "  --print-man                 print the manual page, for share/man/man1/nestor.1",
         "",
         "'nestor COMMAND --help' explains a command. Exit status: 0 success, 1 a problem that is",
         "explained on standard error, 2 wrong usage.",

@@ -1,5 +1,6 @@
 """What most commands begin with: a toolchain with its plugin, and a program of a corpus."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
@@ -33,5 +34,15 @@ def program_named(corpus: Corpus, name: str) -> Program:
     named = [p for p in corpus.programs if name in (p.name, p.name.rsplit("/", 1)[-1])]
     if len(named) != 1:
         names = ", ".join(p.name for p in (named or corpus.programs))
-        raise NestorError(f"'{name}' is not one program of the corpus; there are: {names}.")
+        raise NestorError(
+            f"'{name}' is not one program of the corpus {corpus.root}; there are: {names}."
+        )
     return named[0]
+
+
+def programs_named(corpus: Corpus, names: Sequence[str]) -> tuple[Program, ...]:
+    """Return the programs that a user means, each once, in the order of ``names``.
+
+    :raises NestorError: if a name is not that of exactly one.
+    """
+    return tuple(dict.fromkeys(program_named(corpus, name) for name in names))

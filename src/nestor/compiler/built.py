@@ -2,11 +2,11 @@
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from nestor.files import adding, locked
+from nestor.temporary import temporary_folder
 
 
 def digest_of(sources: Path, builder: str) -> str:
@@ -30,7 +30,7 @@ def build_once(path: Path, build: Callable[[Path], Path]) -> None:
     with locked(path.parent / "lock"):
         if path.exists():
             return
-        with tempfile.TemporaryDirectory(prefix="nestor-build-") as folder:
+        with temporary_folder("build") as folder:
             result = build(Path(folder))
             with adding(path) as scratch:
                 shutil.copy2(result, scratch)

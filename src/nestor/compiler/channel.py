@@ -10,8 +10,8 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,9 +23,11 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from nestor.compiler.orphans import ends_with_us
 from nestor.compiler.process import Ending, Limits, environment, messages, restrict
 from nestor.compiler.training_log import DTYPES
 from nestor.errors import NestorError
+from nestor.temporary import temporary_folder
 
 ChannelOptions = Callable[[Path], Sequence[str]]
 """From the path of a channel (two FIFOs, with the endings ``.in`` and ``.out``) to LLVM's options
@@ -96,7 +98,7 @@ class Channel:
         self._buffer = bytearray()
         self._row: np.dtype[Any] | None = None
         self._reply = np.dtype(np.int64)
-        self._folder = tempfile.TemporaryDirectory(prefix="nestor-channel-")
+        self._folder = temporary_folder("channel")
         base = Path(self._folder.name) / "channel"
         for suffix in (".in", ".out"):
             os.mkfifo(f"{base}{suffix}")
@@ -112,7 +114,10 @@ class Channel:
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
             env=environment(),
+            start_new_session=True,
         )
+        self._supervision = contextlib.ExitStack()
+        self._supervision.enter_context(ends_with_us(self._process.pid))
         # When its reader has died, LLVM's channel reads end-of-file for ever.
         restrict(self._process.pid, limits)
         self._handle = os.pidfd_open(self._process.pid)
@@ -132,8 +137,9 @@ class Channel:
         """End the compiler if it still runs and free everything; may be called twice."""
         if self._handle < 0:
             return
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        if self._process.returncode is None:  # else its number may be another's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._wait()
         for descriptor in (self._handle, self._read, self._write):
             os.close(descriptor)
@@ -228,6 +234,7 @@ class Channel:
     def _wait(self) -> int:
         """Wait for the compiler's end and return its status; may be called twice."""
         if self._process.returncode is None:
+            self._supervision.close()
             _, status, usage = os.wait4(self._process.pid, 0)
             self._process.returncode = os.waitstatus_to_exitcode(status)
             self.cpu_seconds = usage.ru_utime + usage.ru_stime

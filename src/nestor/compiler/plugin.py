@@ -8,15 +8,20 @@ builds anew, everything else starts at once.
 import hashlib
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 from nestor.compiler.built import build_once, digest_of
+from nestor.compiler.cache import cache_place
+from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
 from nestor.progress import Progress, silent
+
+FILE_NAME: Final = "nestor.plugin"
+"""Not ``nestor.so``: Meson and others take any word of a compile that ends so for a library."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,18 @@ class Plugin:
 
 def cache_folder() -> Path:
     """Return where plugins and baselines are kept (``NESTOR_CACHE``, or the user's cache)."""
-    named = os.environ.get("NESTOR_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nestor"
+    return Path(cache_place())
 
 
 def source_folder() -> Path:
     """Return the folder that holds ``plugin`` and ``policy``, the plugin's C++ sources."""
     return Path(str(resources.files("nestor"))) / "native"
+
+
+def source_files() -> list[Path]:
+    """Return the files of which the plugin is built."""
+    folders = (source_folder() / name for name in ("plugin", "policy"))
+    return [path for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 
 def sources_digest(builder: str) -> str:
@@ -53,7 +61,7 @@ def sources_digest(builder: str) -> str:
 
 def plugin_path(toolchain: Toolchain) -> Path:
     """Return where the plugin for ``toolchain`` is or will be."""
-    return cache_folder() / "plugins" / sources_digest(toolchain.build_id) / "nestor.so"
+    return cache_folder() / "plugins" / sources_digest(toolchain.build_id) / FILE_NAME
 
 
 def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
@@ -71,7 +79,7 @@ def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
 
         def build(folder: Path) -> Path:
             configure_and_build(toolchain, folder, progress=progress)
-            return folder / "nestor.so"
+            return folder / FILE_NAME
 
         build_once(path, build)
     return Plugin(toolchain, path)
@@ -96,9 +104,10 @@ def configure_and_build(
         ],
         [cmake, "--build", str(build), "-j", jobs],
     ]
+    stage = f"Building the plugin for clang {toolchain.version}"
     for number, step in enumerate(steps):
-        progress("Building the plugin", number, len(steps))
-        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        progress(stage, number, len(steps))
+        done = run_tool(step)
         if done.returncode != 0:
             output = (done.stdout + done.stderr).splitlines()
             errors = [line for line in output if "rror" in line] or output[-1:]
@@ -106,4 +115,4 @@ def configure_and_build(
                 f"The plugin could not be built for LLVM {toolchain.version}: {errors[0].strip()}"
                 f" (to see everything: cmake -S {source_folder() / 'plugin'} -B build)."
             )
-    progress("Building the plugin", len(steps), len(steps))
+    progress(stage, len(steps), len(steps))

@@ -1,7 +1,7 @@
 """Run one compiler process within limits, and say what it used and how it ended.
 
 A compile is pure work: nothing is read from standard input unless a file is named, no output is
-inherited, and a process that outlives its limits is killed with everything it started.
+inherited, and a process that outlives its limits, or us, is killed with everything it started.
 """
 
 import contextlib
@@ -18,6 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from nestor.compiler.orphans import ends_with_us
+from nestor.temporary import run_folder
 
 _NOTHING = Path(os.devnull)
 _STDERR_KEPT = 16_384
@@ -110,8 +113,9 @@ def run(
             )
         except OSError as error:
             return Outcome(Ending.NOT_STARTED, 127, str(error), 0.0, 0.0, 0.0)
-        restrict(process.pid, limits)
-        killed = _wait_or_kill(process.pid, start + limits.seconds, cancelled)
+        with ends_with_us(process.pid):
+            restrict(process.pid, limits)
+            killed = _wait_or_kill(process.pid, start + limits.seconds, cancelled)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait again
         errors.seek(0)
@@ -124,6 +128,27 @@ def run(
         wall_seconds=time.monotonic() - start,
         peak_mib=usage.ru_maxrss / 1024,
     )
+
+
+def run_tool(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """Run a tool of the user's, such as CMake, in the user's own environment and without limits.
+
+    It ends with all that it started when we are interrupted or killed.
+    """
+    with (
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as process,
+        ends_with_us(process.pid),
+    ):
+        output, errors = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def restrict(pid: int, limits: Limits) -> None:
@@ -146,8 +171,9 @@ def messages() -> BinaryIO:
 
 def environment() -> dict[str, str]:
     """Return the environment that compiler processes run in."""
-    kept = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
-    return {name: os.environ[name] for name in kept if name in os.environ} | {"LC_ALL": "C"}
+    kept = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
+    own = {"LC_ALL": "C", "TMPDIR": str(run_folder())}
+    return {name: os.environ[name] for name in kept if name in os.environ} | own
 
 
 def _wait_or_kill(pid: int, deadline: float, cancelled: threading.Event | None) -> Ending | None:

@@ -133,6 +133,25 @@ def find(llvm: str | None = None) -> Toolchain:
     raise ToolchainError(f"No LLVM was found: {INSTALL_HINT}.")
 
 
+def binaries(prefix: Path) -> list[Path]:
+    """Return the files that make a clang what it is: itself and the LLVM libraries beside it."""
+    libraries = [*prefix.glob("lib/libLLVM.so*"), *prefix.glob("lib/libclang-cpp.so*")]
+    files = {path.resolve() for path in [prefix / "bin" / "clang", *libraries]}
+    return sorted(path for path in files if path.is_file())
+
+
+def looked_for(llvm: str | None = None) -> list[Path]:
+    """Return the files, present or not, at which :func:`find` looks for a compiler first.
+
+    As long as none of them appears, goes or changes, it finds the same one.
+    """
+    named = llvm or os.environ.get("NESTOR_LLVM")
+    if named:
+        return _clangs_of(Path(named).expanduser())
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return [Path(f) / name for name in (f"clang-{SUPPORTED_MAJOR}", "clang") for f in folders]
+
+
 @functools.cache
 def capabilities(toolchain: Toolchain) -> Capabilities:
     """Probe what ``toolchain`` can do (starts clang once)."""
@@ -150,10 +169,14 @@ def capabilities(toolchain: Toolchain) -> Capabilities:
 
 def _clang_of(path: Path) -> Path | None:
     """Return the clang that ``path`` (prefix, bin folder or compiler) stands for."""
-    for candidate in (path / "bin" / "clang", path / "clang", path):
+    for candidate in _clangs_of(path):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
     return None
+
+
+def _clangs_of(path: Path) -> list[Path]:
+    return [path / "bin" / "clang", path / "clang", path]
 
 
 def _probe(clang: Path) -> Toolchain | None:
@@ -186,12 +209,9 @@ def _hidden_options(clang: Path) -> str:
 
 def _identity(prefix: Path) -> str:
     """Hash the build ids of clang and of the LLVM libraries beside it."""
-    libraries = [*prefix.glob("lib/libLLVM.so*"), *prefix.glob("lib/libclang-cpp.so*")]
-    files = {path.resolve() for path in [prefix / "bin" / "clang", *libraries]}
     digest = hashlib.sha256()
-    for path in sorted(files):
-        if path.is_file():
-            digest.update(path.name.encode() + b"\0" + _build_id(path))
+    for path in binaries(prefix):
+        digest.update(path.name.encode() + b"\0" + _build_id(path))
     return digest.hexdigest()
 
 

@@ -9,13 +9,16 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.errors import NestorError
 
 Split = Literal["train", "validation", "test"]
 InputKind = Literal["module", "foreign", "option"]
+
+NO_MODULES: Final = "none of its code comes from a module, so there is nothing to compare"
+"""Why a binary of assembly or prebuilt objects alone is no program of a corpus."""
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 

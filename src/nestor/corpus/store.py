@@ -16,6 +16,7 @@ from nestor.corpus.files import read_json, read_options, safe_name, write_json
 from nestor.corpus.layout import DESCRIPTION, JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, parse_level
 from nestor.corpus.model import (
+    NO_MODULES,
     SPLITS,
     Corpus,
     CorpusError,
@@ -144,9 +145,14 @@ def _corpus(root: Path, manifest: dict[str, Any]) -> Corpus:
     absent = {module.project for module in modules} - {project.name for project in projects}
     if absent:
         raise ValueError(f"there is no project {min(absent)}")
-    programs = tuple(_program(entry, names) for entry in manifest["programs"])
+    found = [_program(entry, names) for entry in manifest["programs"]]
+    programs = tuple(program for program in found if program.modules)
     missing = tuple(
         Missing(_text(entry["project"]), _text(entry["reason"])) for entry in manifest["missing"]
+    ) + tuple(
+        Missing(p.project, f"{p.name.partition('/')[2]}: {NO_MODULES}")
+        for p in found
+        if not p.modules
     )
     toolchain = _text(manifest["toolchain"])
     counted = tuple(

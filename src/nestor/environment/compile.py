@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import math
 import os
-import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from nestor.corpus.model import CorpusError, Split
 from nestor.environment.units import PROBE, Unit, announced, units
 from nestor.errors import NestorError
 from nestor.problem.live import Live, LiveQuestion
+from nestor.temporary import temporary_folder
 
 Observation = npt.NDArray[np.float64]
 Environment = gymnasium.Env[Observation, np.int64]
@@ -255,9 +255,7 @@ class CompileEnvironment(Environment):
         return weakref.finalize(self, _close, self._open, os.getpid())
 
     def _folder(self) -> str:
-        return self._open.enter_context(
-            tempfile.TemporaryDirectory(prefix="nestor-episode-", ignore_cleanup_errors=True)
-        )
+        return self._open.enter_context(temporary_folder("episode"))
 
     def _stock_of(self, unit: Unit) -> _Object:
         """Return the object of ``unit`` without anybody's advice, compiling it the first time.

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -14,6 +13,7 @@ from nestor.corpus import store
 from nestor.corpus.model import Corpus, CorpusError, Module, Split
 from nestor.problem.live import Live
 from nestor.rollout.gate import probe_folder
+from nestor.temporary import temporary_folder
 
 PROBE: Final = "probe.cpp"
 """The built-in module that is compiled where no corpus is given."""
@@ -68,7 +68,7 @@ def announced(live: Live, toolchain: Toolchain) -> tuple[Tensor, ...]:
     :raises NestorError: if it has no channel or asks nothing.
     """
     live.require(toolchain)
-    with tempfile.TemporaryDirectory(prefix="nestor-probe-") as folder:
+    with temporary_folder("probe") as folder:
         out = Path(folder) / "probe.o"
         with Channel([toolchain.clang, *_probe_words(live), "-o", out], live.options) as channel:
             if channel.observe() is None:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from nestor.build.build import Build, Built, Compile, Job
 from nestor.corpus.model import Corpus, CorpusError, Program, Split
 from nestor.evaluate.groups import style_group
+from nestor.evaluate.provenance import digests
 from nestor.evaluate.result import (
     Evaluation,
     Failure,
@@ -168,7 +169,7 @@ def _evaluation(
             for remark in report.remarks
         },
         smoke=smoke,
-        hashes=_hashes(pool, policy, settings.overrides),
+        hashes={**digests(pool, policy), "overrides": _digest(settings.overrides)},
         problem=pool.problem.name,
         build=build.name,
         report=report,
@@ -198,7 +199,7 @@ def _outcome(built: Built, report: Report) -> Outcome | None:
     if built.columns is None:
         return None
     columns = {name: built.columns[name] for name in report.columns if name in built.columns}
-    return Outcome(columns, built.scores)
+    return Outcome(columns, built.scores())
 
 
 def _compile_failures(build: Build, units: Sequence[_Sides]) -> Iterator[Failure]:
@@ -248,11 +249,5 @@ def _smoke(
     return SmokeTests(len(done) - len(failed), len(failed), len(rows) - len(done)), failed
 
 
-def _hashes(pool: Pool, policy: NamedPolicy, overrides: str | None) -> dict[str, str | None]:
-    return {
-        "corpus": pool.corpus.digest,
-        "compiler": pool.plugin.toolchain.build_id,
-        "plugin": pool.plugin.digest,
-        "policy": policy.digest,
-        "overrides": None if overrides is None else hashlib.sha256(overrides.encode()).hexdigest(),
-    }
+def _digest(text: str | None) -> str | None:
+    return None if text is None else hashlib.sha256(text.encode()).hexdigest()

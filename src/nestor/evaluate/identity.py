@@ -6,7 +6,6 @@ decisions must also have been asked equally often. Failures are results: counted
 dropped.
 """
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -17,11 +16,13 @@ from nestor.build.build import Build, Built, Job
 from nestor.compiler.invocation import compile_command
 from nestor.corpus.model import Corpus, CorpusError, Module, Program, Split
 from nestor.errors import NestorError
+from nestor.evaluate.provenance import digests
 from nestor.evaluate.result import Failure
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, digest_of_object
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def check_units(
         progress,
         f"Comparing objects ({policy.name})",
     )
-    return CorpusIdentity(policy.name, tuple(checked), _hashes(pool, policy))
+    return CorpusIdentity(policy.name, tuple(checked), digests(pool, policy))
 
 
 def check_programs(
@@ -174,23 +175,14 @@ def check_programs(
             checked[name, build.name] = _check_program(f"{name} ({build.name})", build, built_ways)
     order = product([program.name for program in programs], [build.name for build in builds])
     found = tuple(checked[name, build] for name, build in dict.fromkeys(order))
-    return CorpusIdentity(policy.name, found, _hashes(pool, policy))
-
-
-def _hashes(pool: Pool, policy: NamedPolicy) -> dict[str, str]:
-    return {
-        "corpus": pool.corpus.digest,
-        "compiler": pool.plugin.toolchain.build_id,
-        "plugin": pool.plugin.digest,
-        "policy": policy.digest,
-    }
+    return CorpusIdentity(policy.name, found, digests(pool, policy))
 
 
 def _check_unit(pool: Pool, module: Module, policy: NamedPolicy) -> UnitIdentity:
     outputs: dict[str, _Output] = {}
     failures: list[Failure] = []
     use = Circumstances(pool.limits, pool.place.cancelled)
-    with tempfile.TemporaryDirectory(prefix="nestor-identity-") as text:
+    with temporary_folder("identity") as text:
         ways = pool.problem.ways(pool.plugin, policy, Path(text))
         bitcode = pool.corpus.bitcode(module)
         *command, _, _ = compile_command(

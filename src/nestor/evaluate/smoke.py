@@ -6,7 +6,6 @@ happen only when a user wants them.
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from nestor.compiler.process import Limits, Outcome, run
 from nestor.corpus.model import Corpus, Program
 from nestor.corpus.smoke import prepare
 from nestor.evaluate.result import Failure
+from nestor.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def smoke_run(
 
     :param under: a command to run it under, such as ``valgrind``.
     """
-    with tempfile.TemporaryDirectory(prefix="nestor-smoke-") as text:
+    with temporary_folder("smoke") as text:
         folder = Path(text) / "run"
         prepared = prepare(corpus, program, folder)
         if prepared is None:

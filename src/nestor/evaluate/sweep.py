@@ -1,6 +1,5 @@
 """How long a corpus takes to compile stock: every module once, several at a time."""
 
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from nestor.compiler.process import Outcome, run
 from nestor.corpus.model import Module
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def sweep(pool: Pool, modules: tuple[Module, ...], progress: Progress = silent) 
 
 
 def _compile(pool: Pool, module: Module) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="nestor-sweep-") as folder:
+    with temporary_folder("sweep") as folder:
         command = compile_command(
             pool.plugin.toolchain, module.options, pool.corpus.bitcode(module), Path(folder) / "o"
         )

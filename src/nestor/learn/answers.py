@@ -23,9 +23,19 @@ def greedy_answers(policy: Policy, trajectory: Trajectory) -> Actions:
     return policy.actions(x, trajectory.questions)
 
 
-def greedy_actions(policy: Policy, trajectory: Trajectory) -> Actions:
-    """Return the most probable actions of ``policy``, ``[questions]``."""
-    return policy.actions(trajectory.rows(policy.features), trajectory.questions)
+def changed_answers(policy: Policy, default: Trajectory) -> int:
+    """Return how many answers of the default heuristic's trajectory ``policy`` would change."""
+    return int((greedy_answers(policy, default) != default.default).sum())
+
+
+def reproduces_default(policy: Policy, default: Trajectory) -> bool:
+    """Tell whether a compile under ``policy`` would be the one that ``default`` is the log of.
+
+    The questions of a compile follow from the answers before them. So a policy that answers all
+    questions of the default heuristic's trajectory as the heuristic did meets just these. Of a
+    trajectory that lacks questions nothing can be said.
+    """
+    return default.complete and changed_answers(policy, default) == 0
 
 
 def actions_of(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nestor.policy.questions import first_rows
 from nestor.policy.rule import PICK, Actions, Rule
 
 F64 = npt.NDArray[np.float64]
@@ -81,11 +82,6 @@ class Batch:
     def acted_pct(self) -> float:
         """Per cent of the actions that are not 0: under a threshold, those that act."""
         return 100 * float((self.action != 0).mean()) if len(self) else 0.0
-
-
-def first_rows(question: I64) -> I64:
-    """Return the first row of each question, ``[questions]``."""
-    return np.flatnonzero(np.diff(question, prepend=-1))
 
 
 def rows_of(question: I64, chosen: I64) -> tuple[I64, I64]:

@@ -20,7 +20,7 @@ from nestor.compiler.plugin import cache_folder
 from nestor.corpus.model import Module, Program
 from nestor.files import write_atomically
 from nestor.learn.accounting import Tally
-from nestor.learn.answers import default_examples, greedy_answers
+from nestor.learn.answers import default_examples, reproduces_default
 from nestor.learn.batch import Examples
 from nestor.learn.programs import nothing_to_decide, units_of
 from nestor.policy.names import DEFAULT
@@ -54,15 +54,8 @@ class Stock:
     """CPU seconds of this compile: the price of any compile of this unit."""
 
     def unchanged_by(self, policy: Policy) -> bool:
-        """Return whether the unit's compile under ``policy`` is stock's.
-
-        The questions of a compile follow from the answers before them. So a policy that answers
-        all of stock's questions as stock does meets just these.
-        """
-        if not self.trajectory.complete:
-            return False
-        answers = greedy_answers(policy, self.trajectory)
-        return bool((answers == self.trajectory.default).all())
+        """Tell whether the unit's compile under ``policy`` is stock's, without compiling it."""
+        return reproduces_default(policy, self.trajectory)
 
 
 @dataclass(frozen=True)

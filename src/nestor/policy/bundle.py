@@ -49,13 +49,16 @@ _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 
 def load(path: str | os.PathLike[str]) -> Policy:
     """Read a policy file; raises PolicyError if it cannot be read or is not a valid policy."""
-    name = str(path)
+    return from_bytes(read(path), str(path))
+
+
+def read(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a policy file, not yet checked; raises PolicyError if it cannot be read."""
     try:
-        data = _read(path)
+        return _read(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) else None
-        raise PolicyError(f"Cannot read the policy {name}: {reason or error}.") from error
-    return from_bytes(data, name)
+        raise PolicyError(f"Cannot read the policy {path}: {reason or error}.") from error
 
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:

@@ -4,6 +4,7 @@ A :class:`NamedPolicy` carries the bytes of the file, so that a request that nam
 anywhere.
 """
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -25,11 +26,14 @@ class NamedPolicy:
     """SHA-256 of the file; ``default`` for the default heuristic."""
 
     @staticmethod
-    def of(policy: Policy, name: str = "") -> "NamedPolicy":
-        """Return ``policy`` as something that a request can name."""
-        data = bundle.to_bytes(policy)
-        digest = bundle.digest(policy)
-        return NamedPolicy(name or digest[:12], policy, data, digest)
+    def of(policy: Policy, name: str = "", data: bytes | None = None) -> "NamedPolicy":
+        """Return ``policy`` as something that a request can name.
+
+        :param data: the bytes of the file that it was read from; None for those to be written.
+        """
+        content = bundle.to_bytes(policy) if data is None else data
+        digest = hashlib.sha256(content).hexdigest()
+        return NamedPolicy(name or digest[:12], policy, content, digest)
 
     def features(self) -> tuple[str, ...]:
         """Return the features that it reads; none for the default heuristic."""
@@ -88,5 +92,6 @@ def named_policy(name_or_path: str, builtins: Builtins = NO_BUILTINS) -> NamedPo
                 f"There is no policy file {name_or_path!r}; give the path of one, or a built-in"
                 f" policy: {names}."
             )
-        policy = bundle.load(name_or_path)
+        data = bundle.read(name_or_path)
+        return NamedPolicy.of(bundle.from_bytes(data, name_or_path), name_or_path, data)
     return NamedPolicy.of(policy, name_or_path)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import xxhash
 
 from nestor.policy.draws import uniform
-from nestor.policy.rule import THRESHOLD
+from nestor.policy.questions import first_rows
+from nestor.policy.rule import PICK, THRESHOLD
 from nestor.policy.spec import Policy, PolicyError
 from nestor.problem.rollout import Request
 from nestor.problem.trajectory import F64, I64
@@ -59,8 +60,8 @@ def decide(
         actions = rule.sample(logits, question, uniform(request.seed, counters), temperature)
     log_probability = rule.log_probability(logits, question, actions, temperature)
     if rule != THRESHOLD:
-        first = np.flatnonzero(np.diff(question, prepend=-1))
-        chosen = first + actions if rule.name == "pick" else first
+        first = first_rows(question)
+        chosen = first + actions if rule == PICK else first
         return Decided(actions, logits[chosen], log_probability)
     if policy.range is not None:  # out of its range the default decides
         inside = policy.in_range(x)

@@ -5,7 +5,6 @@ it is used, and refused with the reason if a single byte differs.
 """
 
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -16,9 +15,10 @@ from nestor.compiler.toolchain import ToolchainError
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.policy.names import DEFAULT
-from nestor.problem.identity import Circumstances, Command, digest_of_object
+from nestor.problem.identity import Circumstances, Command, Way, digest_of_object
 from nestor.problem.problem import Problem
 from nestor.rollout.records import gate_record, read_gate
+from nestor.temporary import temporary_folder
 
 LEVELS = ("-Oz", "-O2")
 PROBES = ("probe.c", "probe.cpp")
@@ -46,24 +46,24 @@ def compare(problem: Problem, plugin: Plugin, module: Sequence[str], name: str) 
         ``("-Oz", "-c", "x.c")`` or a recorded cc1 line with its input.
     """
     command: Command = [plugin.toolchain.clang, *module]
-    differing: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="nestor-identity-") as text:
+    with temporary_folder("identity") as text:
         folder = Path(text)
-        stock, *others = problem.ways(plugin, DEFAULT, folder)
+        ways = problem.ways(plugin, DEFAULT, folder)
+        digests = [_digest(way, command, folder / f"{n}.o") for n, way in enumerate(ways)]
+    differing = [
+        f"{name} ({way.name})"
+        for way, digest in zip(ways[1:], digests[1:], strict=True)
+        if digest is None or digest != digests[0]
+    ]
+    return Identity(len(ways) - 1, tuple(differing))
 
-        def digest(way: int) -> str:
-            out = folder / f"{way}.o"
-            try:
-                (stock, *others)[way].compile(command, out, Circumstances())
-                return digest_of_object(out)
-            except (NestorError, OSError) as error:
-                return f"{way}: {error}"
 
-        reference = digest(0)
-        for number, way in enumerate(others, 1):
-            if digest(number) != reference:
-                differing.append(f"{name} ({way.name})")
-    return Identity(len(others), tuple(differing))
+def _digest(way: Way, command: Command, out: Path) -> str | None:
+    try:
+        way.compile(command, out, Circumstances())
+        return digest_of_object(out)
+    except (NestorError, OSError):
+        return None
 
 
 def check(problem: Problem, plugin: Plugin) -> Identity:

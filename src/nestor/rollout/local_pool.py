@@ -6,7 +6,6 @@ thread per worker waits for it; the interpreter's lock is free while a compiler 
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from nestor.problem.problem import Problem
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.progress import Progress, silent
 from nestor.rollout.store import FileStore
+from nestor.temporary import temporary_folder
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -62,11 +62,9 @@ class LocalPool:
         self.plugin = plugin
         self.settings = settings or PoolSettings()
         self.limits = Limits(self.settings.timeout, self.settings.memory)
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="nestor-pool-", ignore_cleanup_errors=True
-        )
+        self._folder = temporary_folder("pool")
         self.objects = FileStore(Path(self._folder.name) / "objects")
-        self._place = Workplace(
+        self.place = Workplace(
             corpus, plugin, self.limits, FileStore(Path(self._folder.name) / "files"), self.objects
         )
         self._threads = ThreadPoolExecutor(max(1, self.settings.jobs), "nestor-rollout")
@@ -90,18 +88,13 @@ class LocalPool:
         return self.settings.jobs
 
     @property
-    def place(self) -> Workplace:
-        """Where the rollouts run."""
-        return self._place
-
-    @property
     def cancelled(self) -> bool:
         """Whether nothing is compiled any more."""
-        return self._place.cancelled.is_set()
+        return self.place.cancelled.is_set()
 
     def cancel(self) -> None:
         """Kill what runs and start nothing new; those rollouts fail as cancelled."""
-        self._place.cancelled.set()
+        self.place.cancelled.set()
 
     def run(
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
@@ -133,6 +126,6 @@ class LocalPool:
 
     def _rollout(self, request: Request) -> Rollout:
         try:
-            return self.problem.compile(request, self._place)
+            return self.problem.compile(request, self.place)
         except OSError as error:  # a full disk, most likely
             return Rollout.failed(request, f"{Ending.NOT_STARTED.value}: {error}")

@@ -1,4 +1,4 @@
-"""What the cache keeps of policies and of the identity gate; readable without numpy."""
+"""What the cache keeps of the user's files and of the identity gate; readable without numpy."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,14 @@ from nestor.compiler.plugin import Plugin, cache_folder
 def policy_copy(digest: str) -> Path:
     """Return where the policy file with this SHA-256 is kept, or would be."""
     return cache_folder().resolve() / "policies" / f"{digest}.safetensors"
+
+
+def text_copy(kind: str, digest: str) -> Path:
+    """Return where the text file with this SHA-256 is kept, or would be.
+
+    :param kind: the folder: ``overrides``, ``summaries``.
+    """
+    return cache_folder().resolve() / kind / f"{digest}.txt"
 
 
 def gate_record(plugin: Plugin, problem: str) -> Path:

@@ -31,6 +31,7 @@ def run(language: str, argv: list[str]) -> int:
 
         where = compilation.target(os.environ)
         if where is not None and compilation.may_make_code(argv):
+            where.journal.note_call()
             compilation.capture(clang, language, argv, where, built=built)
     except Exception as error:  # The user's build comes first, whatever happens.
         sys.stderr.write(f"nestor: the command ran but was not captured: {error}\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 from nestor.build.build import Build, BuildError, builds_of
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
-from nestor.problem.overrides import OverridesError
+from nestor.files import read_regular_text
 from nestor.problem.problem import Problem
 
 
@@ -44,13 +44,11 @@ def check_summary(build: Build, summary: bool) -> None:
 def overrides_text(problem: Problem, path: Path | None) -> str | None:
     """Return the text of a file of overrides, read once here instead of by every compile.
 
-    :raises OverridesError: if the file cannot be read or holds none.
+    :raises ReadError: if the file cannot be read.
+    :raises OverridesError: if it holds none.
     """
     if path is None:
         return None
-    try:
-        text = path.read_text(errors="replace")
-    except OSError as error:
-        raise OverridesError(f"{path} cannot be read: {error.strerror}.") from None
+    text = read_regular_text(path, "overrides")
     problem.overrides().parse(text)
     return text

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.errors import NestorError
@@ -94,9 +94,7 @@ class Evaluate:
         overrides = overrides_text(problem, self.overrides)
         settings = EvaluateSettings(modes, overrides, self.summary, self.smoke)
         corpus = store.load(self.corpus)
-        programs = tuple(
-            dict.fromkeys(program_named(corpus, name) for name in self.program)
-        ) or select_programs(corpus, self.split)
+        programs = programs_named(corpus, self.program) or select_programs(corpus, self.split)
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.evaluate.compare import select_programs
@@ -49,8 +49,8 @@ class Guard:
     """The overrides file to write."""
     problem: str = DEFAULT_PROBLEM
     """The problem that the policy decides."""
-    program: str | None = None
-    """One program, by its name or the last part of it (default: all of the split)."""
+    program: tuple[str, ...] = ()
+    """Programs, by their names or the last parts of them (default: all of the split)."""
     split: Literal["train", "validation", "test", "all"] | None = None
     """Which projects (default: held-out ones)."""
     mode: tuple[str, ...] = ()
@@ -76,10 +76,7 @@ class Guard:
         policy = problem.policy(self.policy)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes
         corpus = store.load(self.corpus)
-        if self.program is None:
-            programs = select_programs(corpus, self.split)
-        else:
-            programs = (program_named(corpus, self.program),)
+        programs = programs_named(corpus, self.program) or select_programs(corpus, self.split)
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:

@@ -1,6 +1,5 @@
 """``nestor summary``: what the objects of an ordinary build say of their program."""
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from nestor.errors import NestorError
 from nestor.problems.inlining_size.summary import object_uses
 from nestor.problems.inlining_size.summary.object_uses import ObjectUses
 from nestor.problems.inlining_size.summary.program_summary import ProgramSummary, function_id
+from nestor.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Summary:
 
     def run(self) -> int:
         """Read, write the summary and say what it holds."""
-        with progress() as report, tempfile.TemporaryDirectory(prefix="nestor-summary-") as text:
+        with progress() as report, temporary_folder("summary") as text:
             built = find_objects(self.places, Path(text))
             uses = []
             for number, item in enumerate(built.objects):

@@ -1,22 +1,17 @@
 """``nestor flags`` and ``nestor clang``: a policy in an ordinary build."""
 
-import os
+import re
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nestor.errors import NestorError
-
-if TYPE_CHECKING:
-    from nestor.compiler.plugin import Plugin
-
-PROBLEM: Final = "inlining-size"
-"""The problem that the plugin decides in an ordinary build."""
+from nestor.cli.use import quick, words
+from nestor.cli.use.words import Words
 
 _FLAGS_HELP = """\
-usage: nestor flags POLICY [--overrides FILE] [--summary FILE | --lto] [--llvm PREFIX]
+usage: nestor flags POLICY [--overrides FILE] [--summary FILE | --lto] [--install DIR]
+       [--llvm PREFIX]
 
 Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS. The
 answers in the file of --overrides, as 'nestor guard' and 'nestor tune' write them, stand above
@@ -24,11 +19,24 @@ the policy's. The file of --summary, as 'nestor summary' and 'nestor tune' write
 policy what the rest of the program does. With --lto the options are for LDFLAGS: under LTO, full
 or thin, the policy decides inside the linker, and what is compiled needs -Oz -flto only.
 
+The options name copies of all these files in the cache, under names that change with the content:
+after a change of a file, other options are printed, and a build system or ccache that sees them
+compiles again. The first use builds the plugin for your clang, which takes half a minute.
+
+--install puts the plugin and the files into the folder DIR, and prints options that name them
+there, so that the build needs neither the cache nor Nestor. It also writes the compilers DIR/clang
+and DIR/clang++, which add the options themselves, also when DIR has been moved. They are for this
+clang: after an upgrade of it, run the command again.
+
+On an error, what is printed is an option that makes the compiler fail and name the mistake.
+
 examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags shipped)"
+  make CC="ccache clang-22" CFLAGS="-Oz $(nestor flags ./my.safetensors)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
   make CC=clang-22 CFLAGS="-Oz -ffunction-sections $(nestor flags distilled --summary program.txt)"
   make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags distilled --lto)"
+  nestor flags shipped --install nestor && make CC=$PWD/nestor/clang CFLAGS=-Oz
 """
 _CLANG_HELP = """usage: nestor {name} POLICY [--overrides FILE] [--summary FILE] [--llvm PREFIX]
        -- ARGUMENTS…
@@ -40,6 +48,9 @@ sure that ARGUMENTS ask for the level it was trained for (-Oz). The answers in t
 program does. If ARGUMENTS ask for LTO (-flto, -flto=thin), the policy decides inside lld, in the
 link, and the compiles are stock. The compiler's output and exit status are passed on unchanged.
 
+For whole builds 'nestor flags' is better: it costs nothing per compile, and ccache, which cannot
+see through this command, sees the options.
+
 examples:
   nestor {name} shipped -- -Oz -c file.c -o file.o
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
@@ -47,112 +58,83 @@ examples:
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
   nestor {name} distilled -- -Oz -flto a.c b.c -o program
 """
+_FAILURE: Final = "--nestor-flags-failed="
+"""No compiler takes this option, and each names it in its message."""
+_LONGEST_FAILURE: Final = 160
+"""Characters of a message that are put into an option."""
 
 
-@dataclass(frozen=True)
-class _Own:
-    """Our own words of a command line."""
+def flags(name: str, own_words: list[str]) -> int:
+    """Print the options for the policy named in ``own_words``, or one that no compiler takes.
 
-    policy: str
-    overrides: str | None
-    summary: str | None
-    llvm: str | None
-    lto: bool = False
-    """The options are for a link."""
-
-
-def flags(name: str, words: list[str]) -> int:
-    """Print the options for the policy named in ``words``."""
-    own, rest = _arguments(words)
-    if own is None or rest:
-        return _usage(_FLAGS_HELP, words)
-    print(shlex.join((_link_flags if own.lto else _flags)(own)[1]))
+    ``$(nestor flags …)`` drops the exit status, and nothing printed would be a build by the stock
+    compiler.
+    """
+    try:
+        status = quick.run(name, own_words)
+        if status is not None:
+            return status
+        own, rest = words.split(own_words)
+        if own is None or rest is not None:
+            return _usage(_FLAGS_HELP, own_words, _failure("wrong usage of nestor flags"))
+        print(_flags_text(own, own_words))
+    except BaseException as error:
+        print(_failure(str(error) or type(error).__name__))
+        raise
     return 0
 
 
-def clang(name: str, words: list[str]) -> int:
-    """Become clang or clang++ (``name``) under the policy named in ``words``."""
-    own, rest = _arguments(words)
-    if own is None or rest is None or own.lto:
-        return _usage(_CLANG_HELP.format(name=name), words)
-    kinds = [word for word in rest if word.startswith(("-flto", "-fno-lto"))]
-    lto = kinds and kinds[-1].startswith("-flto")
-    compiler, options = (_link_flags if lto else _flags)(own)
-    if name == "clang++":
-        compiler = compiler.with_name("clang++")
-    # The plugin's options must not warn where nothing is compiled, as in a link.
-    guarded = ["--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
-    sys.stdout.flush()
-    return os.execv(compiler, [str(compiler), *guarded, *rest])  # noqa: S606  as the user asked
+def clang(name: str, own_words: list[str]) -> int:
+    """Become clang or clang++ (``name``) under the policy named in ``own_words``."""
+    status = quick.run(name, own_words)
+    if status is not None:
+        return status
+    own, rest = words.split(own_words)
+    if own is None or rest is None or own.lto or own.install is not None:
+        return _usage(_CLANG_HELP.format(name=name), own_words)
+    by_lto = quick.asks_for_lto(rest)
+    from nestor.cli.use import command  # not needed for help
+
+    memory = command.Memory(own)
+    found = command.find(own, _report)
+    line = found.compiler(name, by_lto=by_lto)
+    key = quick.key_of_clang(name, own_words[: own_words.index("--")], by_lto=by_lto)
+    memory.keep(key, found, line)
+    return quick.start(line, rest)
 
 
-def _arguments(words: list[str]) -> tuple[_Own | None, list[str] | None]:
-    """Split ``POLICY [OPTION VALUE]… [-- REST]``; the first part is None if it is not that."""
-    own, rest = words, None
-    if "--" in words:
-        index = words.index("--")
-        own, rest = words[:index], words[index + 1 :]
-    lto = "--lto" in own
-    own = [word for word in own if word != "--lto"]
-    values: dict[str, str] = {}
-    for option in ("--overrides", "--summary", "--llvm"):
-        if option in own[:-1]:
-            index = own.index(option)
-            values[option] = own[index + 1]
-            own = own[:index] + own[index + 2 :]
-    if len(own) != 1 or own[0].startswith("-"):
-        return None, rest
-    overrides, summary, llvm = map(values.get, ("--overrides", "--summary", "--llvm"))
-    return _Own(own[0], overrides, summary, llvm, lto), rest
+def _flags_text(own: Words, own_words: list[str]) -> str:
+    """Return the options as a shell reads them."""
+    from nestor.cli.use import command, install
+
+    memory = command.Memory(own)
+    found = command.find(own, _report)
+    if own.install is not None:
+        folder = Path(own.install)
+        found = install.install(found, folder, shlex.join(["nestor", "flags", *own_words]))
+        sys.stderr.write(f"nestor: {install.sentence(found, folder)}\n")
+    text = shlex.join(found.link_options() if own.lto else found.compile_options())
+    if own.install is None:
+        memory.keep(["flags", *own_words], found, [text])
+    return text
 
 
-def _usage(text: str, words: list[str]) -> int:
-    help_wanted = any(word in ("-h", "--help") for word in words)
+def _failure(message: str) -> str:
+    """Return an option that says ``message`` in one word, whatever shells and make do with it."""
+    word = re.sub(r"[^A-Za-z0-9._/:,=+@-]+", "_", message)
+    return _FAILURE + word[:_LONGEST_FAILURE].strip("_.")
+
+
+def _report(stage: str, done: int, _total: int) -> None:
+    """Say that something takes long, once, where the compiler's messages go."""
+    if done == 0:
+        sys.stderr.write(f"nestor: {stage} (about half a minute, once) …\n")
+        sys.stderr.flush()
+
+
+def _usage(text: str, own_words: list[str], failure: str | None = None) -> int:
+    help_wanted = any(word in ("-h", "--help") for word in own_words)
     (sys.stdout if help_wanted else sys.stderr).write(text)
+    if failure is not None and not help_wanted:
+        print(failure)
     return 0 if help_wanted else 2
-
-
-def _flags(own: _Own) -> tuple[Path, list[str]]:
-    """Return the compiler and the driver's options for compiles."""
-    plugin, flags = _plugin_flags(own)
-    # -Xclang passes each word to the compiler proper only: neither the assembler, which has no
-    # plugins, nor a link sees it.
-    load, *words = flags
-    return plugin.toolchain.clang, [load, *(w for word in words for w in ("-Xclang", word))]
-
-
-def _link_flags(own: _Own) -> tuple[Path, list[str]]:
-    """Return the compiler and the driver's options for links by LTO."""
-    from nestor.compiler.lto import link_flags
-
-    if own.summary is not None:
-        raise NestorError(
-            "A summary holds what one module cannot see of its program, and LTO sees all of it:"
-            " leave --summary out."
-        )
-    plugin, flags = _plugin_flags(own)
-    return plugin.toolchain.clang, ["-fuse-ld=lld", *link_flags(plugin, flags)]
-
-
-def _plugin_flags(own: _Own) -> "tuple[Plugin, list[str]]":
-    """Return the plugin and what it is to do, as the compiler proper takes it."""
-    # Imported here: 'flags --help' and usage errors need none of it, and what takes numpy is needed
-    # only for a policy or a compiler that is new to the cache.
-    from nestor.problems.inlining_size.plugin_flags import plugin_flags
-    from nestor.rollout.ready import passed_plugin, stored_policy
-
-    policy = stored_policy(own.policy, PROBLEM)
-    # Builds change folders, so paths are absolute; a mistake is reported once instead of by every
-    # compile.
-    fixed = None if own.overrides is None else Path(own.overrides).resolve()
-    summary = None if own.summary is None else Path(own.summary).resolve()
-    if fixed is not None:
-        from nestor.problems.inlining_size.search import overrides
-
-        overrides.load(fixed)
-    if summary is not None:
-        from nestor.problems.inlining_size.summary import program_summary
-
-        program_summary.load(summary)
-    plugin = passed_plugin(own.llvm, PROBLEM)
-    return plugin, plugin_flags(plugin, policy, overrides=fixed, summary=summary)

@@ -1,6 +1,5 @@
 """Run a build, or the commands that a build would run, with the compiler wrappers."""
 
-import json
 import os
 import re
 import shlex
@@ -10,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import nestor
 from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.capture.database import Command, is_built, read_commands
+from nestor.corpus.capture.journal import Journal
+from nestor.corpus.capture.source_tree import configured_from
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.errors import NestorError
@@ -122,19 +124,24 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
 def run_for_user(
     command: Sequence[str],
     corpus: Path,
-    project: str,
+    project: str | None,
     toolchain: Toolchain,
     level: Level = DEFAULT_LEVEL,
     stdout: TextIO | None = None,
 ) -> int:
     """Run the user's own build in this folder and return its exit status.
 
-    Its output goes to the terminal, or to ``stdout`` if that is given.
+    Its output goes to the terminal, or to ``stdout`` if that is given. Afterwards the journal
+    tells whether the build called a wrapper at all (``Journal.was_called``).
 
     The wrappers stay in the corpus, because some builds (CMake's) keep their path.
     """
     folder = corpus / JOURNAL / "bin"
-    wrappers = Wrappers(toolchain, folder, corpus, project, Path.cwd(), level).write()
+    source = configured_from(Path.cwd()) or Path.cwd()
+    wrappers = Wrappers(
+        toolchain, folder, corpus, project or source.name or "project", source, level
+    ).write()
+    Journal(corpus / JOURNAL).forget_calls()
     try:
         return subprocess.run(
             command, env=wrappers.environment(), stdout=stdout, check=False
@@ -143,66 +150,53 @@ def run_for_user(
         raise BuildError(f"{command[0]} cannot be run: {error.strerror}.") from error
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """What was found in a database."""
+
+    compilations: int
+    links: int
+    """Programs whose link is on record, built or not."""
+    unbuilt: int
+    """Those that were not linked, because they are not built."""
+
+
 def replay_database(
-    database: Path,
+    place: Path,
     corpus: Path,
     project: str | None,
     toolchain: Toolchain,
     level: Level = DEFAULT_LEVEL,
     jobs: int = 2,
     progress: Progress = silent,
-) -> int:
-    """Capture every entry of a ``compile_commands.json``; return the number of entries.
+) -> Replayed:
+    """Capture the commands of a ``compile_commands.json``, or of the folder of a build.
 
     The compilers that it names are not run: clang takes their place and stops before optimisation,
-    so no object is written. There are no programs, because the file has no links.
+    so no object is written. Programs are captured where a build by Ninja or CMake has linked them,
+    whatever compiler it used: an object file that is there tells which module it was made of.
 
-    :raises BuildError: for a file that is not such a database.
+    :raises NestorError: if there are no commands.
     """
-    entries = _entries(database)
-    source = Path(os.path.commonpath([entry.file.parent for entry in entries]))
-    named = project or source.name or "project"
+    commands = read_commands(place)
+    source = configured_from(commands.folder.resolve()) or commands.source
     folder = corpus / JOURNAL / "bin"
-    wrappers = Wrappers(toolchain, folder, corpus, named, source, level).write()
+    wrappers = Wrappers(
+        toolchain, folder, corpus, project or source.name or "project", source, level
+    ).write()
     environment = wrappers.environment() | {"NESTOR_CAPTURE_ONLY": "1"}
 
-    def replay(entry: _Entry) -> None:
-        wrapper = wrappers.cxx if entry.language == "c++" else wrappers.cc
-        run([str(wrapper), *entry.arguments], entry.directory, environment)
+    def replay(command: Command) -> None:
+        wrapper = wrappers.cxx if command.language == "c++" else wrappers.cc
+        run([str(wrapper), *command.arguments], command.directory, environment)
 
+    built = [link for link in commands.links if is_built(link)]
+    total = len(commands.compilations) + len(built)
+    done = 0
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        for done, _ in enumerate(pool.map(replay, entries), 1):
-            progress("capture", done, len(entries))
-    return len(entries)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    directory: Path
-    file: Path
-    arguments: tuple[str, ...]
-    language: str
-
-
-def _entries(database: Path) -> list[_Entry]:
-    try:
-        content = json.loads(database.read_bytes())
-        entries = [_entry(item, database.parent) for item in content]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise BuildError(
-            f"{database} is no compile_commands.json ({type(error).__name__}: {error}); write it "
-            "with 'cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON' or 'bear'."
-        ) from error
-    if not entries:
-        raise BuildError(f"{database} has no entries; build the project's default target first.")
-    return entries
-
-
-def _entry(item: dict[str, Any], beside: Path) -> _Entry:
-    words = item["arguments"] if "arguments" in item else shlex.split(item["command"])
-    if not words or not all(isinstance(word, str) for word in words):
-        raise ValueError("an entry has no words")
-    directory = (beside / item.get("directory", ".")).resolve()
-    file = Path(os.path.normpath(directory / item["file"]))
-    is_cxx = "++" in Path(words[0]).name or file.suffix in (".cc", ".cpp", ".cxx", ".C")
-    return _Entry(directory, file, tuple(words[1:]), "c++" if is_cxx else "c")
+        for stage in (commands.compilations, built):  # Links look for what was compiled.
+            for _ in pool.map(replay, stage):
+                done += 1
+                progress("capture", done, total)
+    links = len(commands.links)
+    return Replayed(len(commands.compilations), links, links - len(built))

@@ -13,6 +13,15 @@ from typing import NamedTuple
 
 from nestor.corpus.capture import driver
 from nestor.corpus.capture.journal import Journal
+from nestor.corpus.capture.precompiled import (
+    HEADER_LANGUAGES,
+    PrecompiledError,
+    absolute,
+    headers_of,
+    without_precompiled,
+)
+from nestor.corpus.capture.response_files import expanded
+from nestor.corpus.capture.source_tree import source_tree
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of, parse_level
 
@@ -35,7 +44,8 @@ _SIDE_OUTPUTS = frozenset(
     }
 )  # fmt: skip
 _SIDE_FLAGS = ("-ftime-trace", "-stats-file", "-save-temps", "-sys-header-deps", "-MP",
-               "-coverage-", "-dwarf-debug-flags")  # fmt: skip
+               "-coverage-", "-dwarf-debug-flags", "-fmodule-output")  # fmt: skip
+_LANGUAGES = ("c", "c++", "cpp-output", "c++-cpp-output", "pcm")
 
 
 class Target(NamedTuple):
@@ -68,7 +78,7 @@ def target(environment: Mapping[str, str]) -> Target | None:
     if not corpus:
         return None
     named = environment.get("NESTOR_SOURCE")
-    source = Path(named) if named else _tree(Path.cwd())
+    source = Path(named) if named else source_tree(Path.cwd())
     source = source.resolve()
     project = environment.get("NESTOR_PROJECT") or source.name or "project"
     level = parse_level(environment.get("NESTOR_LEVEL") or DEFAULT_LEVEL)
@@ -77,13 +87,12 @@ def target(environment: Mapping[str, str]) -> Target | None:
 
 def may_make_code(arguments: Sequence[str]) -> bool:
     """Tell whether a command may make objects or programs that belong to the user's project."""
-    if not arguments or not _NO_OBJECT.isdisjoint(arguments):
+    if not arguments or any(folder in str(Path.cwd()) for folder in _PROBE_FOLDERS):
         return False
-    if any(folder in str(Path.cwd()) for folder in _PROBE_FOLDERS):
-        return False
-    return not any(
+    words = expanded(arguments)
+    return _NO_OBJECT.isdisjoint(words) and not any(
         Path(word).name.startswith(_PROBES) or any(folder in word for folder in _PROBE_FOLDERS)
-        for word in arguments
+        for word in words
     )
 
 
@@ -92,23 +101,26 @@ def capture(
 ) -> None:
     """Record the command ``clang arguments`` of this folder, which has succeeded already.
 
-    ``language`` is ``"c"`` or ``"c++"``, the driver's. Without ``built`` the command was not run:
-    there is no object file, and links are not looked at. Failures become events of the journal;
-    nothing is raised for a command that cannot be captured.
+    ``language`` is ``"c"`` or ``"c++"``, the driver's. Without ``built`` the command was not run
+    just now: there may be no object file, or one of an earlier build. Failures become events of the
+    journal; nothing is raised for a command that cannot be captured.
     """
     temporaries: dict[str, str] = {}
+    arguments = expanded(arguments)
     plan = driver.plan(clang, _with_capture_options(arguments, where))
     if plan is None:
         _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")
         return
+    inside_link = "-c" not in arguments
     for command in plan:
         compilation = _compilation(command)
         if compilation is not None:
-            inside_link = "-c" not in arguments
             key = _compile(command[0], compilation, where, built=built, inside_link=inside_link)
             if key is not None:
                 temporaries[compilation.object] = key
-        elif built and _makes_program(command):
+        elif _makes_precompiled_header(command):
+            _note_headers(command, where.journal)
+        elif _makes_program(command):
             _link(command, language, arguments, where, temporaries)
 
 
@@ -130,6 +142,20 @@ def _compilation(command: Sequence[str]) -> Compilation | None:
     )
 
 
+def _makes_precompiled_header(command: Sequence[str]) -> bool:
+    return "-emit-pch" in command and "-o" in command and command[-2] in HEADER_LANGUAGES
+
+
+def _note_headers(command: Sequence[str], journal: Journal) -> None:
+    """Record which headers a precompiled header is made of, for the compilations that use it."""
+    out = absolute(command[command.index("-o") + 1])
+    try:
+        headers = headers_of(command[1:-3], command[-1], journal)
+    except PrecompiledError:
+        return  # Said where the header is used.
+    journal.add_precompiled(out, headers)
+
+
 def _makes_program(command: Sequence[str]) -> bool:
     """Tell whether a command links an executable (no shared library, no joined object)."""
     linker = Path(command[0]).name.startswith(("ld", "lld", "mold", "gold"))
@@ -141,24 +167,32 @@ def _compile(
     clang: str, job: Compilation, where: Target, *, built: bool, inside_link: bool
 ) -> str | None:
     """Make the bitcode of one compilation and record it; return the object's key."""
-    if job.language not in ("c", "c++", "cpp-output", "c++-cpp-output") or job.input == "-":
+    if job.language not in _LANGUAGES or job.input == "-":
         return None
     journal = where.journal
     key = ""
-    temporary = inside_link or not built
+    exists = Path(job.object).is_file()
+    if built and not inside_link and not exists:
+        return None  # For example /dev/null.
+    temporary = inside_link or not exists
     if not temporary:
-        if not Path(job.object).is_file():
-            return None  # For example /dev/null.
         key = hashlib.sha256(Path(job.object).read_bytes()).hexdigest()
         event = journal.compile_event(key)
         if event is not None and level_of(event["arguments"]) == where.level:
             return key
+    try:
+        arguments = without_precompiled(job.arguments, journal)
+    except PrecompiledError as error:
+        _fail(where, _place(job.input, where.source), str(error))
+        return None
+    job = job._replace(arguments=arguments)
     with journal.scratch() as scratch:
         status, messages = driver.run_quietly(
             clang, _bitcode_line(job, where.source, scratch), _fixed_date()
         )
         if status != 0:
-            _fail(where, job.input, (messages.strip().splitlines() or ["no message"])[0])
+            reason = (messages.strip().splitlines() or ["no message"])[0]
+            _fail(where, _place(job.input, where.source), reason)
             return None
         digest = journal.add_bitcode(scratch)
     if temporary:
@@ -168,9 +202,10 @@ def _compile(
         key,
         {
             "project": where.project,
-            "language": "c++" if job.language.startswith("c++") else "c",
-            "source": _inside(job.input, where.source),
+            "language": "c" if job.language in ("c", "cpp-output") else "c++",
+            "source": _place(job.input, where.source),
             "object": _inside(named, where.source),
+            "place": _place(named, where.source),
             "bitcode": digest,
             "arguments": job.arguments,
             "time": _now(job.object),
@@ -251,26 +286,24 @@ def _fail(where: Target, what: str, reason: str) -> None:
 
 def _inside(path: str, source: Path) -> str:
     """Return ``path`` relative to the source tree, cleaned; only its name if it lies outside."""
-    absolute = Path(os.path.normpath(Path.cwd() / path))
+    whole = Path(absolute(path))
     try:
-        relative = absolute.relative_to(source)
+        relative = whole.relative_to(source)
     except ValueError:
-        relative = Path(absolute.name)
+        relative = Path(whole.name)
     return "/".join(clean(part) for part in relative.parts)
+
+
+def _place(path: str, source: Path) -> str:
+    """Return what tells ``path`` from all others: relative in the source tree, absolute outside."""
+    whole = absolute(path)
+    return _inside(path, source) if Path(whole).is_relative_to(source) else whole
 
 
 def clean(part: str) -> str:
     """Return one part of a path with nothing in it but plain characters."""
     text = "".join(c if c.isascii() and (c.isalnum() or c in "._+=-") else "_" for c in part)
     return text if text.strip(".") else "_"
-
-
-def _tree(folder: Path) -> Path:
-    """Return the checkout around ``folder``, or ``folder`` itself."""
-    for candidate in (folder, *folder.parents):
-        if (candidate / ".git").exists():
-            return candidate
-    return folder
 
 
 def _fixed_date() -> dict[str, str]:

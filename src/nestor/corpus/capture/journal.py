@@ -8,16 +8,19 @@ of hosts can write at once and a killed one leaves nothing half-done::
     .journal/bitcode/<sha256>.bc         pre-optimisation bitcode
     .journal/foreign/<sha256>.o          objects that no wrapper compiled
     .journal/failures/<…>.json           commands that could not be captured
+    .journal/precompiled/<key>.json      the headers that a precompiled header is made of
+    .journal/called                      there once a wrapper has been called
 
 The object key is the sha256 of the object file, by which a later link finds its modules. This
 module is imported by the wrapper and must stay quick to import.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -88,6 +91,35 @@ class Journal:
         self._write(folder / f"{_moment()}.json", json.dumps(event).encode())
         return first
 
+    def add_precompiled(self, file: str, headers: Sequence[str]) -> None:
+        """Record that the precompiled header ``file`` is made of ``headers`` (absolute paths)."""
+        self._write(self._precompiled_path(file), json.dumps(headers).encode())
+
+    def precompiled_headers(self, file: str) -> list[str] | None:
+        """Return the headers of the precompiled header ``file``, None if none are recorded."""
+        try:
+            headers: list[str] = json.loads(self._precompiled_path(file).read_bytes())
+        except FileNotFoundError:
+            return None
+        return headers
+
+    def _precompiled_path(self, file: str) -> Path:
+        key = hashlib.sha256(os.fsencode(file)).hexdigest()
+        return self.root / "precompiled" / f"{key}.json"
+
+    def note_call(self) -> None:
+        """Record that a wrapper was called for a command that may make code."""
+        with contextlib.suppress(FileNotFoundError):  # No folder: nobody will ask.
+            (self.root / "called").touch()
+
+    def forget_calls(self) -> None:
+        """Forget all calls, before a build."""
+        (self.root / "called").unlink(missing_ok=True)
+
+    def was_called(self) -> bool:
+        """Tell whether a wrapper was called since :meth:`forget_calls`."""
+        return (self.root / "called").exists()
+
     def compiles(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield object key and event of every compilation."""
         for path in sorted(self.root.glob("compile/*.json")):
@@ -99,9 +131,9 @@ class Journal:
             yield json.loads(path.read_bytes())
 
     def failures(self) -> Iterator[dict[str, Any]]:
-        """Yield the failures, oldest first."""
+        """Yield the failures, oldest first; ``time`` says when (nanoseconds)."""
         for path in sorted(self.root.glob("failures/*.json")):
-            yield json.loads(path.read_bytes())
+            yield {**json.loads(path.read_bytes()), "time": int(path.stem.partition("-")[0])}
 
     def _write(self, path: Path, content: bytes) -> None:
         # Without waiting for the disk, unlike write_atomically: a build must not be slowed down.

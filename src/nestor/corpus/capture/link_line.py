@@ -119,7 +119,10 @@ class LinkLine:
             with path.open("rb") as file:
                 start = file.read(20)
         except OSError as error:
-            raise LinkLineError(f"{name} is compiled inside the link command") from error
+            raise LinkLineError(
+                f"the object {path.name} is gone: what the link command assembles itself is not "
+                "captured, so assemble it by a command of its own"
+            ) from error
         if is_archive(start):
             self._archive(path)
         elif start[:4] == b"\x7fELF":

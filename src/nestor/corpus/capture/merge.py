@@ -1,46 +1,27 @@
-"""From a journal of captures to a corpus: choose, name, copy, write the manifest.
+"""From a journal of captures to a corpus: copy the files, write the manifest.
 
 Merging is a function of the journal: doing it twice changes nothing, and a project that is in
 the journal replaces the one of the same name in the corpus as a whole. One process at a time
 changes a corpus.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
 
-from nestor.compiler.options import is_safe_link_option, safe_cc1
 from nestor.corpus import files, store
+from nestor.corpus.capture.drafts import Draft, Selection, draft_projects, lost_projects
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import LOCK, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of
-from nestor.corpus.model import Corpus, CorpusError, Input, Missing, Module, Program, Project
+from nestor.corpus.model import (
+    Corpus,
+    CorpusError,
+    Missing,
+    Module,
+)
 from nestor.files import locked, write_atomically
 from nestor.progress import Progress, silent
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What to take from a journal for one project.
-
-    ``programs`` maps the names of built files to smoke arguments; None takes every program.
-    """
-
-    project: Project
-    programs: Mapping[str, tuple[str, ...]] | None = None
-
-
-@dataclass
-class _Draft:
-    """One project while it is being put together; modules by object key."""
-
-    selection: Selection
-    modules: dict[str, Module] = field(default_factory=dict)
-    programs: list[Program] = field(default_factory=list)
-    missing: list[Missing] = field(default_factory=list)
-    dropped: int = 0
 
 
 def finalise(
@@ -74,7 +55,8 @@ def _finalise(
     progress: Progress,
 ) -> Corpus:
     old = store.load(root) if (root / MANIFEST).exists() else Corpus(root)
-    drafts = _drafts(journal, {s.project.name: s for s in selections})
+    drafts = draft_projects(journal, {s.project.name: s for s in selections})
+    missing += lost_projects(journal, {draft.selection.project.name for draft in drafts})
     level = _level(old, drafts)
     for draft in drafts:
         for key, module in draft.modules.items():
@@ -91,7 +73,7 @@ def _finalise(
     return corpus
 
 
-def _level(old: Corpus, drafts: Iterable[_Draft]) -> Level:
+def _level(old: Corpus, drafts: Iterable[Draft]) -> Level:
     """Return the one level of the corpus and of what is merged into it.
 
     :raises CorpusError: if there are several.
@@ -109,115 +91,6 @@ def _level(old: Corpus, drafts: Iterable[_Draft]) -> Level:
     return next(iter(levels), old.level)
 
 
-def _drafts(journal: Journal, selections: Mapping[str, Selection]) -> list[_Draft]:
-    compiles: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    every: dict[str, dict[str, Any]] = {}
-    for key, event in journal.compiles():
-        compiles[event["project"]][key] = every[key] = event
-    links: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for event in journal.links():
-        links[event["project"]][event["program"]] = event  # The last link of a file wins.
-    failures: dict[str, dict[str, str]] = defaultdict(dict)
-    for event in journal.failures():
-        failures[event["project"]][event["what"]] = event["reason"]
-    drafts = []
-    for name in sorted({*compiles, *links}):
-        selection = selections.get(name, Selection(Project(name)))
-        ours = {p: e for p, e in links[name].items() if _is_selected(p, selection.programs)}
-        drafts.append(_draft(selection, compiles[name], ours))
-        drafts[-1].missing += [
-            Missing(name, f"{what}: {reason}")
-            for what, reason in sorted(failures[name].items())
-            if what not in ours and _is_selected(what, selection.programs)
-        ]
-    return drafts
-
-
-def _is_selected(program: str, programs: Mapping[str, tuple[str, ...]] | None) -> bool:
-    return programs is None or program in programs
-
-
-def _draft(
-    selection: Selection,
-    compiles: Mapping[str, dict[str, Any]],
-    links: Mapping[str, dict[str, Any]],
-) -> _Draft:
-    draft = _Draft(selection)
-    project = selection.project.name
-    needed = {v for e in links.values() for kind, v in e["tokens"] if kind == "object"}
-    chosen = _chosen(compiles, needed)
-    used: dict[str, str] = {}
-    for key in sorted(chosen, key=lambda k: (compiles[k]["object"], k)):
-        event = compiles[key]
-        options, dropped = safe_cc1(event["arguments"])
-        draft.dropped += dropped
-        name = _free_name(f"{project}/{event['object']}", used)
-        used[name] = key
-        module = Module(name, project, event["language"], event["bitcode"], options)
-        draft.modules[key] = module
-    for built, event in sorted(links.items()):
-        draft.dropped += event["dropped"]
-        inputs = []
-        for kind, value in event["tokens"]:
-            item = _input(kind, value, draft.modules)
-            if item is None:
-                draft.missing.append(
-                    Missing(project, f"{built}: an input belongs to another project")
-                )
-                break
-            inputs.append(item)
-        else:
-            smoke = (selection.programs or {}).get(built, ())
-            name = f"{project}/{_short(built, links)}"
-            draft.programs.append(Program(name, project, event["language"], tuple(inputs), smoke))
-    for built in sorted(set(selection.programs or ()) - set(links)):
-        draft.missing.append(Missing(project, f"{built}: was not linked by the build"))
-    return draft
-
-
-def _chosen(compiles: Mapping[str, dict[str, Any]], needed: set[str]) -> set[str]:
-    """Choose object keys: what programs need, else the newest of each object, one per source.
-
-    A library is often compiled twice, position-independent and not; such twins carry nothing
-    new, so only those that a program needs are kept, or the first if none is needed.
-    """
-    newest: dict[str, str] = {}
-    for key, event in sorted(compiles.items(), key=lambda item: (item[1]["time"], item[0])):
-        newest[event["object"]] = key
-    chosen = needed & set(compiles)
-    sources = {compiles[key]["source"] for key in chosen}
-    for name in sorted(newest):
-        source = compiles[newest[name]]["source"]
-        if source not in sources:
-            sources.add(source)
-            chosen.add(newest[name])
-    return chosen
-
-
-def _short(built: str, links: Iterable[str]) -> str:
-    """Return a program's file name alone if no other program of the project has it."""
-    name = built.rpartition("/")[2]
-    return name if sum(other.rpartition("/")[2] == name for other in links) == 1 else built
-
-
-def _free_name(name: str, used: Mapping[str, str]) -> str:
-    if name not in used:
-        return name
-    stem = name.removesuffix(".o")
-    return next(n for n in (f"{stem}-{i}.o" for i in range(2, 1 << 30)) if n not in used)
-
-
-def _input(
-    kind: Literal["object", "foreign", "option"], value: str, modules: Mapping[str, Module]
-) -> Input | None:
-    if kind == "object":
-        module = modules.get(value)
-        return Input("module", module.name) if module is not None else None
-    if kind == "option" and not is_safe_link_option(value):
-        return None
-    return Input(kind, value)
-
-
 def _place(root: Path, journal: Journal, key: str, module: Module) -> None:
     """Copy bitcode and command into the corpus."""
     target = root / files.safe_name(module.name, root)
@@ -227,7 +100,7 @@ def _place(root: Path, journal: Journal, key: str, module: Module) -> None:
     write_atomically(target.with_name(f"{target.name}.cmd"), command)
 
 
-def _combined(old: Corpus, drafts: list[_Draft], missing: list[Missing], toolchain: str) -> Corpus:
+def _combined(old: Corpus, drafts: list[Draft], missing: list[Missing], toolchain: str) -> Corpus:
     fresh = {draft.selection.project.name for draft in drafts}
     updated = fresh | {m.project for m in missing}
     programs = [p for p in old.programs if p.project not in fresh]

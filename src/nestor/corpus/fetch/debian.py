@@ -7,6 +7,7 @@ apt's work.
 
 import contextlib
 import hashlib
+import os
 import re
 import subprocess
 import tarfile
@@ -27,7 +28,8 @@ class Archive:
 
     The constructor downloads the mirror's list of sources (about 10 MB).
 
-    :raises DebianError: if apt has no entry for a Debian mirror or the mirror does not answer.
+    :raises DebianError: if apt has no entry for a Debian mirror, or if no mirror answers or lists
+        sources.
     """
 
     def __init__(self, state: Path, etc: Path = _ETC) -> None:
@@ -46,7 +48,25 @@ class Archive:
             "-o", f"Dir::State::lists={state / 'lists'}", "-o", f"Dir::Cache={state / 'cache'}",
             "-o", "APT::Update::Post-Invoke-Success::=true",
         ]  # fmt: skip
-        self._apt(["update"], state)
+        self._update(state)
+
+    def _update(self, state: Path) -> None:
+        """Download the lists of sources; apt itself calls it a success when none could be had."""
+        done = self._run(["update"], state)
+        if any((state / "lists").glob("*_Sources*")):
+            return
+        failed = re.search(
+            r"^[WE]: Failed to fetch (\S+Release)\s+(.+)$", done.stderr, re.MULTILINE
+        )
+        if failed is not None:
+            raise DebianError(
+                f"No mirror of apt answers ({failed[1]}: {failed[2].strip()}), and sources come "
+                "from there: look at the network or the proxy and fetch again."
+            )
+        raise DebianError(
+            "None of apt's mirrors lists sources; add a Debian mirror that does to apt, or capture "
+            "your own project with 'nestor corpus capture'."
+        )
 
     def download(
         self, package: str, version: str, sha256: Mapping[str, str], folder: Path
@@ -78,13 +98,19 @@ class Archive:
         fetch = ["source", "--download-only", "--only-source", "--tar-only"]
         try:
             self._apt([*fetch, f"{package}={version}"], folder)
-        except DebianError:
-            upstream = version.rpartition("-")[0]
-            for other in self._versions(package):
-                if other != version and other.rpartition("-")[0] == upstream:
-                    with contextlib.suppress(DebianError):
-                        self._apt([*fetch, f"{package}={other}"], folder)
-                        return
+        except DebianError as error:
+            versions = self._versions(package)
+            others = [v for v in versions if v != version and _upstream(v) == _upstream(version)]
+            for other in others:
+                with contextlib.suppress(DebianError):
+                    self._apt([*fetch, f"{package}={other}"], folder)
+                    return
+            if not versions:
+                raise DebianError(f"Apt's mirrors have no source package {package}.") from error
+            if version not in versions and not others:
+                raise DebianError(
+                    f"Apt's mirrors have {package} {', '.join(versions)}, but not {version}."
+                ) from error
             raise
 
     def _versions(self, package: str) -> list[str]:
@@ -96,11 +122,19 @@ class Archive:
         return re.findall(r"^Version: (\S+)$", done.stdout, re.MULTILINE)
 
     def _apt(self, arguments: list[str], folder: Path) -> None:
+        done = self._run(arguments, folder)
+        if done.returncode != 0:
+            errors = [x[3:] for x in done.stderr.splitlines() if x.startswith("E: ")]
+            reason = errors[0] if errors else f"exit status {done.returncode}"
+            raise DebianError(f"apt-get {arguments[0]} failed: {reason}")
+
+    def _run(self, arguments: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
+        """Run apt-get in ``folder``; its messages are in English."""
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 ["apt-get", "-q", *self._options, *arguments],  # noqa: S607  the user's apt
                 cwd=folder, capture_output=True, encoding="utf-8", errors="replace", timeout=600,
-                check=False,
+                check=False, env={**os.environ, "LC_ALL": "C"},
             )  # fmt: skip
         except FileNotFoundError:
             raise DebianError(
@@ -109,10 +143,11 @@ class Archive:
             ) from None
         except subprocess.TimeoutExpired:
             raise DebianError("apt-get took more than ten minutes; look at the network.") from None
-        if done.returncode != 0:
-            errors = [x[3:] for x in done.stderr.splitlines() if x.startswith("E: ")]
-            reason = errors[0] if errors else f"exit status {done.returncode}"
-            raise DebianError(f"apt-get {arguments[0]} failed: {reason}")
+
+
+def _upstream(version: str) -> str:
+    """Return a version without Debian's revision."""
+    return version.rpartition("-")[0] or version
 
 
 def source_entries(etc: Path) -> dict[str, str]:

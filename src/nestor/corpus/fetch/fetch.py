@@ -6,7 +6,6 @@ result and in the manifest, and the others go on.
 
 import hashlib
 import tarfile
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -15,8 +14,8 @@ from pathlib import Path
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.capture import build, merge
+from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.capture.journal import Journal
-from nestor.corpus.capture.merge import Selection
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.recipe import Recipe
 from nestor.corpus.layout import JOURNAL, LOCK, MANIFEST
@@ -25,6 +24,7 @@ from nestor.corpus.model import Corpus, CorpusError, Missing, Program, Project, 
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 _CAPTURE = 1
 """Raise it when capturing the same build gives another corpus: projects are then built again."""
@@ -57,8 +57,8 @@ def fetch(
     """Bring the projects of ``recipes`` into the corpus at ``root``, ``jobs`` at a time.
 
     :param level: the optimisation level at which the modules are made.
-    :raises NestorError: when there is no archive to fetch from, or ``root`` holds something else
-        or a corpus of another level.
+    :raises NestorError: when there is no archive to fetch from, when no project of a new corpus
+        could be had, or when ``root`` holds something else or a corpus of another level.
     """
     old = _existing(root)
     if old is not None and old.modules:
@@ -76,7 +76,7 @@ def fetch(
         return Fetched(old, (), present, ())
     missing: list[Missing] = []
     built: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="nestor-fetch-") as name:
+    with temporary_folder("fetch") as name:
         work = Path(name).resolve()
         progress("fetch", 0, len(absent))
         (work / "apt").mkdir()
@@ -95,11 +95,21 @@ def fetch(
                 except (NestorError, OSError, tarfile.TarError) as error:
                     lost = Missing(recipe.project, str(error).replace(f"{work}/", ""))
                     missing.append(lost)
-                    merge.finalise(root, Journal(work / "none"), missing=[lost])
                 progress("fetch", done, len(absent))
         finally:
             pool.shutdown(cancel_futures=True)
+        if not (root / MANIFEST).exists():
+            raise CorpusError(_nothing(root, missing))
+        if missing:
+            merge.finalise(root, Journal(work / "none"), missing=missing)
     return Fetched(store.load(root), tuple(sorted(built)), present, tuple(missing))
+
+
+def _nothing(root: Path, missing: Sequence[Missing]) -> str:
+    """Say why there is no corpus, each reason with its first project."""
+    reasons = {lost.reason: lost.project for lost in reversed(missing)}
+    text = "; ".join(f"{project}: {reason}" for reason, project in reversed(reasons.items()))
+    return f"No project could be fetched, so there is no corpus at {root}: {text}"
 
 
 def recipe_digest(recipe: Recipe, toolchain: Toolchain, level: Level = DEFAULT_LEVEL) -> str:

@@ -1,12 +1,12 @@
 """Run LLVM's own benchmark of snippets, ``llvm-exegesis``, where the machine has counters."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.compiler.process import Limits, Outcome, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.cost.llvm_tools.machine_code import LlvmToolError, tool_path
+from nestor.temporary import temporary_folder
 
 _LIMITS = Limits(seconds=30.0)
 
@@ -53,7 +53,7 @@ def require_counters(toolchain: Toolchain) -> None:
 
     :raises LlvmToolError: if not.
     """
-    with tempfile.TemporaryDirectory(prefix="nestor-exegesis-") as folder:
+    with temporary_folder("exegesis") as folder:
         snippet, result = Path(folder) / "snippet.s", Path(folder) / "result.yaml"
         snippet.write_text("nop\n")
         words = command(toolchain, snippet, result, 100, ExegesisSettings(repeat=1))
@@ -80,7 +80,7 @@ def benchmark(
     toolchain: Toolchain, snippet: str, instructions: int, settings: ExegesisSettings
 ) -> str:
     """Return llvm-exegesis' result for a snippet as it writes it (YAML), empty if it failed."""
-    with tempfile.TemporaryDirectory(prefix="nestor-exegesis-") as folder:
+    with temporary_folder("exegesis") as folder:
         source, result = Path(folder) / "snippet.s", Path(folder) / "result.yaml"
         source.write_text(snippet)
         outcome = run(command(toolchain, source, result, instructions, settings), _LIMITS)

@@ -4,7 +4,6 @@ A process of its own for each block would cost a hundred times the work, so bloc
 disassembler hundreds at a time, parted by an instruction that no compiler writes.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from nestor.compiler.process import Limits, Outcome, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.errors import NestorError
+from nestor.temporary import temporary_folder
 
 BATCH: Final = 400
 """Blocks in one process: long enough to forget its start, short enough to fit any limit."""
@@ -61,7 +61,7 @@ def disassemble_batches(
     :raises LlvmToolError: if llvm-mc is missing.
     """
     require_tools(toolchain, "llvm-mc")
-    with tempfile.TemporaryDirectory(prefix="nestor-mc-") as folder:
+    with temporary_folder("mc") as folder:
         for start in range(0, len(blocks), BATCH):
             yield _listings(toolchain, blocks[start : start + BATCH], Path(folder))
 

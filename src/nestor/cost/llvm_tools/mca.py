@@ -1,7 +1,6 @@
 """Static throughput analysis by ``llvm-mca``: many blocks in one process."""
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from nestor.cost.llvm_tools.machine_code import (
     tool_path,
 )
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 F64 = npt.NDArray[np.float64]
 
@@ -76,7 +76,7 @@ def resources(
 
 def _require_cpu(toolchain: Toolchain, cpu: str) -> None:
     require_tools(toolchain, "llvm-mca", "llvm-mc")
-    with tempfile.TemporaryDirectory(prefix="nestor-mca-") as folder:
+    with temporary_folder("mca") as folder:
         source = Path(folder) / "probe.s"
         source.write_text("nop\n")
         done = run([tool_path(toolchain, "llvm-mca"), f"-mcpu={cpu}", source], LIMITS)
@@ -89,7 +89,7 @@ def _batches(
     toolchain: Toolchain, blocks: Sequence[bytes], stage: str, progress: Progress
 ) -> Iterator[tuple[Listings, Path]]:
     """Yield the listings of each batch, with a folder for the files that its analysis needs."""
-    with tempfile.TemporaryDirectory(prefix="nestor-mca-") as folder:
+    with temporary_folder("mca") as folder:
         start = 0
         for part in disassemble_batches(toolchain, blocks):
             yield [(start + i, lines) for i, lines in enumerate(part) if lines], Path(folder)

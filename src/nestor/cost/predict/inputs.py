@@ -1,6 +1,5 @@
 """Read code from what users name: hexadecimal, assembly text, object files, programs, libraries."""
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from nestor.cost.predict import functions
 from nestor.cost.predict.functions import Function
 from nestor.cost.sources.objects import is_code
 from nestor.errors import NestorError
+from nestor.temporary import temporary_folder
 
 ASSEMBLY_SUFFIXES: Final = (".s", ".S", ".asm")
 _LARGEST_TEXT: Final = 1 << 28
@@ -70,7 +70,7 @@ def from_assembly(text: str, name: str, *, intel: bool = False) -> tuple[Functio
 
     :raises NestorError: if llvm-mc is missing or refuses it.
     """
-    with tempfile.TemporaryDirectory(prefix="nestor-assembly-") as folder:
+    with temporary_folder("assembly") as folder:
         out = Path(folder) / "code.o"
         assemble(find(), text, out, intel=intel)
         found = tuple(Function(f.name, name, f.blocks) for f in functions.read(out))

@@ -1,7 +1,6 @@
 """Bitcode becomes objects at -O2, several at once, and the objects become blocks."""
 
 import hashlib
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ from nestor.cost.sources.settings import CompileSettings
 from nestor.cost.sources.speed_object import compile_for_speed, speed_options
 from nestor.errors import NestorError
 from nestor.files import replacing
+from nestor.temporary import temporary_folder
 
 _AHEAD = 4
 """Compiles waiting per worker, so that bitcode that streams by is not all held at once."""
@@ -54,7 +54,7 @@ def compile_and_read(
     with ExitStack() as stack:
         folder = settings.objects
         if folder is None:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nestor-blocks-")))
+            folder = Path(stack.enter_context(temporary_folder("blocks")))
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -117,7 +117,7 @@ def _compile(
     :raises _CompileError: if it does not compile.
     :raises OSError: if nothing can be written.
     """
-    with tempfile.TemporaryDirectory(prefix="nestor-bitcode-") as folder, replacing(out) as scratch:
+    with temporary_folder("bitcode") as folder, replacing(out) as scratch:
         if isinstance(unit.bitcode, bytes):
             bitcode = Path(folder) / "module.bc"
             bitcode.write_bytes(unit.bitcode)

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.learn.batch import Batch, first_rows
+from nestor.learn.batch import Batch
 from nestor.learn.credit import CreditSettings, at_the_end, rewards
 from nestor.learn.episodes import Episodes
 from nestor.learn.gradient.descent import begin, descend, policy_of
@@ -39,6 +39,7 @@ from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import StartSettings, first_policy, with_two_outputs
 from nestor.policy import network
 from nestor.policy.network import Layer, MlpPolicy
+from nestor.policy.questions import first_rows
 from nestor.policy.rule import PICK, THRESHOLD
 
 if TYPE_CHECKING:

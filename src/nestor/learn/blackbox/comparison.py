@@ -1,84 +1,39 @@
 """Compare policies by the scores of whole programs, compiling only what they change."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from nestor.build.build import Build, Built, Job, builds_of
-from nestor.compiler.plugin import Plugin
-from nestor.compiler.process import Limits
-from nestor.corpus.model import Corpus, CorpusError, Program
+from nestor.corpus.model import CorpusError, Program
 from nestor.learn.accounting import Tally
-from nestor.learn.answers import greedy_answers
+from nestor.learn.answers import changed_answers, reproduces_default
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Policy
-from nestor.problem.problem import Pool, Problem
-from nestor.problem.rollout import Request, Rollout, Store, Workplace
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Request, Rollout
 from nestor.progress import Progress, silent
+from nestor.rollout.layered import LayeredPool
 
 F64 = npt.NDArray[np.float64]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class ReusingPool:
-    """A pool that does not compile a unit which a policy would leave as the default does.
+class ReusingPool(LayeredPool):
+    """A pool that does not compile a unit which a policy would leave as the default does."""
 
-    The questions of a compile follow from the answers before them. So a policy that gives the
-    default's answers to all questions of its trajectory meets just these, and the object is the
-    default's.
-    """
+    def __init__(self, below: Pool, defaults: Mapping[str, Rollout], tally: Tally):
+        """Work like ``below``.
 
-    pool: Pool
-    defaults: Mapping[str, Rollout]
-    """The default heuristic's rollouts by unit, with logs and kept objects."""
-    tally: Tally = field(repr=False)
-    _compiled: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
-    """The kept objects of this pool's own compiles, by SHA-256."""
-
-    @property
-    def problem(self) -> Problem:
-        """See :class:`nestor.problem.problem.Pool`, as for everything below."""
-        return self.pool.problem
-
-    @property
-    def corpus(self) -> Corpus:
-        """The units and programs."""
-        return self.pool.corpus
-
-    @property
-    def plugin(self) -> Plugin:
-        """The plugin and the toolchain that compile."""
-        return self.pool.plugin
-
-    @property
-    def limits(self) -> Limits:
-        """What each compiler may use."""
-        return self.pool.limits
-
-    @property
-    def place(self) -> Workplace:
-        """Where the work of :meth:`map` runs."""
-        return self.pool.place
-
-    @property
-    def jobs(self) -> int:
-        """Compilers at once."""
-        return self.pool.jobs
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether nothing is compiled any more."""
-        return self.pool.cancelled
-
-    @property
-    def objects(self) -> Store:
-        """The objects of the requests that wanted them kept."""
-        return self.pool.objects
+        :param defaults: the default heuristic's rollouts by unit, with logs and kept objects.
+        :param tally: counts what is compiled and what is not.
+        """
+        super().__init__(below)
+        self.defaults = defaults
+        self.tally = tally
+        self._compiled: list[str] = []
+        """The kept objects of this pool's own compiles, by SHA-256."""
 
     def run(
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
@@ -86,26 +41,12 @@ class ReusingPool:
         """Compile what a policy changes, and return the default's rollouts for the rest."""
         reused = [self._reused(request) for request in requests]
         rest = [r for r, rollout in zip(requests, reused, strict=True) if rollout is None]
-        compiled = self.pool.run(rest, progress, stage)
+        compiled = super().run(rest, progress, stage)
         self.tally.add(compiled)
         self.tally.count(0, reused=len(requests) - len(rest))
         self._compiled.extend(done.object for done in compiled if done.object is not None)
         new = iter(compiled)
         return [next(new) if rollout is None else rollout for rollout in reused]
-
-    def map(
-        self,
-        work: Callable[[Item], Result],
-        items: Sequence[Item],
-        progress: Progress = silent,
-        stage: str = "Linking",
-    ) -> list[Result]:
-        """Run ``work`` on every item; results in order."""
-        return self.pool.map(work, items, progress, stage)
-
-    def cancel(self) -> None:
-        """Kill what runs and start nothing new."""
-        self.pool.cancel()
 
     def release(self) -> None:
         """Give up the objects of all compiles so far, but not those of the default."""
@@ -118,13 +59,12 @@ class ReusingPool:
         if default is None or request.policy is None or sampled:
             return None
         policy = request.policy.policy
-        return default if policy is None or changed_answers(policy, default) == 0 else None
+        return default if policy is None or _reproduces(policy, default) else None
 
 
-def changed_answers(policy: Policy, default: Rollout) -> int:
-    """Return how many questions of the default's rollout ``policy`` answers differently."""
+def _reproduces(policy: Policy, default: Rollout) -> bool:
     log = default.trajectory
-    return 0 if log is None else int((greedy_answers(policy, log) != log.default).sum())
+    return log is not None and reproduces_default(policy, log)
 
 
 @dataclass(frozen=True)
@@ -147,7 +87,7 @@ class Comparison:
         jobs, places = [], []
         for row, policy in enumerate(policies):
             named = NamedPolicy.of(policy)
-            same = {n for n, done in defaults.items() if changed_answers(policy, done) == 0}
+            same = {name for name, done in defaults.items() if _reproduces(policy, done)}
             for column, program in enumerate(self.programs):
                 if same.issuperset(program.modules):
                     tally.count(0, reused=len(program.modules))
@@ -164,8 +104,8 @@ class Comparison:
     def deviation(self, policy: Policy) -> float:
         """Return the part of the default's questions that ``policy`` answers differently."""
         defaults = self.pool.defaults.values()
-        questions = sum(len(done.trajectory) for done in defaults if done.trajectory is not None)
-        return sum(changed_answers(policy, done) for done in defaults) / questions
+        logs = [done.trajectory for done in defaults if done.trajectory is not None]
+        return sum(changed_answers(policy, log) for log in logs) / sum(map(len, logs))
 
 
 def comparison(

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nestor.learn.batch import first_rows, rows_of
+from nestor.learn.batch import rows_of
+from nestor.policy.questions import first_rows
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -1,6 +1,5 @@
 """One rollout: a module compiled by clang with the plugin, measured, and its log read."""
 
-import tempfile
 from pathlib import Path
 
 from nestor.compiler.invocation import compile_command
@@ -10,11 +9,12 @@ from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import LogError
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import request_flags
+from nestor.temporary import temporary_folder
 
 
 def compile_module(request: Request, place: Workplace) -> Rollout:
     """Compile ``request.unit`` and read what came of it; the outcome is a ``Measure``."""
-    with tempfile.TemporaryDirectory(prefix="nestor-rollout-") as text:
+    with temporary_folder("rollout") as text:
         return _compile(request, place, Path(text))
 
 

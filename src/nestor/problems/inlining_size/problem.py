@@ -71,9 +71,9 @@ class InliningSize(Problem):
         from nestor.build.lto import LtoBuild
 
         return {
-            "link": LinkBuild(self),
-            "full-lto": LtoBuild(self, "full", lto_flags),
-            "thin-lto": LtoBuild(self, "thin", lto_flags),
+            "link": LinkBuild(),
+            "full-lto": LtoBuild("full", lto_flags),
+            "thin-lto": LtoBuild("thin", lto_flags),
         }
 
     def overrides(self) -> SiteOverrides:

@@ -8,7 +8,6 @@ compiler's own, and nothing else is shown as the default's choice. The others ar
 the trajectory's facts.
 """
 
-import tempfile
 from pathlib import Path
 
 from nestor.compiler.channel import Channel, ChannelError
@@ -21,13 +20,14 @@ from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problems.regalloc_eviction.cost import function_code, static_cost
 from nestor.problems.regalloc_eviction.play import Player, Recording
 from nestor.problems.regalloc_eviction.question import channel_options
+from nestor.temporary import temporary_folder
 
 
 def compile_module(request: Request, place: Workplace) -> Rollout:
     """Compile ``request.unit``; the outcome is a ``StaticCost`` of the object."""
     if request.overrides is not None:
         return Rollout.failed(request, "not started: decisions on eviction take no overrides")
-    with tempfile.TemporaryDirectory(prefix="nestor-rollout-") as folder:
+    with temporary_folder("rollout") as folder:
         out = Path(folder) / "module.o"
         if request.policy is None or request.policy == DEFAULT:
             return _default(request, place, out)

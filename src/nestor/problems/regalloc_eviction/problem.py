@@ -64,7 +64,7 @@ class RegallocEviction(Problem):
 
     def builds(self) -> Mapping[str, Build]:
         """Judge programs by their objects."""
-        return object_builds(self)
+        return object_builds()
 
     def scorer(self, data: Mapping[str, Any]) -> CostOfFunctions:
         """Return the scorer; it has no data."""

@@ -6,21 +6,18 @@ predicted difference, so that what the model does not know of a function cancels
 that the stock object lacks weighs what the model says.
 """
 
-import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.objects import CLASSES, Function, Measure
-from nestor.compiler.plugin import Plugin
-from nestor.compiler.process import Ending, Limits, run
-from nestor.corpus.model import Corpus, Module
+from nestor.compiler.process import Ending, run
+from nestor.corpus.model import Module
 from nestor.policy.names import DEFAULT
-from nestor.problem.problem import Pool, Problem
-from nestor.problem.rollout import Request, Rollout, Store, Workplace
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Request, Rollout
 from nestor.problem.trajectory import LogError
 from nestor.problems.inlining_size.compile import compile_module
 from nestor.problems.inlining_size.log import read
@@ -30,9 +27,8 @@ from nestor.problems.inlining_size.size.examples import compile_logged
 from nestor.problems.inlining_size.size.function_log import FunctionLog
 from nestor.problems.inlining_size.size.model import SizeModel
 from nestor.progress import Progress, silent
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from nestor.rollout.layered import LayeredPool
+from nestor.temporary import temporary_folder
 
 PART_WITHOUT_CODE = 0.65
 """Of a compile's price, what one without code generation costs, as measured by
@@ -73,72 +69,15 @@ class Anchor:
         return Measure(sections, tuple(functions))
 
 
-class EstimatingPool:
-    """Estimates those rollouts that nobody wants the object of; the others are compiled.
-
-    A :class:`nestor.problem.problem.Pool` on top of another one.
-    """
+class EstimatingPool(LayeredPool):
+    """Estimates those rollouts that nobody wants the object of; the others are compiled."""
 
     def __init__(self, pool: Pool, model: SizeModel):
         """Work like ``pool``, with what ``model`` predicts."""
+        super().__init__(pool)
         self.model = model
-        self._pool = pool
         self._anchors: dict[str, Anchor | None] = {}
         self._lock = threading.Lock()
-
-    @property
-    def problem(self) -> Problem:
-        """What is decided."""
-        return self._pool.problem
-
-    @property
-    def corpus(self) -> Corpus:
-        """The modules and programs."""
-        return self._pool.corpus
-
-    @property
-    def plugin(self) -> Plugin:
-        """The plugin and the toolchain that compile."""
-        return self._pool.plugin
-
-    @property
-    def limits(self) -> Limits:
-        """What each compiler may use."""
-        return self._pool.limits
-
-    @property
-    def place(self) -> Workplace:
-        """Where compilers run."""
-        return self._pool.place
-
-    @property
-    def jobs(self) -> int:
-        """Compilers at once."""
-        return self._pool.jobs
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether nothing is compiled any more."""
-        return self._pool.cancelled
-
-    @property
-    def objects(self) -> Store:
-        """The objects of the requests that wanted them kept."""
-        return self._pool.objects
-
-    def cancel(self) -> None:
-        """Kill what runs and start nothing new."""
-        self._pool.cancel()
-
-    def map(
-        self,
-        work: Callable[[Item], Result],
-        items: Sequence[Item],
-        progress: Progress = silent,
-        stage: str = "Linking",
-    ) -> list[Result]:
-        """Run ``work`` on every item; results in the items' order."""
-        return self._pool.map(work, items, progress, stage)
 
     def run(
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
@@ -151,7 +90,7 @@ class EstimatingPool:
         with self._lock:
             if module.name in self._anchors:
                 return self._anchors[module.name]
-        stock = compile_logged(Request(module, DEFAULT), self._pool)
+        stock = compile_logged(Request(module, DEFAULT), self.below)
         anchor = None
         if stock is not None:
             real = {function.name: function for function in stock.sizes.functions}
@@ -166,7 +105,7 @@ class EstimatingPool:
         try:
             if anchor is None:
                 return compile_module(request, self.place)
-            with tempfile.TemporaryDirectory(prefix="nestor-estimate-") as text:
+            with temporary_folder("estimate") as text:
                 return self._estimate(request, anchor, Path(text))
         except OSError as error:
             return Rollout.failed(request, f"{Ending.NOT_STARTED.value}: {error}")

@@ -9,7 +9,6 @@ sees functions as a search makes them.
 import hashlib
 import io
 import json
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +33,7 @@ from nestor.problems.inlining_size.plugin_flags import request_flags
 from nestor.problems.inlining_size.size import function_log
 from nestor.problems.inlining_size.size.function_log import FunctionLog
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 F64 = npt.NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class Examples:
 
 def compile_logged(request: Request, pool: Pool) -> Compiled | None:
     """Compile with code and with a function log; None if that fails."""
-    with tempfile.TemporaryDirectory(prefix="nestor-size-") as text:
+    with temporary_folder("size") as text:
         folder = Path(text)
         out, log = folder / "module.o", folder / "functions"
         command = compile_command(

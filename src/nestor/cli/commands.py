@@ -1,0 +1,69 @@
+"""The table of commands.
+
+Commands are looked up by name and imported only when they run, so that the compiler wrappers
+start as fast as Python does.
+"""
+
+import importlib
+from typing import Final, NamedTuple
+
+
+class Command(NamedTuple):
+    """Where a command lives, and what it does in one line."""
+
+    place: str
+    """Within this package: ``module:Class`` for a tyro dataclass with ``run``, ``module:function``
+    for raw words."""
+    summary: str
+    resumes: bool = False
+    """The same command goes on where it was interrupted."""
+
+
+COMMANDS: Final = {
+    "doctor": Command("doctor:Doctor", "Find LLVM, build the plugin, prove identity"),
+    "corpus fetch": Command("corpus.fetch:Fetch", "Fetch and capture Debian sources", resumes=True),
+    "corpus capture": Command("corpus.capture:Capture", "Capture your own build"),
+    "corpus info": Command("corpus.info:Info", "Show what a corpus holds"),
+    "corpus sweep": Command("corpus.sweep:Sweep", "Time a stock compile of a corpus"),
+    "corpus overlap": Command("corpus.overlap:Overlap", "Check held-out code for copies"),
+    "corpus import": Command("corpus.copies:Import", "Copy a corpus in LLVM's layout"),
+    "corpus export": Command("corpus.copies:Export", "Write a corpus in LLVM's layout"),
+    "train": Command("policies.train:Train", "Train a policy for a problem", resumes=True),
+    "compare": Command("policies.compare:Compare", "Set training runs side by side"),
+    "evaluate": Command("policies.evaluate:Evaluate", "Compare a policy with stock, linked"),
+    "tune": Command("policies.tune:Tune", "Search for one program's best decisions", resumes=True),
+    "guard": Command("policies.guard:Guard", "List modules to leave to stock: never worse"),
+    "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
+    "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),
+    "costmodel train": Command("blocks.costmodel:Train", "Train a cost model of blocks"),
+    "costmodel evaluate": Command("blocks.costmodel:Evaluate", "Judge one by measured blocks"),
+    "costmodel predict": Command("blocks.costmodel_use:Predict", "Predict cycles of code"),
+    "costmodel explain": Command("blocks.costmodel_use:Explain", "Show what bounds a block"),
+    "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
+    "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),
+    "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
+    "blocks info": Command("blocks.blocks:Info", "Show what a table of blocks holds"),
+    "blocks measure": Command(
+        "blocks.measure:Measure", "Label blocks with measured cycles", resumes=True
+    ),
+    "problem list": Command("policies.problem:List", "Show the decision problems"),
+    "problem check": Command("policies.problem:Check", "Check what learners rely on"),
+    "log": Command("policies.log:Log", "Show what a policy decides in one compile"),
+    "policy": Command("policies.policy:Policy", "Describe a policy file"),
+}
+"""Commands with options of their own."""
+
+PASS_THROUGH: Final = {
+    "cc": Command("corpus.cc:run", "clang that also captures (CC='nestor cc')"),
+    "c++": Command("corpus.cc:run", "clang++ that also captures (CXX='nestor c++')"),
+    "clang": Command("use.use:clang", "clang under a policy: nestor clang POLICY -- ARGS"),
+    "clang++": Command("use.use:clang", "clang++ under a policy"),
+    "flags": Command("use.use:flags", "Print the clang flags that use a policy"),
+}
+"""Commands whose words belong to the compiler."""
+
+
+def load(command: Command):  # type: ignore[no-untyped-def]  # a class or a function
+    """Import a command and return its class, or its function if its words are raw."""
+    module, name = command.place.split(":")
+    return getattr(importlib.import_module(f"nestor.cli.{module}"), name)

@@ -1,0 +1,173 @@
+"""How the options of a command are read and explained: one treatment for all commands.
+
+A command is a frozen dataclass with a docstring; tyro makes the options of its fields. This module
+adds what all commands share:
+
+- a switch that is on by default is shown as a pair, ``--sweep, --no-sweep``, so that its help,
+  which says what the switch does, is not read as the effect of ``--no-sweep``;
+- a default is shown where it says something: not ``False``, ``None`` or an empty list;
+- every command takes ``--quiet``.
+"""
+
+import argparse
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass, replace
+from typing import Annotated, Any, cast
+
+import tyro
+from tyro.constructors import (
+    ConstructorRegistry,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
+)
+
+from nestor.cli import remarks
+
+_CONFIG = (tyro.conf.PositionalMetavarFromFieldName,)
+_QUIET = "Print results and errors only: no progress and no remarks."
+
+
+def parse(kind: type, name: str, words: Sequence[str]) -> Any:
+    """Return the command of a command line; end the process after ``--help`` or a wrong option.
+
+    :param kind: the command's dataclass.
+    :param name: the words of the command, after ``nestor``.
+    :param words: what follows them.
+    """
+    return tyro.cli(
+        kind,
+        prog=f"nestor {name}",
+        description=_description(kind),
+        args=_merged(kind, name, words),
+        config=_CONFIG,
+        registry=_registry(kind),
+    )
+
+
+def parser(kind: type, name: str) -> argparse.ArgumentParser:
+    """Return the options of a command as a parser that can be looked through."""
+    with warnings.catch_warnings():
+        # There is no other public access to the options; pyproject.toml bounds tyro's version.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        made = tyro.extras.get_parser(
+            kind,
+            prog=f"nestor {name}",
+            description=_description(kind),
+            config=_CONFIG,
+            registry=_registry(kind),
+        )
+    return cast(argparse.ArgumentParser, made)  # tyro's copy of the class
+
+
+def _merged(kind: type, name: str, words: Sequence[str]) -> list[str]:
+    """Return a command line in which an option with several values is given once.
+
+    ``--policy a --policy b`` means ``--policy a b``; tyro alone would drop the first.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    starts = [number for number, word in enumerate(words[:end]) if word.startswith("--")]
+    names = [words[number].partition("=")[0] for number in starts]
+    repeated = {one for one in names if names.count(one) > 1}
+    if not repeated:
+        return list(words)
+    lists = {
+        option
+        for action in parser(kind, name)._actions
+        if action.nargs in ("*", "+")
+        for option in action.option_strings
+    }
+    segments: dict[object, list[str]] = {}
+    for one, start, stop in zip(names, starts, [*starts[1:], end], strict=True):
+        if one in repeated & lists:
+            _, equals, value = words[start].partition("=")
+            segments.setdefault(one, [one]).extend([value] if equals else [])
+            segments[one].extend(words[start + 1 : stop])
+        else:
+            segments[start] = list(words[start:stop])
+    joined = [word for segment in segments.values() for word in segment]
+    return [*words[: starts[0]], *joined, *words[end:]]
+
+
+def _description(kind: type) -> str:
+    """Return the docstring with the lines of each paragraph joined; what is indented stays."""
+    return re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(kind) or "")
+
+
+def _registry(kind: type) -> ConstructorRegistry:
+    """Return the rules by which the fields of ``kind`` and of its settings become options."""
+    registry = ConstructorRegistry()
+    busy = False
+
+    def rule(info: StructTypeInfo) -> StructConstructorSpec | None:
+        nonlocal busy
+        if busy or not is_dataclass(info.type):
+            return None
+        busy = True  # the call below asks all rules, this one too
+        try:
+            spec = ConstructorRegistry.get_struct_spec(info)
+        finally:
+            busy = False
+        if not isinstance(spec, StructConstructorSpec):
+            return None
+        fields = tuple(map(_explained, spec.fields))
+        if info.type is not kind:
+            return replace(spec, fields=fields)
+        return StructConstructorSpec(_with_quiet(spec.instantiate), (*fields, _quiet()))
+
+    registry.struct_rule(rule)
+    return registry
+
+
+def _explained(field: StructFieldSpec) -> StructFieldSpec:
+    """Return a field with the help that its default needs."""
+    field = replace(field, helptext=_on_one_line(field.helptext))
+    markers: tuple[Any, ...]
+    if field.default is True:
+        markers = (tyro.conf.arg(help_behavior_hint="(default: yes)"),)
+    elif field.default is False:
+        markers = (tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint=""))
+    elif field.default is None:
+        markers = (tyro.conf.DisallowNone, tyro.conf.arg(help_behavior_hint=""))
+    else:
+        markers = (tyro.conf.arg(help_behavior_hint=_default),)
+    return replace(field, type=Annotated[(field.type, *markers)])  # type: ignore[arg-type]
+
+
+def _default(value: str) -> str:
+    return f"(default: {value})" if value else ""
+
+
+def _on_one_line(
+    help_text: str | Callable[[], str | None] | None,
+) -> str | Callable[[], str | None] | None:
+    """Return a help text without the line breaks of the source."""
+    if not callable(help_text):
+        return None if help_text is None else " ".join(help_text.split())
+
+    def joined() -> str | None:
+        text = help_text()
+        return None if text is None else " ".join(text.split())
+
+    return joined
+
+
+def _quiet() -> StructFieldSpec:
+    switch: Any = Annotated[
+        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="", aliases=["-q"])
+    ]
+    return StructFieldSpec("quiet", switch, default=False, helptext=_QUIET)
+
+
+def _with_quiet(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes the command and takes ``quiet`` besides its fields."""
+
+    def made(*, quiet: bool, **fields: Any) -> Any:
+        if quiet:
+            remarks.silence()
+        return make(**fields)
+
+    return made

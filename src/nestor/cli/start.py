@@ -1,0 +1,19 @@
+"""Where the command ``nestor`` begins.
+
+``nestor clang`` starts once per source file of a build, so a compiler that is remembered is
+started before anything else is imported.
+"""
+
+import sys
+
+
+def entry() -> None:
+    """Run the command line and exit (the console script)."""
+    words = sys.argv[1:]
+    if words and words[0] in ("clang", "clang++", "flags"):
+        from nestor.cli.use import quick
+
+        quick.run(words[0], words[1:])  # returns if nothing is remembered
+    from nestor.cli import main
+
+    main.entry()

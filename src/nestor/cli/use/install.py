@@ -1,0 +1,143 @@
+"""Put a policy and the plugin into a folder of the user's, with compilers that use them.
+
+File names are digests of contents, so several policies share a folder, and a build that is going
+on keeps its files. The compilers are shell scripts: a shell starts in a millisecond, they find
+their files beside themselves, and ccache takes them for what they are.
+"""
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from nestor.cli.use.command import LTO_WITH_SUMMARY, Ingredients
+from nestor.errors import NestorError
+from nestor.files import replacing, write_atomically
+
+_DIGITS: Final = 16
+_SCRIPT: Final = """\
+#!/bin/sh
+# {name} {version} under a policy, written by: {command}
+# For the compiler with the build id {build_id}.
+self=$0
+[ ! -h "$self" ] || self=$(readlink -f -- "$self")
+case $self in
+  */*) here=${{self%/*}} ;;
+  *) here=. ;;
+esac
+for file in {files}; do
+  if [ ! -r "$here/$file" ]; then
+    printf '%s\n' "nestor: $here/$file is missing; write it again by: "{command_word} >&2
+    exit 1
+  fi
+done
+lto=
+for word do
+  case $word in
+    -flto | -flto=*) lto=1 ;;
+    -fno-lto) lto= ;;
+  esac
+done
+# The options must not warn where nothing is compiled, as in a link.
+if [ "$lto" ]; then
+  {link}
+else
+  set -- --start-no-unused-arguments \\
+    {compile} \\
+    --end-no-unused-arguments "$@"
+fi
+exec {compiler} "$@"
+"""
+
+
+def install(found: Ingredients, folder: Path, command: str) -> Ingredients:
+    """Copy what a build needs into ``folder`` and write the compilers ``clang`` and ``clang++``.
+
+    :param command: the command line that does this again, for messages.
+    :return: the same with the paths of the copies.
+    :raises NestorError: if the folder cannot be written.
+    """
+    folder = folder.absolute()
+    try:
+        policy = found.policy
+        copied = replace(
+            found,
+            plugin=replace(
+                found.plugin, path=_copied(found.plugin.path, folder, "nestor", ".plugin")
+            ),
+            policy=_copied(policy, folder, "policy", ".safetensors")
+            if isinstance(policy, Path)
+            else policy,
+            overrides=found.overrides and _copied(found.overrides, folder, "overrides", ".txt"),
+            summary=found.summary and _copied(found.summary, folder, "summary", ".txt"),
+        )
+        for name in ("clang", "clang++"):
+            _write_if_changed(folder / name, _script(copied, folder, name, command))
+    except OSError as error:
+        place = error.filename or folder
+        raise NestorError(f"{place} cannot be written: {error.strerror}.") from None
+    return copied
+
+
+def sentence(found: Ingredients, folder: Path) -> str:
+    """Say what is where."""
+    version = found.plugin.toolchain.version
+    return (
+        f"{folder} holds all that a build by clang {version} needs; the compiler is"
+        f" {folder.absolute()}/clang."
+    )
+
+
+def _copied(file: Path, folder: Path, name: str, suffix: str) -> Path:
+    """Copy ``file`` to a name that holds its digest, unless it is there."""
+    content = file.read_bytes()
+    target = folder / f"{name}-{hashlib.sha256(content).hexdigest()[:_DIGITS]}{suffix}"
+    if not target.is_file() or target.read_bytes() != content:
+        write_atomically(target, content)
+    return target
+
+
+def _write_if_changed(path: Path, script: str) -> None:
+    """Write an executable; one that stays the same keeps its time, by which ccache knows it."""
+    if path.is_file() and path.read_text(errors="replace") == script:
+        return
+    with replacing(path) as scratch:
+        scratch.write_text(script)
+        scratch.chmod(0o755)
+
+
+def _script(found: Ingredients, folder: Path, name: str, command: str) -> str:
+    """Return the text of a compiler that adds the options."""
+    toolchain = found.plugin.toolchain
+    if found.summary is None:
+        options = _words(found.link_options(), folder)
+        link = (
+            f"set -- --start-no-unused-arguments \\\n    {options} \\\n"
+            '    --end-no-unused-arguments "$@"'
+        )
+    else:
+        link = f"printf '%s\\n' {shlex.quote('nestor: ' + LTO_WITH_SUMMARY)} >&2\n  exit 1"
+    return _SCRIPT.format(
+        name=name,
+        version=toolchain.version,
+        build_id=toolchain.build_id,
+        command=command.replace("\n", " "),
+        command_word=shlex.quote(command),
+        files=" ".join(path.name for path in (found.plugin.path, *found.files)),
+        compile=_words(found.compile_options(), folder),
+        link=link,
+        compiler=shlex.quote(str(toolchain.clang.with_name(name))),
+    )
+
+
+def _words(options: Sequence[str], folder: Path) -> str:
+    """Return ``options`` for a shell, with ``$here`` for the folder."""
+    before = f"{folder}/"
+    return " ".join(
+        shlex.quote(word.partition(before)[0]) + '"$here"/' + shlex.quote(word.partition(before)[2])
+        if before in word
+        else shlex.quote(word)
+        for word in options
+    )

@@ -1,0 +1,140 @@
+"""What all commands share: the help of their options, ``--quiet``, and the end by Ctrl-C."""
+
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nestor.cli import remarks
+from nestor.cli.commands import COMMANDS, load
+from nestor.cli.options import parse, parser
+from nestor.corpus.model import Corpus
+from tests.command import nestor
+
+
+@dataclass(frozen=True)
+class Example:
+    """Do nothing,
+    but with options.
+
+    Examples:
+        nestor example --no-on
+        nestor example --off
+    """
+
+    on: bool = True
+    """Do what is done."""
+    off: bool = False
+    """Do more
+    than that."""
+    none: int | None = None
+    """Any number (default: the best)."""
+    some: tuple[str, ...] = ()
+    """Some."""
+
+
+def shown(kind: type, name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return a command's help without its box."""
+    with pytest.raises(SystemExit) as ended:
+        parse(kind, name, ["--help"])
+    assert ended.value.code == 0
+    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_says_the_opposite_of_what_it_does(name: str) -> None:
+    for action in parser(load(COMMANDS[name]), name)._actions:
+        first = action.option_strings[:1]
+        if first and re.match(r"--([\w-]+\.)*no-", first[0]):
+            pytest.fail(f"'nestor {name}' shows {first[0]} alone, with the help of its opposite")
+        text = action.help or ""
+        assert not re.search(r"\(default: (True|False|None)?\)", text), f"nestor {name}: {text}"
+
+
+def test_a_switch_that_is_on_is_shown_as_a_pair(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(Example, "example", capsys)
+    assert "--on, --no-on Do what is done. (default: yes)" in text
+    assert "--off Do more than that. --none INT Any number (default: the best). --some" in text
+    assert "Do nothing, but with options. Examples: nestor example --no-on nestor" in text
+
+
+def test_options_still_mean_what_they_meant() -> None:
+    assert parse(Example, "example", []) == Example()
+    assert parse(Example, "example", ["--no-on", "--off"]) == Example(on=False, off=True)
+    assert parse(Example, "example", ["--on", "--none", "3", "--some", "a", "b"]) == Example(
+        none=3, some=("a", "b")
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--some", "a", "--some", "b"],
+        ["--some=a", "--off", "--some=b"],
+        ["--some", "--off", "--some", "a", "b"],
+    ],
+)
+def test_an_option_with_several_values_may_be_repeated(words: list[str]) -> None:
+    assert parse(Example, "example", words) == Example(off="--off" in words, some=("a", "b"))
+
+
+def test_of_an_option_with_one_value_the_last_counts() -> None:
+    assert parse(Example, "example", ["--none", "1", "--none=2"]) == Example(none=2)
+
+
+@pytest.mark.parametrize("words", [["--quiet"], ["-q"]])
+def test_every_command_is_quiet_on_request(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        remarks.remark("first")
+        assert parse(Example, "example", words) == Example()
+        remarks.remark("second")
+    finally:
+        remarks.silence(False)
+    assert capsys.readouterr().err == "nestor: first\n"
+
+
+def test_quiet_leaves_the_result_and_errors(tmp_path: Path) -> None:
+    words = ("corpus", "sweep", str(tmp_path))
+    for quiet in ((*words, "--quiet"), ("--quiet", *words)):
+        failed = nestor(*quiet)
+        assert failed.returncode == 1
+        assert "nestor:" in failed.stderr
+
+
+def test_quiet_shows_no_progress(small_corpus: Corpus) -> None:
+    words = ("problem", "check", "inlining-size", "--corpus", str(small_corpus.root))
+    usual, quiet = nestor(*words), nestor(*words, "--quiet")
+    assert (usual.returncode, quiet.returncode) == (0, 0)
+    assert usual.stdout == quiet.stdout
+    assert quiet.stderr == ""
+
+
+_INTERRUPTED = """
+import sys
+from nestor.cli import commands, main
+class Waits:
+    def run(self): raise KeyboardInterrupt
+import nestor.cli.options as options
+options.parse = lambda *_: Waits()
+sys.exit(main.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [(["tune", "x"], True), (["train", "x"], True), (["guard"], False), (["doctor"], False)],
+)
+def test_an_interrupt_promises_to_go_on_only_where_the_command_does(
+    words: list[str], kept: bool
+) -> None:
+    command = [sys.executable, "-c", _INTERRUPTED, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 128 + signal.SIGINT
+    assert done.stderr.startswith("nestor: interrupted")
+    assert ("goes on" in done.stderr) is kept

@@ -1,0 +1,90 @@
+"""Reading files that may be anything: nothing waits, and nothing beyond the limit is read."""
+
+import os
+import resource
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nestor.files import ReadError, read_regular, read_regular_text
+
+LIMIT = 1000
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Path:
+    """A folder with a file of every kind that is not to be read."""
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(2 << 30)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "larger").write_bytes(b"x" * (LIMIT + 1))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("pipe", "it is a named pipe; name a regular file of at most 1,000 bytes"),
+        ("sparse", "it is larger than 1,000 bytes; name"),
+        ("socket", "No such device or address"),
+        ("zero", "it is a device; name"),
+        ("folder", "it is a folder; name"),
+        ("larger", "it is larger than 1,000 bytes; name"),
+        ("absent", "No such file or directory."),
+        ("larger/below", "Not a directory."),
+        ("nul\0", "embedded null byte"),
+    ],
+)
+def test_refused(strange: Path, name: str, why: str) -> None:
+    path = strange / name
+    with pytest.raises(ReadError) as caught:
+        read_regular(path, "a list", limit=LIMIT)
+    assert str(caught.value).startswith(f"{path} cannot be read as a list: {why}")
+    assert caught.value.absent == (name == "absent")
+
+
+def test_remedy_of_the_caller(strange: Path) -> None:
+    with pytest.raises(ReadError, match=r"a named pipe; 'nestor summary' makes one\.$"):
+        read_regular(strange / "pipe", "a summary", remedy="'nestor summary' makes one")
+    with pytest.raises(ReadError, match=r"No such file or directory; 'nestor summary' makes one"):
+        read_regular(strange / "absent", "a summary", remedy="'nestor summary' makes one")
+
+
+def test_content(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * LIMIT)
+    assert read_regular(path, "a list", limit=LIMIT) == b"x" * LIMIT
+    path.write_bytes("ä".encode() + b"\xff\n")
+    assert read_regular_text(path, "a list") == "ä\ufffd\n"
+    # A file that does not say its size.
+    assert b"Name:" in read_regular(Path("/proc/self/status"), "a status")
+
+
+@pytest.mark.parametrize("name", ["pipe", "sparse", "zero"])
+def test_overrides_of_a_command(strange: Path, name: str) -> None:
+    """The command says what is wrong at once, in little memory."""
+    file = strange / name
+    code = "from nestor.cli.main import entry; entry()"
+    words = ["evaluate", "--policy", "default", "--corpus", "x", "--overrides", str(file)]
+
+    def little_memory() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=little_memory,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"nestor: {file} cannot be read as overrides: it is ")
+    assert done.stderr.count("\n") == 1
