@@ -186,6 +186,11 @@ def form_name(instruction: Instruction) -> str:
     return " ".join(words)
 
 
+def opcode_of(form: str) -> str:
+    """Return the opcode that a form belongs to: its forms with and without memory are one."""
+    return " ".join(word for word in form.split() if word != "mem")
+
+
 def _with_other_registers(instruction: Instruction) -> tuple[Instruction, set[Any]]:
     """Return the instruction with other registers for its operands, and the full ones of these.
 

@@ -8,7 +8,7 @@ and all of it runs on the native side (``native/cost``), so that Python only han
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,14 @@ from nestor.cost.isa.refusals import refusal
 from nestor.cost.isa.templates import Templates
 from nestor.cost.model.forest import Forest
 from nestor.cost.model.levels import REACH
+from nestor.cost.model.opcode_intervals import OpcodeIntervals
 from nestor.cost.model.session import LearnedSession, ResidualMemory
 from nestor.cost.model.trained_forms import TrainedForms
-from nestor.cost.model.untrained import UntrainedIntervals
-
 
 _TOO_FEW: Final = (
     "is not in training, which has too few opcodes to say how far off an answer would be"
 )
+"""Ends the reason for a block whose opcodes have the costs of another machine."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,7 @@ class MachinePart:
     """Of the interval."""
     opcodes: TrainedForms = field(repr=False)
     """What the training rows have, and what stands in for the rest."""
-    untrained: UntrainedIntervals
-    """Of blocks with an opcode that no measurement is of."""
-    borrowed: UntrainedIntervals
+    borrowed: OpcodeIntervals
     """Of blocks with opcodes that were measured on another machine alone."""
     method: str = ""
     """How its labels were measured; empty if the table did not say."""
@@ -74,6 +72,9 @@ class Parts:
 
 class HybridModel:
     """A trained model, ready to predict for one of its machines."""
+
+    refuses: ClassVar[bool] = True
+    """It gives no answer, but a reason, for blocks that have no throughput to predict."""
 
     def __init__(self, parts: Parts, machine: str | None = None) -> None:
         names = [part.name for part in parts.machines]
@@ -110,22 +111,23 @@ class HybridModel:
         with self._lock:
             answers = self.session.predict(blocks, self.part.core)
         cycles, low, high = (answers[name].astype(np.float64) for name in ("cycles", "low", "high"))
+        opcodes, intervals = self.part.opcodes, self.part.borrowed
         refused = {row: refusal(blocks[row]) for row in _rows(answers["refused"])}
-        unknown = (answers["untrained"] > 0) | (answers["borrowed"] > 0)
-        unknown[list(refused)] = False
-        untrained = {row: self.part.opcodes.untrained(blocks[row]) for row in _rows(unknown)}
-        for measured, intervals in ((False, self.part.untrained), (True, self.part.borrowed)):
-            rows = np.flatnonzero(unknown & ((answers["untrained"] == 0) == measured))
-            if not len(rows):
-                continue
-            if not intervals:
-                refused |= {int(row): f"{', '.join(untrained[row])} {_TOO_FEW}" for row in rows}
-                continue
-            part = answers[rows]
-            shares = (part["untrained"] + part["borrowed"]) / part["instructions"]
-            least, most = intervals.factors(shares.astype(np.float64))
+        unmeasured = set(_rows(answers["untrained"])) - set(refused)
+        refused |= {row: _never_measured(opcodes.unmeasured(blocks[row])) for row in unmeasured}
+        untrained = {
+            row: opcodes.untrained(blocks[row])
+            for row in _rows(answers["borrowed"])
+            if row not in refused
+        }
+        rows = np.array(list(untrained), dtype=np.int64)
+        if len(rows) and intervals:
+            shares = answers["borrowed"][rows] / answers["instructions"][rows]
+            least, most = intervals.factors(shares)
             low[rows] = np.minimum(low[rows], least * cycles[rows])
             high[rows] = np.maximum(high[rows], most * cycles[rows])
+        else:
+            refused |= {row: f"{', '.join(names)} {_TOO_FEW}" for row, names in untrained.items()}
         withheld = list(refused)
         cycles[withheld] = low[withheld] = high[withheld] = np.nan
         return Prediction(cycles, low, high, refused, untrained)
@@ -139,3 +141,7 @@ class HybridModel:
 def _rows(marks: NDArray[Any]) -> list[int]:
     """Return where ``marks`` ``[n]`` are not 0."""
     return [int(row) for row in np.flatnonzero(marks)]
+
+
+def _never_measured(opcodes: Sequence[str]) -> str:
+    return f"{', '.join(opcodes)} is not in training and was not measured on another machine"

@@ -30,8 +30,8 @@ from nestor.cost.isa.templates import Templates
 from nestor.cost.model.features import FEATURES
 from nestor.cost.model.forest import Forest, checked
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
+from nestor.cost.model.opcode_intervals import from_lists
 from nestor.cost.model.trained_forms import TrainedForms
-from nestor.cost.model.untrained import from_lists
 from nestor.files import write_atomically
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "shipped.safetensors"
@@ -101,8 +101,7 @@ def _described(part: MachinePart) -> dict[str, Any]:
         "method": part.method,
         "trained opcodes": sorted(part.opcodes.trained),
         "borrowed opcodes": sorted(part.opcodes.borrowed),
-        "untrained": part.untrained.groups,
-        "borrowed": part.borrowed.groups,
+        "borrowed factors": part.borrowed.groups,
     }
 
 
@@ -250,8 +249,7 @@ def _machine(
         levels,
         factor,
         TrainedForms(_opcodes(entry, "trained opcodes"), _opcodes(entry, "borrowed opcodes")),
-        from_lists(entry["untrained"]),
-        from_lists(entry["borrowed"]),
+        from_lists(entry["borrowed factors"]),
         str(entry["method"]),
     )
 

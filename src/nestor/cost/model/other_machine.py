@@ -16,8 +16,8 @@ from nestor.cost.core.parameters import CoreParameters, MachineSettings, startin
 from nestor.cost.core.simulator import I64, Simulator, widened
 from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.isa.template_layout import VARIANTS
-from nestor.cost.isa.templates import Templates
-from nestor.cost.model.trained_forms import TrainedForms, opcode_of
+from nestor.cost.isa.templates import Templates, opcode_of
+from nestor.cost.model.trained_forms import TrainedForms
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from nestor.cost.native.layout import Layout, check_layout
 ResidualMemory = tuple[NDArray[np.uint32], F32, NDArray[np.uint32]]
 """Keys of code, the summed residuals under each, and their counts; all ``[keys]``, by key."""
 
+
 class FormStatus(IntEnum):
     """What training says of an instruction form."""
 

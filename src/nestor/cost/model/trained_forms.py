@@ -4,9 +4,8 @@ An *opcode* is iced-x86's ``Code`` with the prefixes that make another operation
 Its forms with and without a memory operand count as one: the simulated core knows what a load adds.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from iced_x86 import Code, Instruction, OpCodeInfo
@@ -14,10 +13,8 @@ from numpy.typing import NDArray
 
 from nestor.cost.isa.decoding import raw
 from nestor.cost.isa.refusals import instruction_refusal
-from nestor.cost.isa.templates import form_name
+from nestor.cost.isa.templates import form_name, opcode_of
 from nestor.cost.model.session import FormStatus
-
-_MEMORY: Final = "mem"
 
 
 @dataclass(frozen=True)
@@ -46,13 +43,20 @@ class TrainedForms:
 
         :raises DecodeError: if the block cannot be decoded.
         """
-        names = dict.fromkeys(opcode_of(form_name(instruction)) for instruction in raw(block))
-        return tuple(as_in_manuals(name) for name in names if name not in self.trained)
+        return tuple(as_in_manuals(name) for name in _opcodes(block) if name not in self.trained)
+
+    def unmeasured(self, block: bytes) -> tuple[str, ...]:
+        """Return those of them that were not measured on another machine either.
+
+        :raises DecodeError: if the block cannot be decoded.
+        """
+        measured = self.trained | self.borrowed
+        return tuple(as_in_manuals(name) for name in _opcodes(block) if name not in measured)
 
 
-def opcode_of(form: str) -> str:
-    """Return the opcode that a form belongs to."""
-    return " ".join(word for word in form.split() if word != _MEMORY)
+def _opcodes(block: bytes) -> dict[str, None]:
+    """Return the opcodes of a block, in their order."""
+    return dict.fromkeys(opcode_of(form_name(instruction)) for instruction in raw(block))
 
 
 def as_in_manuals(opcode: str) -> str:

@@ -17,10 +17,10 @@ from nestor.cost.conformal import calibration_factor
 from nestor.cost.contract import COVERAGE, ModelError
 from nestor.cost.core.fitting import FittingSettings, fit
 from nestor.cost.core.parameters import CoreParameters, MachineSettings, starting_forms
-from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.core.simulator import F32, F64, I64, widened
+from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.isa.decoding import DecodeError, sequence
-from nestor.cost.isa.templates import Templates
+from nestor.cost.isa.templates import Templates, opcode_of
 from nestor.cost.model.features import (
     FEATURES,
     MEMORY,
@@ -31,6 +31,7 @@ from nestor.cost.model.folds import FOLDS, Folds, clipped, draw_folds, out_of_fo
 from nestor.cost.model.forest import edges_of, forest_of
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
 from nestor.cost.model.levels import levels_of
+from nestor.cost.model.opcode_intervals import HoldOut, OpcodeIntervals, calibrate
 from nestor.cost.model.other_machine import (
     OtherMachine,
     fit_other_machine,
@@ -38,9 +39,8 @@ from nestor.cost.model.other_machine import (
     with_costs_of,
 )
 from nestor.cost.model.session import LearnedSession
-from nestor.cost.model.trained_forms import TrainedForms, opcode_of
+from nestor.cost.model.trained_forms import TrainedForms
 from nestor.cost.model.trees import TreeSettings, binned, grow
-from nestor.cost.model.untrained import HoldOut, UntrainedIntervals, calibrate
 from nestor.progress import Progress, silent
 
 FEWEST: Final = 200
@@ -114,8 +114,10 @@ def train(
                  seed, progress)
         for number, name in enumerate(machines)
     ]  # fmt: skip
-    other = None if borrowed is None else fit_other_machine(
-        _stable(borrowed), templates, max(settings.passes, 1)
+    other = (
+        None
+        if borrowed is None
+        else fit_other_machine(_stable(borrowed), templates, max(settings.passes, 1))
     )
     if not parts:
         raise ModelError("There is nothing to train on: the table has no stable labels.")
@@ -147,7 +149,10 @@ def train(
     machine_parts = []
     for number, part in enumerate(parts):
         progress("Holding opcodes out", number, len(parts))
-        known, untrained, of_other = _unknown_opcodes(part, templates, other, settings, seed)
+        known = TrainedForms(part.opcodes, frozenset() if other is None else other.opcodes)
+        intervals = OpcodeIntervals()
+        if other is not None:
+            intervals = _intervals_of_new(part, templates, other, settings, seed)
         of_machine = machine_of[~half] == number
         factor = calibration_factor(errors[~half][of_machine], widths[of_machine])
         part.session.remember(part.kept, clipped(part.target))
@@ -160,8 +165,7 @@ def train(
                 part.levels,
                 factor,
                 known,
-                untrained,
-                of_other,
+                intervals,
                 part.method,
             )
         )
@@ -227,38 +231,22 @@ def _rows_of(
     )
 
 
-def _unknown_opcodes(
-    part: _Rows,
-    templates: Templates,
-    other: OtherMachine | None,
-    settings: TrainingSettings,
-    seed: int,
-) -> tuple[TrainedForms, UntrainedIntervals, UntrainedIntervals]:
-    """Return what the rows of a machine know, and the intervals of what they do not.
-
-    :return: the opcodes, and the intervals of blocks with opcodes that have the starting values of
-        their category, and with those that have the costs of another machine.
-    """
-    known = TrainedForms(part.opcodes, frozenset() if other is None else other.opcodes)
-    core = widened(part.core, templates)
+def _intervals_of_new(
+    part: _Rows, templates: Templates, other: OtherMachine, settings: TrainingSettings, seed: int
+) -> OpcodeIntervals:
+    """Return the intervals of blocks with opcodes that have the costs of another machine."""
     rows = HoldOut(
         part.session,
         part.kept,
         part.features,
         part.target,
         part.logs,
-        core,
+        widened(part.core, templates),
         templates.mnemonics(),
         settings.core,
     )
-    every = np.ones(len(templates.forms), dtype=np.bool_)
-    start = starting_forms(templates.categories())
-    untrained = calibrate(rows, start, every, settings.threads, seed)
-    if other is None:
-        return known, untrained, UntrainedIntervals()
-    forms = other.forms_for(templates)
     there = np.array([opcode_of(form) in other.opcodes for form in templates.forms])
-    return known, untrained, calibrate(rows, forms, there, settings.threads, seed)
+    return calibrate(rows, other.forms_for(templates), there, settings.threads, seed)
 
 
 def _stable(table: Table) -> Table:

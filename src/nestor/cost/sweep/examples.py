@@ -6,7 +6,7 @@ chosen so that no two operands share one, unless the caller wants a chain.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import iced_x86
 from iced_x86 import (
@@ -56,7 +56,7 @@ _FILES: Final = {
 }  # fmt: skip
 _SMALL: Final = (Register.MM0, Register.K0)
 """Files with eight registers."""
-_FIXED: Final = {
+_FIXED: Final[dict[int, Any]] = {
     Kind.AL: Register.AL, Kind.AX: Register.AX, Kind.EAX: Register.EAX, Kind.RAX: Register.RAX,
     Kind.CL: Register.CL, Kind.DX: Register.DX, Kind.ST0: Register.ST0,
     Kind.STI_OPCODE: Register.ST1, Kind.SEG_REG: Register.DS, Kind.KP1_REG: Register.K4,
@@ -64,17 +64,17 @@ _FIXED: Final = {
     Kind.FS: Register.FS, Kind.GS: Register.GS,
     Kind.XMMP3_VVVV: Register.XMM12, Kind.ZMMP3_VVVV: Register.ZMM12,
 }  # fmt: skip
-_INDEXES: Final = {
+_INDEXES: Final[dict[int, Any]] = {
     Kind.MEM_VSIB32X: Register.XMM14, Kind.MEM_VSIB64X: Register.XMM14,
     Kind.MEM_VSIB32Y: Register.YMM14, Kind.MEM_VSIB64Y: Register.YMM14,
     Kind.MEM_VSIB32Z: Register.ZMM14, Kind.MEM_VSIB64Z: Register.ZMM14,
 }  # fmt: skip
 _ALWAYS_MEMORY: Final = frozenset({Kind.MEM, Kind.MEM_MIB, Kind.SIBMEM, *_INDEXES})
-_IMPLIED: Final = {
+_IMPLIED: Final[dict[int, Any]] = {
     Kind.SEG_RSI: OpKind.MEMORY_SEG_RSI, Kind.SEG_RDI: OpKind.MEMORY_SEG_RDI,
     Kind.ES_RDI: OpKind.MEMORY_ESRDI,
 }  # fmt: skip
-_IMMEDIATES: Final = {
+_IMMEDIATES: Final[dict[int, Any]] = {
     Kind.IMM8: OpKind.IMMEDIATE8, Kind.IMM16: OpKind.IMMEDIATE16, Kind.IMM32: OpKind.IMMEDIATE32,
     Kind.IMM64: OpKind.IMMEDIATE64, Kind.IMM8SEX16: OpKind.IMMEDIATE8TO16,
     Kind.IMM8SEX32: OpKind.IMMEDIATE8TO32, Kind.IMM8SEX64: OpKind.IMMEDIATE8TO64,
@@ -84,7 +84,7 @@ _IMMEDIATES: Final = {
 _NAMES: Final = {
     value: name for name, value in vars(Kind).items() if isinstance(value, int) and name[0] != "_"
 }
-CODES: Final = {
+CODES: Final[dict[str, Any]] = {
     name: value
     for name, value in vars(Code).items()
     if isinstance(value, int) and not name.startswith("_")
@@ -123,7 +123,7 @@ def prefixes(code: str) -> tuple[Prefix, ...]:
     return ("rep",) if facts.can_use_rep_prefix and bare.is_string_instruction else ()
 
 
-def example(code: str, operands: Operands = Operands()) -> bytes | None:
+def example(code: str, operands: Operands) -> bytes | None:
     """Return the bytes of an instruction; None if this encoding cannot be written so.
 
     :param code: a name of :data:`CODES`.
@@ -131,7 +131,7 @@ def example(code: str, operands: Operands = Operands()) -> bytes | None:
     facts = OpCodeInfo(CODES[code])
     instruction = Instruction()
     instruction.code = CODES[code]
-    kinds = facts.op_kinds()
+    kinds: list[int] = list(facts.op_kinds())
     if not all(_set(instruction, kinds, place, operands) for place in range(len(kinds))):
         return None
     if facts.require_op_mask_register:
@@ -151,7 +151,7 @@ def _set(instruction: Instruction, kinds: list[int], place: int, operands: Opera
     if kind in _ALWAYS_MEMORY or ("_OR_MEM" in name and operands.memory):
         instruction.set_op_kind(place, OpKind.MEMORY)
         instruction.memory_base = BASE
-        instruction.memory_index = _INDEXES.get(kind, Register.NONE)  # type: ignore[assignment]
+        instruction.memory_index = _INDEXES.get(kind, Register.NONE)
         instruction.memory_displacement = _STEP * operands.copy
         instruction.memory_displ_size = 1 if operands.copy else 0
         return True
@@ -172,7 +172,7 @@ def _set(instruction: Instruction, kinds: list[int], place: int, operands: Opera
     return True
 
 
-def _register(name: str, place: int, operands: Operands) -> int | None:
+def _register(name: str, place: int, operands: Operands) -> Any:
     """Return a register of its own for an operand; None if the file is not known here."""
     for start, first in _FILES.items():
         if name.startswith(start):
@@ -185,7 +185,9 @@ def _register(name: str, place: int, operands: Operands) -> int | None:
 def _chain(instruction: Instruction) -> bool:
     """Let the first operand be read too, if it is only written; return whether that can be."""
     information = iced_x86.InstructionInfoFactory().info(instruction)
-    registers = [k for k in range(instruction.op_count) if instruction.op_kind(k) == OpKind.REGISTER]
+    registers = [
+        k for k in range(instruction.op_count) if instruction.op_kind(k) == OpKind.REGISTER
+    ]
     if not registers or registers[0] != 0:
         return False
     if information.op_access(0) != iced_x86.OpAccess.WRITE:
@@ -199,14 +201,16 @@ def _chain(instruction: Instruction) -> bool:
     return False
 
 
-def _same_file(written: int, read: int) -> int | None:
+def _same_file(written: int, read: int) -> Any:
     """Return the register of the file and width of ``read`` with the number of ``written``."""
     number = iced_x86.RegisterExt.number(written)  # type: ignore[arg-type]
     for files in (
         (Register.AX, Register.EAX, Register.RAX), (Register.XMM0, Register.YMM0, Register.ZMM0),
         (Register.MM0,), (Register.K0,),
     ):  # fmt: skip
-        size = 8 if files[0] in _SMALL else 16 if len(files) == 3 and files[0] == Register.AX else 32
+        size = (
+            8 if files[0] in _SMALL else 16 if len(files) == 3 and files[0] == Register.AX else 32
+        )
         ranges = [range(first, first + size) for first in files]
         if any(written in one for one in ranges):
             return next((one.start + number for one in ranges if read in one), None)

@@ -1,13 +1,14 @@
 """How far off answers are for blocks with an opcode that training lacks.
 
-Opcodes are held out of training in folds, whole mnemonics at a time, and the blocks that have them
-are predicted by what the other blocks taught: the held-out forms have the costs that a new
-instruction would get, and neither trees nor memory know them. Between the quantiles of these errors
+Such an opcode has the costs of another machine. Here opcodes are held out of training in folds,
+whole mnemonics at a time: the held-out forms get the costs of the other machine, neither trees nor
+memory know them, and the blocks that have them are predicted. Between the quantiles of these errors
 lie the intervals of blocks with opcodes that the model does not know (Mondrian conformal
 prediction: Vovk et al., "Algorithmic Learning in a Random World", 2005). Each opcode counts alike,
 however many blocks have it, since it is the next opcode that is unknown.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -37,7 +38,7 @@ Factors = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class UntrainedIntervals:
+class OpcodeIntervals:
     """Factors by group of :data:`SHARES`; none if there were too few opcodes to say."""
 
     groups: tuple[Factors, ...] = ()
@@ -73,12 +74,12 @@ class HoldOut:
 
 
 def calibrate(
-    rows: HoldOut, new_forms: NDArray[np.int32], usable: NDArray[np.bool_], threads: int, seed: int
-) -> UntrainedIntervals:
+    rows: HoldOut, costs: NDArray[np.int32], usable: NDArray[np.bool_], threads: int, seed: int
+) -> OpcodeIntervals:
     """Return the intervals of blocks with unknown opcodes.
 
-    :param new_forms: the costs that unknown forms get ``[forms × VARIANTS, 8]``.
-    :param usable: the forms that may be held out ``[forms]``.
+    :param costs: those of another machine ``[forms × VARIANTS, 8]``.
+    :param usable: the forms that have such costs ``[forms]``.
     """
     of_block = [rows.session.forms(int(block)) // VARIANTS for block in rows.kept]
     named = [rows.mnemonics[forms[usable[forms]]] for forms in of_block]
@@ -95,20 +96,20 @@ def calibrate(
         judged = np.array([len(m) > 0 for m in of_row])
         if judged.all() or not judged.any():
             continue
-        errors.append(_errors(rows, new_forms, usable & held[rows.mnemonics], judged, threads, seed))
+        errors.append(_errors(rows, costs, usable & held[rows.mnemonics], judged, threads, seed))
         found = [(m, forms) for m, forms in zip(of_row, of_block, strict=True) if len(m)]
         counts = np.bincount(np.concatenate([np.unique(m) for m, _ in found]), minlength=len(uses))
         weights.append(np.array([(1 / counts[np.unique(m)]).sum() for m, _ in found]))
         shares.append(np.array([len(m) / len(forms) for m, forms in found]))
     rows.session.set_core(rows.core)
     if not errors:
-        return UntrainedIntervals()
+        return OpcodeIntervals()
     return _groups(np.concatenate(errors), np.concatenate(shares), np.concatenate(weights))
 
 
 def _errors(
     rows: HoldOut,
-    new_forms: NDArray[np.int32],
+    costs: NDArray[np.int32],
     held: NDArray[np.bool_],
     judged: NDArray[np.bool_],
     threads: int,
@@ -117,7 +118,7 @@ def _errors(
     """Return ln measured − ln predicted of the rows ``judged``, learned from the others."""
     forms = np.array(rows.core.forms)
     places = np.repeat(held, VARIANTS)
-    forms[places] = new_forms[places]
+    forms[places] = costs[places]
     session = rows.session
     session.set_core(CoreParameters(rows.core.settings, forms))
     session.remember(rows.kept[~judged], clipped(rows.target[~judged]))
@@ -128,24 +129,24 @@ def _errors(
     return rows.logs[judged] - predicted - (features[:, SIMULATED] if rows.on_core else 0.0)
 
 
-def _groups(errors: F64, shares: F64, weights: F64) -> UntrainedIntervals:
+def _groups(errors: F64, shares: F64, weights: F64) -> OpcodeIntervals:
     if weights.sum() < FEWEST:
-        return UntrainedIntervals()
+        return OpcodeIntervals()
     groups: list[Factors] = []
-    for low, high in zip(SHARES[:-1], SHARES[1:], strict=True):
+    for low, high in itertools.pairwise(SHARES):
         inside = (shares > low) & (shares <= high)
         if weights[inside].sum() < FEWEST:
             inside = np.ones(len(errors), dtype=np.bool_)
         groups.append(weighted_interval_factors(errors[inside], weights[inside]))
-    return UntrainedIntervals(tuple(groups))
+    return OpcodeIntervals(tuple(groups))
 
 
-def from_lists(groups: Sequence[Sequence[float]]) -> UntrainedIntervals:
+def from_lists(groups: Sequence[Sequence[float]]) -> OpcodeIntervals:
     """Return what a model file holds.
 
     :raises ValueError: if the factors are none.
     """
-    found = UntrainedIntervals(tuple((float(low), float(high)) for low, high in groups))
+    found = OpcodeIntervals(tuple((float(low), float(high)) for low, high in groups))
     good = all(0 < low < 1e9 and 0 < high < 1e9 for low, high in found.groups)
     if not good or len(found.groups) not in (0, len(SHARES) - 1):
         raise ValueError("intervals of unknown opcodes that do not fit")
