@@ -19,7 +19,7 @@ _MOST_SLOTS = 20_000
 
 
 def with_slow_forms(
-    simulator: Simulator, core: CoreParameters, rows: I64, cycles: F64
+    simulator: Simulator, core: CoreParameters, rows: I64, cycles: F64, fewest: int = 4
 ) -> CoreParameters:
     """Return ``core`` with more slots for the forms that explain labels far above the simulation.
 
@@ -28,6 +28,8 @@ def with_slow_forms(
 
     :param rows: numbers of the kept blocks to look at.
     :param cycles: labels of all kept blocks.
+    :param fewest: blocks where it is the rarest that a form needs to be taken as slow: one may be
+        slow for its data.
     """
     simulator.set_core(core)
     simulated = simulator.rates(rows).astype(np.float64)
@@ -44,7 +46,7 @@ def with_slow_forms(
         missing[rarest].append((cycles[block] - found) / int((forms == rarest).sum()))
     changed = np.array(core.forms)
     for form, of_form in ratios.items():
-        if np.median(of_form) < _FAR:
+        if len(of_form) < fewest or np.median(of_form) < _FAR:
             continue
         slots = round(float(np.median(missing[form])) * core.settings.dispatch_width)
         place = slice(form * VARIANTS, (form + 1) * VARIANTS)

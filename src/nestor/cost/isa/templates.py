@@ -72,6 +72,18 @@ class Templates:
         """Return templates of their own, to which more can be added."""
         return Templates(list(self.keys), list(self.rows), list(self.forms))
 
+    def of_forms(self, wanted: NDArray[np.bool_]) -> "Templates":
+        """Return these templates without those of other forms; all forms keep their numbers.
+
+        What is left out is described again when it is met.
+
+        :param wanted: by form ``[forms]``.
+        """
+        kept = [i for i, row in enumerate(self.rows) if row["form"] >= 0 and wanted[row["form"]]]
+        return Templates(
+            [self.keys[i] for i in kept], [self.rows[i] for i in kept], list(self.forms)
+        )
+
     def add(self, key: int, example: bytes) -> NDArray[np.void]:
         """Describe the instruction that ``example`` begins with, and keep that under ``key``.
 

@@ -26,7 +26,7 @@ from nestor.cost.isa.template_layout import (
     NativeRegister,
     Place,
 )
-from nestor.cost.isa.templates import Templates
+from nestor.cost.isa.templates import Templates, opcode_of
 from nestor.cost.model.features import FEATURES
 from nestor.cost.model.forest import Forest, checked
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
@@ -73,7 +73,10 @@ def save(model: HybridModel, path: Path) -> None:
         keys, sums, counts = part.memory
         tensors[f"machine{number}.levels"] = part.levels
         tensors[f"machine{number}.settings"] = np.array(astuple(part.core.settings), dtype=np.int32)
-        tensors[f"machine{number}.forms"] = part.core.forms
+        # Most forms have the starting values of their category: each set of costs stands once.
+        costs, of_form = np.unique(part.core.forms, axis=0, return_inverse=True)
+        tensors[f"machine{number}.costs"] = costs
+        tensors[f"machine{number}.forms"] = of_form.reshape(-1).astype(np.uint16)
         tensors[f"machine{number}.memory.keys"] = keys
         tensors[f"machine{number}.memory.means"] = (sums / counts).astype(np.float16)
         tensors[f"machine{number}.memory.counts"] = np.minimum(counts, 65535).astype(np.uint16)
@@ -82,7 +85,7 @@ def save(model: HybridModel, path: Path) -> None:
         "format": _FORMAT,
         "features": list(FEATURES),
         "forms": parts.templates.forms,
-        "machines": [_described(part) for part in parts.machines],
+        "machines": [_described(part, parts.templates.forms) for part in parts.machines],
         "base": [parts.residual.base, parts.spread.base],
         "on core": parts.on_core,
         "provenance": dict(parts.provenance),
@@ -94,13 +97,14 @@ def save(model: HybridModel, path: Path) -> None:
         raise ModelError(f"Cannot write '{path}': {error.strerror}.") from error
 
 
-def _described(part: MachinePart) -> dict[str, Any]:
+def _described(part: MachinePart, forms: list[str]) -> dict[str, Any]:
+    measured = part.opcodes.trained | part.opcodes.borrowed
     return {
         "name": part.name,
         "factor": part.factor,
         "method": part.method,
         "trained opcodes": sorted(part.opcodes.trained),
-        "borrowed opcodes": sorted(part.opcodes.borrowed),
+        "unmeasured opcodes": sorted(set(map(opcode_of, forms)) - measured),
         "borrowed factors": part.borrowed.groups,
     }
 
@@ -150,7 +154,7 @@ def _parts(data: bytes) -> Parts:
     return Parts(
         templates=_templates(tensors, forms),
         machines=tuple(
-            _machine(tensors, number, entry, len(forms))
+            _machine(tensors, number, entry, forms)
             for number, entry in enumerate(header["machines"])
         ),
         edges=edges,
@@ -223,12 +227,14 @@ def _forest(tensors: dict[str, NDArray[Any]], name: str, base: float) -> Forest:
 
 
 def _machine(
-    tensors: dict[str, NDArray[Any]], number: int, entry: dict[str, Any], forms: int
+    tensors: dict[str, NDArray[Any]], number: int, entry: dict[str, Any], forms: list[str]
 ) -> MachinePart:
     settings = _typed(tensors, f"machine{number}.settings", np.int32, 1)
-    rows = _typed(tensors, f"machine{number}.forms", np.int32, 2)
-    if rows.shape != (forms * VARIANTS, len(FIELDS)):
+    costs = _typed(tensors, f"machine{number}.costs", np.int32, 2)
+    of_form = _typed(tensors, f"machine{number}.forms", np.uint16, 1)
+    if costs.shape[1] != len(FIELDS) or len(of_form) != len(forms) * VARIANTS:
         raise ValueError("parameters that do not fit")
+    rows = np.ascontiguousarray(costs[of_form])
     keys = _typed(tensors, f"machine{number}.memory.keys", np.uint32, 1)
     means = _typed(tensors, f"machine{number}.memory.means", np.float16, 1)
     counts = _typed(tensors, f"machine{number}.memory.counts", np.uint16, 1).astype(np.uint32)
@@ -241,6 +247,9 @@ def _machine(
     factor = float(entry["factor"])
     if not 0 < factor < 1e6:
         raise ValueError("an interval factor out of its range")
+    trained = frozenset(str(opcode) for opcode in entry["trained opcodes"])
+    others = frozenset(map(opcode_of, forms)) - trained
+    borrowed = others - {str(opcode) for opcode in entry["unmeasured opcodes"]}
     memory = (keys, (means * counts).astype(np.float32), counts)
     return MachinePart(
         str(entry["name"]),
@@ -248,11 +257,7 @@ def _machine(
         memory,
         levels,
         factor,
-        TrainedForms(_opcodes(entry, "trained opcodes"), _opcodes(entry, "borrowed opcodes")),
+        TrainedForms(trained, borrowed),
         from_lists(entry["borrowed factors"]),
         str(entry["method"]),
     )
-
-
-def _opcodes(entry: dict[str, Any], name: str) -> frozenset[str]:
-    return frozenset(str(opcode) for opcode in entry[name])

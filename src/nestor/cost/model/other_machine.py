@@ -46,7 +46,7 @@ def fit_other_machine(table: Table, templates: Templates, passes: int) -> OtherM
     simulator = Simulator(templates)
     kept = np.flatnonzero(simulator.keep(table.blocks))
     core = CoreParameters(MachineSettings(), starting_forms(templates.categories()))
-    core = with_slow_forms(simulator, core, kept, table.cycles)
+    core = with_slow_forms(simulator, core, kept, table.cycles, fewest=1)
     core = fit(simulator, core, kept, table.cycles, FittingSettings(passes=passes, fewest=1))
     return OtherMachine(core, opcodes_of(simulator, kept))
 

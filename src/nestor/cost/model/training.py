@@ -149,7 +149,8 @@ def train(
     machine_parts = []
     for number, part in enumerate(parts):
         progress("Holding opcodes out", number, len(parts))
-        known = TrainedForms(part.opcodes, frozenset() if other is None else other.opcodes)
+        borrowed_opcodes = frozenset() if other is None else other.opcodes - part.opcodes
+        known = TrainedForms(part.opcodes, borrowed_opcodes)
         intervals = OpcodeIntervals()
         if other is not None:
             intervals = _intervals_of_new(part, templates, other, settings, seed)
@@ -171,14 +172,15 @@ def train(
         )
     return HybridModel(
         Parts(
-            templates,
+            # What only the other machine has is described when it is met.
+            templates.of_forms(_trained(templates, parts)),
             tuple(machine_parts),
             edges,
             starts,
             forest_of(dumps[0], edges, starts),
             forest_of(dumps[1], edges, starts),
             settings.core,
-            _provenance(chosen, settings, seed),
+            _provenance(chosen, settings, seed, borrowed),
         )
     )
 
@@ -286,14 +288,30 @@ def _errors_on_new_rows(
     return errors
 
 
-def _provenance(table: Table, settings: TrainingSettings, seed: int) -> dict[str, str]:
-    digest = hashlib.sha256()
-    for block, cycles in zip(table.blocks, table.cycles.tolist(), strict=True):
-        digest.update(len(block).to_bytes(4, "little") + block + np.float64(cycles).tobytes())
+def _trained(templates: Templates, parts: Sequence[_Rows]) -> NDArray[np.bool_]:
+    """Return which forms are of opcodes that a machine's rows have ``[forms]``."""
+    opcodes = frozenset[str]().union(*(part.opcodes for part in parts))
+    return np.array([opcode_of(form) in opcodes for form in templates.forms], dtype=np.bool_)
+
+
+def _provenance(
+    table: Table, settings: TrainingSettings, seed: int, borrowed: Table | None
+) -> dict[str, str]:
     shown = {key: value for key, value in asdict(settings).items() if key != "simulation"}
-    return {
+    found = {
         "rows": str(len(table)),
-        "data sha256": digest.hexdigest(),
+        "data sha256": _digest(table),
         "seed": str(seed),
         "settings": ", ".join(f"{key}={value}" for key, value in shown.items()),
     }
+    if borrowed is not None:
+        used = _stable(borrowed)
+        found |= {"borrowed rows": str(len(used)), "borrowed sha256": _digest(used)}
+    return found
+
+
+def _digest(table: Table) -> str:
+    digest = hashlib.sha256()
+    for block, cycles in zip(table.blocks, table.cycles.tolist(), strict=True):
+        digest.update(len(block).to_bytes(4, "little") + block + np.float64(cycles).tobytes())
+    return digest.hexdigest()
