@@ -143,7 +143,7 @@ def _parts(data: bytes) -> Parts:
     if header["features"] != list(FEATURES):
         raise ValueError("features of another version")
     forms = [str(form) for form in header["forms"]]
-    if not {form.split()[0] for form in forms} <= vars(Code).keys():
+    if not all(isinstance(vars(Code).get(form.split()[0]), int) for form in forms):
         raise ValueError("forms that there are not")
     starts = _typed(tensors, "bins.starts", np.int32, 1)
     edges = _typed(tensors, "bins.edges", np.float32, 1)
