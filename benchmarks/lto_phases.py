@@ -17,6 +17,7 @@ from benchmarks.machine import describe
 from benchmarks.pool import local_pool, policy_named
 from nestor.build.build import Job
 from nestor.build.lto import LtoBuild
+from nestor.build.lto_link import Prelinked
 from nestor.cli.setup import program_named
 from nestor.compiler.lto import LtoKind, prelink_command
 from nestor.compiler.process import run
@@ -74,7 +75,8 @@ def main() -> int:
     with local_pool(corpus) as pool, tempfile.TemporaryDirectory(prefix="nestor-phases-") as text:
         for number, before in enumerate(options.compile):
             folder = Path(text) / str(number)
-            objects = compiled(pool, program, options.lto, policy_or_stock(before), folder)
+            kept = compiled(pool, program, options.lto, policy_or_stock(before), folder)
+            objects = Prelinked(kept, failures={})
             for inside in options.link:
                 job = Job(program, build.modes[0], policy_or_stock(inside))
                 done = build.link(pool, job, objects)

@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks import machine, record
 from nestor.compiler.toolchain import find
 
-_NESTOR = "from nestor.cli.main import entry; entry()"
+_NESTOR = "from nestor.cli.start import entry; entry()"
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "nestor --help": ["-c", _NESTOR, "--help"],

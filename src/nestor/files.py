@@ -167,11 +167,48 @@ def locked(lock: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process alone, so that no two runs mix what they keep there.
+
+    The kernel ends the claim with the process, however it dies.
+
+    :raises NestorError: if another process holds it.
+    """
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / ".lock"
+    # Not emptied when opened: what another process has written there is its number.
+    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+") as lock:  # noqa: PTH123
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NestorError(
+                f"The process {lock.read(20).strip() or 'of another run'} is at work in {folder}:"
+                " wait until it has ended, or take another --out."
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield
+
+
+@contextlib.contextmanager
 def scratch_file(path: Path) -> Iterator[Path]:
     """Yield a path of its own in the folder of ``path``, for a file that is removed afterwards."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{os.urandom(8).hex()}.part")
     try:
         yield scratch
+    except OSError as error:
+        # A full disk is reported without a name, or with one that tells a user nothing.
+        if error.filename is None or str(scratch) in map(str, (error.filename, error.filename2)):
+            error.filename = str(path)
+            del error.filename2
+        raise
     finally:
-        scratch.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # on a read-only file system even if it is absent
+            scratch.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import pytest
 
 from nestor.compiler.built import build_once
 from nestor.compiler.plugin import Plugin, ensure_plugin
+from nestor.compiler.process import run
 from nestor.compiler.toolchain import Toolchain
 from nestor.files import adding, locked
 
@@ -26,7 +27,7 @@ def _build(path: Path, log: Path) -> bytes:
         result.write_bytes(b"built" * 100_000)
         return result
 
-    build_once(path, build)
+    build_once(path, build, Path.exists)
     return path.read_bytes()
 
 
@@ -78,6 +79,25 @@ def test_a_cache_that_cannot_be_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError), locked(tmp_path / "file" / "lock"):
         pass
+
+
+def test_a_file_that_was_cut_is_built_again(toolchain: Toolchain, tmp_path: Path) -> None:
+    path = tmp_path / "cache" / "file.so"
+
+    def build(folder: Path) -> Path:
+        (folder / "x.c").write_text("int f(void) { return 1; }\n")
+        command = [str(toolchain.clang), "-shared", "-o", "x.so", "x.c"]
+        assert run(command, cwd=folder).ok
+        return folder / "x.so"
+
+    build_once(path, build)
+    content, number = path.read_bytes(), path.stat().st_ino
+    build_once(path, build)
+    assert path.stat().st_ino == number
+    for size in (0, 100, len(content) - 1):
+        os.truncate(path, size)
+        build_once(path, build)
+        assert path.read_bytes() == content
 
 
 def _plugin(toolchain: Toolchain) -> str:

@@ -1,6 +1,8 @@
 """A small build under the wrappers, with the real compiler."""
 
+import io
 import subprocess
+import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,3 +108,17 @@ def _tree(folder: Path, toolchain: Toolchain, project: str) -> SourceTree:
 @pytest.fixture
 def tree(tmp_path: Path, toolchain: Toolchain) -> SourceTree:
     return _tree(tmp_path, toolchain, "demo")
+
+
+def tarball(members: Mapping[str, str], extra: tarfile.TarInfo | None = None) -> bytes:
+    """Return a gzipped tarball of texts by name, and of one more member."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            info.mode = 0o755
+            archive.addfile(info, io.BytesIO(text.encode()))
+        if extra is not None:
+            archive.addfile(extra)
+    return buffer.getvalue()

@@ -2,62 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from nestor.corpus import store
+from nestor.corpus.capture import build
+from nestor.corpus.capture.database import DatabaseError
 from nestor.corpus.model import NO_MODULES
+from tests.corpus.builds import LIBRARY, LISTS, MAIN, runs, stock, with_library
 
 if TYPE_CHECKING:
     from nestor.compiler.toolchain import Toolchain
     from tests.corpus.conftest import SourceTree
-
-PACKAGE = str(Path(store.__file__).parents[2])
-MAIN = "int f(int); int main(void) { return f(3) - 6; }\n"
-LIBRARY = "int f(int x) { return 2 * x; }\n"
-LISTS = "cmake_minimum_required(VERSION 3.16)\nproject(demo C CXX)\n"
-
-
-def nestor(*words: str, cwd: Path, corpus: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does, in a shell without any of our variables."""
-    command = [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *words]
-    plain = {k: v for k, v in os.environ.items() if not k.startswith("NESTOR_")}
-    plain |= {"PYTHONPATH": PACKAGE, "CC": "gcc", "CXX": "g++"}
-    if corpus is not None:
-        plain["NESTOR_CORPUS"] = str(corpus)
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=plain, check=False, timeout=120
-    )
-
-
-def stock(*words: str | Path, cwd: Path) -> None:
-    """Run a command of a build that knows nothing of Nestor."""
-    environment = {**os.environ, "CC": "gcc", "CXX": "g++"}
-    subprocess.run(words, cwd=cwd, env=environment, check=True, capture_output=True, timeout=120)
-
-
-def with_library(tree: SourceTree) -> None:
-    tree.write("main.c", MAIN)
-    tree.write("lib/lib.c", LIBRARY)
-    tree.write("lib/CMakeLists.txt", "add_library(l STATIC lib.c)\n")
-    tree.write(
-        "CMakeLists.txt",
-        f"{LISTS}add_subdirectory(lib)\nadd_executable(prog main.c)\n"
-        "target_link_libraries(prog l)\n",
-    )
-
-
-def runs(tree: SourceTree, program: str, folder: Path) -> bool:
-    """Tell whether a program, linked again from the corpus alone, succeeds."""
-    corpus = store.load(tree.wrappers.corpus)
-    made = tree.relink(corpus, corpus.program(program), folder)
-    return subprocess.run([made], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
@@ -84,6 +43,30 @@ def test_a_cmake_project_with_precompiled_headers(
     assert corpus.missing == ()
     assert len(corpus.modules) == len(corpus.program("demo/prog").modules) == 2
     assert runs(tree, "demo/prog", tmp_path / "relinked")
+
+
+def test_a_meson_project_with_precompiled_headers(tree: SourceTree, tmp_path: Path) -> None:
+    tree.write(
+        "meson.build",
+        "project('demo', 'cpp', default_options: ['buildtype=release'])\n"
+        "lib = static_library('l', 'lib.cpp', cpp_pch: 'pch/own.h')\n"
+        "executable('prog', 'main.cpp', link_with: lib, cpp_pch: 'pch/own.h')\n",
+    )
+    tree.write("pch/own.h", "#include <vector>\ninline int half(int x) { return x / 2; }\n")
+    tree.write("lib.cpp", "int f(const std::vector<int> &v) { return half(v[0]); }\n")
+    tree.write(
+        "main.cpp",
+        "int f(const std::vector<int> &v);\n"
+        "int main() { std::vector<int> v{4}; return f(v) - 2; }\n",
+    )
+    unnamed = {"NESTOR_PROJECT": "", "NESTOR_SOURCE": ""}
+    assert tree.run(["meson", "setup", "b"], more=unnamed).returncode == 0
+    done = tree.run(["ninja", "-C", "b"], more=unnamed)
+    assert (done.returncode, done.stderr) == (0, "")
+    corpus = tree.finalise()
+    assert corpus.missing == ()
+    assert len(corpus.program("source/prog").modules) == 2
+    assert runs(tree, "source/prog", tmp_path / "relinked")
 
 
 def test_a_precompiled_header_gives_the_module_of_its_headers(
@@ -212,45 +195,28 @@ def test_equal_names_outside_of_the_source_tree_are_several_modules(tree: Source
     assert [m.name for m in tree.finalise().modules] == ["demo/x-2.o", "demo/x.o"]
 
 
-def test_a_build_that_keeps_its_compiler_is_explained(tree: SourceTree) -> None:
-    with_library(tree)
-    stock("cmake", "-S", ".", "-B", "b", cwd=tree.source)
-    capture = ["corpus", "capture", "--out", str(tree.wrappers.corpus)]
-    done = nestor(*capture, "--", "cmake", "--build", "b", cwd=tree.source)
-    assert done.returncode == 1
-    assert "called no compiler through Nestor" in done.stderr
-    assert "--compile-commands" in done.stderr
-    # What the message proposes, in both forms.
-    done = nestor(*capture, "--compile-commands", "b", cwd=tree.source)
-    assert done.returncode == 1
-    assert "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON" in done.stderr
-    shell = "cmake -S . -B new && cmake --build new"
-    done = nestor(*capture, "--", "sh", "-c", shell, cwd=tree.source)
-    assert (done.returncode, "called no compiler" in done.stderr) == (0, False)
-    assert len(store.load(tree.wrappers.corpus).program("source/prog").modules) == 2
+def test_the_usual_names_of_the_compiler_are_wrapped(tree: SourceTree) -> None:
+    tree.write("a.c", "int a;\n")
+    major = tree.wrappers.toolchain.version.partition(".")[0]
+    assert tree.run([f"clang-{major}", "-c", "a.c"]).returncode == 0
+    assert len(tree.finalise().modules) == 1
+    # Without our environment the wrapper is that compiler, not a loop of wrappers.
+    path = f"{tree.wrappers.folder}:{os.environ['PATH']}"
+    command = ["env", "-i", f"PATH={path}", f"clang-{major}", "--version"]
+    assert "clang version" in tree.run(command).stdout
 
 
-@pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
-def test_a_folder_that_gcc_has_built_is_captured_with_its_programs(
-    tree: SourceTree, tmp_path: Path, generator: str
-) -> None:
-    with_library(tree)
-    export = [] if generator == "Ninja" else ["-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
-    stock("cmake", "-G", generator, "-S", ".", "-B", "b", *export, cwd=tree.source)
-    capture = ["corpus", "capture", "--out", str(tree.wrappers.corpus), "--compile-commands", "b"]
-    done = nestor(*capture, cwd=tree.source)
-    assert done.returncode == 0
-    assert "1 of 1 programs are not built" in done.stderr
-    assert len(store.load(tree.wrappers.corpus).modules) == 2
-    stock("cmake", "--build", "b", cwd=tree.source)
-    before = {path: path.stat().st_mtime_ns for path in (tree.source / "b").rglob("*")}
-    done = nestor(*capture, cwd=tree.source)
-    assert (done.returncode, "not built" in done.stderr) == (0, False)
-    assert {path: path.stat().st_mtime_ns for path in before} == before
-    corpus = store.load(tree.wrappers.corpus)
-    assert (corpus.missing, len(corpus.modules)) == ((), 2)
-    shutil.rmtree(tree.source)
-    assert runs(tree, "source/prog", tmp_path / "relinked")
+def test_a_compiler_cache_hides_nothing(tree: SourceTree) -> None:
+    """A cache answers a compilation that it has seen, so that the wrapper is not called."""
+    tree.write("a.c", "int a;\n")
+    cache = {"CCACHE_DIR": str(tree.source.parent / "cache")}
+    command = ["ccache", str(tree.wrappers.cc), "-c", "a.c"]
+    plain = {**cache, "NESTOR_CORPUS": "", "CCACHE_DISABLE": "", "PATH": os.environ["PATH"]}
+    ccache = [*("env", "-u", "CCACHE_DISABLE"), *command]
+    for _ in range(2):
+        assert tree.run(ccache, more=plain).returncode == 0
+    assert tree.run(command, more=cache).returncode == 0
+    assert len(tree.finalise().modules) == 1
 
 
 def test_a_program_without_modules_is_no_program(tree: SourceTree) -> None:
@@ -282,3 +248,44 @@ def test_what_failed_once_and_succeeded_since_is_not_missing(tree: SourceTree) -
     assert tree.cc("-O2", "-x", "c-header", "own.h", "-o", "other-name").returncode == 0
     assert tree.cc(*use).returncode == 0
     assert (tree.finalise().missing, len(tree.finalise().modules)) == ((), 1)
+
+
+def test_compilation_database(tree: SourceTree, toolchain: Toolchain, tmp_path: Path) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("sub/x.cpp", "template <class T> T twice(T x) { return 2 * x; } int i = twice(2);")
+    entries = [
+        {"directory": str(tree.source), "file": "main.c", "command": "gcc -O2 -c main.c -o m.o"},
+        {
+            "directory": str(tree.source / "sub"),
+            "file": "x.cpp",
+            "arguments": ["/usr/bin/c++", "-std=c++17", "-c", "x.cpp", "-o", "x.o"],
+        },
+    ]
+    database = tree.write("compile_commands.json", json.dumps(entries))
+    replayed = build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
+    assert (replayed.compilations, replayed.links) == (2, 0)
+    corpus = tree.finalise()
+    assert [(m.name, m.language) for m in corpus.modules] == [
+        ("demo/m.o", "c"), ("demo/sub/x.o", "c++"),
+    ]  # fmt: skip
+    assert not (tree.source / "m.o").exists()
+    database.write_text('{"not": "a list"}')
+    with pytest.raises(DatabaseError, match=r"compile_commands\.json"):
+        build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
+
+
+def test_cmake_and_a_makefile_with_a_fixed_compiler(tree: SourceTree) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("lib.c", LIBRARY)
+    tree.write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.13)\nproject(demo C)\nadd_library(l STATIC lib.c)\n"
+        "add_executable(prog main.c)\ntarget_link_libraries(prog l)\n",
+    )
+    assert tree.run(["cmake", "-G", "Ninja", "-S", ".", "-B", "b"]).returncode == 0
+    assert not tree.journal.root.exists()
+    assert tree.run(["ninja", "-C", "b", "-j2"]).returncode == 0
+    tree.write("Makefile", "CC = gcc\nother: main.c lib.c\n\t$(CC) -o $@ $^\n")
+    assert tree.run(["make"]).returncode == 0
+    corpus = tree.finalise()
+    assert {p.name for p in corpus.programs} == {"demo/prog", "demo/other"}

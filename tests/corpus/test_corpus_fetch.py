@@ -1,10 +1,6 @@
-"""Fetching: apt's entries, tarballs, and a tier with projects that fail."""
+"""Fetching a tier with projects that fail; the tiers that come with the package."""
 
 import hashlib
-import io
-import tarfile
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,35 +9,22 @@ import pytest
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import exchange, smoke, store
 from nestor.corpus.fetch import debian, reading
-from nestor.corpus.fetch.debian import Archive, DebianError, extract, source_entries
+from nestor.corpus.fetch.debian import Archive, DebianError
 from nestor.corpus.fetch.fetch import fetch
 from nestor.corpus.fetch.recipe import Recipe, Step
 from nestor.corpus.fetch.tiers import TIERS, recipe_folder, recipes
 from nestor.corpus.model import CorpusError
 from nestor.progress import silent
+from tests.corpus.conftest import tarball
 
-
-def _tarball(members: Mapping[str, str], extra: tarfile.TarInfo | None = None) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, text in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            info.mode = 0o755
-            archive.addfile(info, io.BytesIO(text.encode()))
-        if extra is not None:
-            archive.addfile(extra)
-    return buffer.getvalue()
-
-
-GOOD = _tarball(
+GOOD = tarball(
     {
         "good-1/main.c": "int f(void); int main(void) { return f(); }",
         "good-1/f.c": "int f(void) { return 0; }",
         "good-1/configure": "#!/bin/sh\necho 'int x;' > probe.c && $CC -c probe.c\n",
     }
 )
-BAD = _tarball({"bad-1/main.c": "int main(void) {"})
+BAD = tarball({"bad-1/main.c": "int main(void) {"})
 FILES = {"good": GOOD, "bad": BAD}
 FILES_GONE: set[str] = set()
 
@@ -205,78 +188,6 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path, toolchain: Too
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_entries_are_the_systems_own_turned_to_sources(tmp_path: Path) -> None:
-    (tmp_path / "sources.list.d").mkdir()
-    (tmp_path / "sources.list").write_text(
-        "# deb http://commented.example/debian stable main\n"
-        "deb [signed-by=/k.gpg] http://mirror.example/debian stable main # ours\n"
-        "deb-src http://mirror.example/debian other main\n\n"
-    )
-    (tmp_path / "sources.list.d/debian.sources").write_text(
-        "# a comment\nTypes: deb\n# another\nURIs: http://mirror.example/debian\n"
-        "Suites: stable\nComponents: main\nSigned-By: /k.gpg\n\n"
-        "Types: deb\nURIs: http://off.example\nSuites: x\nEnabled: no\n"
-    )
-    entries = source_entries(tmp_path)
-    assert entries["sources.list"].splitlines() == [
-        "deb-src [signed-by=/k.gpg] http://mirror.example/debian stable main",
-        "deb-src http://mirror.example/debian other main",
-    ]
-    assert entries["debian.sources"] == (
-        "Types: deb-src\nURIs: http://mirror.example/debian\n"
-        "Suites: stable\nComponents: main\nSigned-By: /k.gpg\n"
-    )
-
-
-def test_no_entry_for_a_mirror(tmp_path: Path) -> None:
-    (tmp_path / "state").mkdir()
-    with pytest.raises(DebianError, match="no entry"):
-        Archive(tmp_path / "state", etc=tmp_path / "etc")
-
-
-def _mirror(folder: Path, sources: str | None) -> Path:
-    """Make an unsigned mirror of sources in ``folder``; return apt's configuration for it."""
-    release = "Suite: stable\nCodename: stable\nComponents: main\n"
-    if sources is not None:
-        listed = folder / "mirror/dists/stable/main/source/Sources"
-        listed.parent.mkdir(parents=True)
-        listed.write_text(sources)
-        digest = hashlib.sha256(sources.encode()).hexdigest()
-        release += f"SHA256:\n {digest} {len(sources)} main/source/Sources\n"
-    (folder / "mirror/dists/stable").mkdir(parents=True, exist_ok=True)
-    (folder / "mirror/dists/stable/Release").write_text(release)
-    return _entry(folder, f"deb [trusted=yes] file:{folder}/mirror stable main")
-
-
-def _entry(folder: Path, line: str) -> Path:
-    (folder / "etc").mkdir()
-    (folder / "etc/sources.list").write_text(f"{line}\n")
-    return folder / "etc"
-
-
-def test_without_network_or_sources_the_reason_is_the_true_one(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    etc = _entry(tmp_path / "one", "deb http://127.0.0.1:9/debian stable main")
-    with pytest.raises(DebianError, match=r"answers \(http://127\.0\.0\.1:9.*look at the network"):
-        Archive(tmp_path / "one", etc=etc)
-    (tmp_path / "two").mkdir()
-    etc = _mirror(tmp_path / "two", None)
-    with pytest.raises(DebianError, match="lists sources; add a Debian mirror"):
-        Archive(tmp_path / "two", etc=etc)
-
-
-def test_a_package_that_the_mirrors_lack(tmp_path: Path) -> None:
-    paragraph = (
-        "Package: good\nBinary: good\nVersion: 2-1\nArchitecture: any\nFormat: 1.0\n"
-        "Directory: pool\nFiles:\n d41d8cd98f00b204e9800998ecf8427e 0 good_2.orig.tar.gz\n"
-    )
-    archive = Archive(tmp_path, etc=_mirror(tmp_path, paragraph))
-    with pytest.raises(DebianError, match="no source package other"):
-        archive.download("other", "1-1", {}, tmp_path / "download")
-    with pytest.raises(DebianError, match="have good 2-1, but not 1-1"):
-        archive.download("good", "1-1", {}, tmp_path / "download")
-
-
 @pytest.mark.usefixtures("_fake")
 def test_without_any_project_there_is_no_corpus(tmp_path: Path, toolchain: Toolchain) -> None:
     root = tmp_path / "corpus"
@@ -295,37 +206,6 @@ def test_a_corpus_that_is_there_stays_when_more_cannot_be_had(
     assert [m.project for m in result.missing] == ["none"]
     assert [m.project for m in store.load(root).missing] == ["none"]
     assert len(store.load(root).modules) == 2
-
-
-def _link(name: str, target: str) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type, info.linkname = tarfile.SYMTYPE, target
-    return info
-
-
-@pytest.mark.parametrize(
-    "extra",
-    [
-        tarfile.TarInfo("../escaped"),
-        tarfile.TarInfo("/tmp/nestor-escaped"),
-        _link("a/link", "/etc/passwd"),
-        _link("a/link", "../../outside"),
-    ],
-)
-@pytest.mark.parametrize("old_python", [False, True])
-def test_hostile_tarballs_stay_inside(
-    tmp_path: Path, extra: tarfile.TarInfo, old_python: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if old_python:
-        monkeypatch.delattr(tarfile, "data_filter", raising=False)
-    path = tmp_path / "x.tar.gz"
-    path.write_bytes(_tarball({"a/x": "text"}, extra))
-    with suppress(tarfile.TarError):
-        extract(path, tmp_path / "deep" / "out")
-    assert not (tmp_path / "deep" / "escaped").exists()
-    assert not Path("/tmp/nestor-escaped").exists()
-    for found in (tmp_path / "deep").rglob("*"):
-        assert found.resolve().is_relative_to(tmp_path / "deep")
 
 
 def test_the_tiers_are_consistent() -> None:

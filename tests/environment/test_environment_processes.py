@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from nestor.compiler.process import run
 from nestor.environment import CompileEnvironment
+from nestor.temporary import PREFIX
 from tests.environment.episodes import inlining, play
 
 
 def left_behind(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir() if path.name.startswith("nestor-")]
+    return [path.name for path in folder.glob(f"{PREFIX}*/*")]
 
 
 @pytest.fixture
@@ -27,6 +29,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    run(["true"])  # what a process starts and opens once is there from now on
     return folder
 
 

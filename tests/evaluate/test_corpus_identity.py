@@ -26,6 +26,7 @@ from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from nestor.rollout.gate import probe_folder
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.temporary import PREFIX
 from tests.inlining import PROBLEM, policy_named
 
 CC1 = "-cc1 -triple x86_64-pc-linux-gnu -Oz -emit-obj -mrelocation-model pic -pic-level 2"
@@ -196,7 +197,7 @@ def test_an_interrupt_does_not_wait_and_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         check(replace(sound, modules=many), plugin, policy_named("default"), progress=interrupt)
     assert time.monotonic() - before < 10
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob(f"{PREFIX}*/*")) == []
     assert not any("nestor-rollout" in t.name for t in threading.enumerate())
 
 

@@ -6,12 +6,15 @@
 
 #include "plugin/inlining/Overrides.h"
 #include "FileBuilder.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include <doctest/doctest.h>
 
 using namespace llvm;
 using namespace nestor;
 
-TEST_CASE("overrides are looked up by key, and the unused ones are counted") {
+TEST_CASE("overrides are looked up by key") {
   Expected<Overrides> O = Overrides::parse("# first\n\nnestor-overrides 1\r\n"
                                            "site 0123456789abcdef inline\n"
                                            "  site FEDCBA9876543210   keep # x\n"
@@ -20,13 +23,9 @@ TEST_CASE("overrides are looked up by key, and the unused ones are counted") {
   CHECK(O->size() == 3);
   CHECK(O->hasSites());
   CHECK_FALSE(O->hasCallees());
-  CHECK(O->countStale() == 3);
-  CHECK(O->lookup(0x0123456789abcdef, 0) == true);
-  CHECK(O->lookup(0x0123456789abcdef, 0) == true);
-  CHECK(O->countStale() == 2);
-  CHECK(O->lookup(0xfedcba9876543210, 0) == false);
-  CHECK(O->lookup(1, 0x0123456789abcdef) == std::nullopt);
-  CHECK(O->countStale() == 1);
+  CHECK(O->lookup(0x0123456789abcdef, {}, 0) == true);
+  CHECK(O->lookup(0xfedcba9876543210, {}, 0) == false);
+  CHECK(O->lookup(1, {}, 0x0123456789abcdef) == std::nullopt);
 }
 
 TEST_CASE("a site stands above its callee, and a module is a thing of its own") {
@@ -41,13 +40,33 @@ TEST_CASE("a site stands above its callee, and a module is a thing of its own") 
   CHECK(O->hasCallees());
   CHECK(O->isStock(0xaa));
   CHECK_FALSE(O->isStock(0xcc));
-  CHECK(O->countStale() == 3); // A module is never stale.
-  CHECK(O->lookup(0xaa, 0xcc) == true);
-  CHECK(O->countStale() == 1); // The callee came up too.
-  CHECK(O->lookup(0xbb, 0xcc) == false);
-  CHECK(O->lookup(0xbb, 0xaa) == std::nullopt);
-  CHECK(O->lookup(0xcc, 0xdd) == true);
-  CHECK(O->countStale() == 0);
+  CHECK(O->lookup(0xaa, {}, 0xcc) == true);
+  CHECK(O->lookup(0xbb, {}, 0xcc) == false);
+  CHECK(O->lookup(0xbb, {}, 0xaa) == std::nullopt);
+  CHECK(O->lookup(0xcc, {}, 0xdd) == true);
+}
+
+TEST_CASE("a site answers for its copies unless a more specific line does") {
+  Expected<Overrides> O = Overrides::parse("nestor-overrides 1\n"
+                                           "callee 00000000000000cc keep\n"
+                                           "site 00000000000000a1 inline\n"
+                                           "site 00000000000000a2 keep\n"
+                                           "site-only 00000000000000a2 inline\n"
+                                           "site-only 00000000000000a3 keep\n");
+  REQUIRE(bool(O));
+  CHECK(O->size() == 5);
+  CHECK(O->lookup(0xb1, {0xa1}, 0) == true);
+  CHECK(O->lookup(0xb1, {0xff, 0xa1}, 0xcc) == true); // Above the callee, too.
+  CHECK(O->lookup(0xb1, {0xff}, 0xcc) == false);
+  CHECK(O->lookup(0xb1, {0xa2, 0xa1}, 0) == false); // The nearest.
+  CHECK(O->lookup(0xb1, {0xa1, 0xa2}, 0) == true);
+  CHECK(O->lookup(0xa2, {0xa1}, 0) == true); // A line for this call alone.
+  CHECK(O->lookup(0xa3, {0xa1}, 0xcc) == false);
+  CHECK(O->lookup(0xb1, {0xa3}, 0) == std::nullopt);
+  Expected<Overrides> Only =
+      Overrides::parse("nestor-overrides 1\nsite-only 00000000000000a3 keep\n");
+  REQUIRE(bool(Only));
+  CHECK(Only->hasSites());
 }
 
 TEST_CASE("a file without entries is sound") {
@@ -55,7 +74,6 @@ TEST_CASE("a file without entries is sound") {
   REQUIRE(bool(O));
   CHECK_FALSE(O->hasSites());
   CHECK(O->size() == 0);
-  CHECK(O->countStale() == 0);
 }
 
 TEST_CASE("anything else is refused, with the number of the line") {
@@ -89,6 +107,11 @@ TEST_CASE("anything else is refused, with the number of the line") {
       {"nestor-overrides 1\nmodule 0123456789abcdef stock\n"
        "module 0123456789abcdef stock\n",
        "twice"},
+      {"nestor-overrides 1\nsite-only 0123456789abcdef keep\n"
+       "site-only 0123456789ABCDEF keep\n",
+       "twice"},
+      {"nestor-overrides 1\nsite-only 0123456789abcdef stock\n", "line 2"},
+      {"nestor-overrides 1\nsite\t0123456789abcdef keep\n", "line 2"},
       {StringRef("\0\0\0", 3), "line 1"},
   };
   for (const auto &Case : Wrong) {
@@ -99,4 +122,17 @@ TEST_CASE("anything else is refused, with the number of the line") {
   }
   CHECK(errorOf(Overrides::load("/nonexistent/file")) != "");
   CHECK(errorOf(Overrides::load("/")) != "");
+}
+
+TEST_CASE("a file that no search would write is refused for its size") {
+  int FD;
+  SmallString<128> Path;
+  REQUIRE(!sys::fs::createTemporaryFile("nestor", "overrides", FD, Path));
+  FileRemover Remover(Path);
+  REQUIRE(!sys::fs::resize_file(FD, (size_t(16) << 20) + 1));
+  CHECK(errorOf(Overrides::load(Path)) == "the file is larger than 16 MiB");
+  REQUIRE(!sys::fs::resize_file(FD, size_t(16) << 20));
+  CHECK(StringRef(errorOf(Overrides::load(Path))).contains("line 1"));
+  sys::fs::file_t File = sys::fs::convertFDToNativeFile(FD);
+  REQUIRE(!sys::fs::closeFile(File));
 }

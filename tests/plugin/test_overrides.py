@@ -4,6 +4,8 @@ import pytest
 
 from nestor.policy.spec import Policy
 from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.search.overrides import parse
+from nestor.problems.inlining_size.search.question_keys import SiteOverrides
 from nestor.problems.inlining_size.summary.program_summary import function_id, module_id
 from tests.plugin.support import ALWAYS, NEVER, SOURCE, Workbench, random_network
 
@@ -18,6 +20,16 @@ def local(name: str) -> str:
 def of(trajectory: Trajectory, callee: str) -> list[int]:
     rows = trajectory.decisions["callee"].view("u8") == function_id(callee, "unit.c")
     return [int(answer) for answer in trajectory.decisions["answer"][rows]]
+
+
+def unmatched(text: str, trajectory: Trajectory) -> list[str]:
+    """Return the lines of which the compile asked nothing."""
+    asked = SiteOverrides().question_keys([trajectory])
+    return [
+        line
+        for line, key in zip(text.splitlines()[1:], parse(text), strict=True)
+        if not asked.matched_by(key)
+    ]
 
 
 def test_ids_are_those_of_the_log(bench: Workbench) -> None:
@@ -40,7 +52,7 @@ def test_a_callee_line_answers_for_all_its_sites(
     assert len(overridden) == len(of(trajectory, "middle"))
     if policy != "default":
         assert set(of(trajectory, "small")) == {int(policy is ALWAYS)}
-    assert trajectory.facts["stale_overrides"] == 0
+    assert unmatched(text, trajectory) == []
     assert bench.compile(SOURCE, policy, overrides=text).bytes == full.bytes
 
 
@@ -55,14 +67,14 @@ def test_a_site_stands_above_its_callee(bench: Workbench) -> None:
     text += f"site {site:016x} inline\n"
     full = bench.compile(SOURCE, NEVER, overrides=text, log=True)
     assert sorted(of(full.trajectory, "middle"))[-2:] == [0, 1]
-    assert full.trajectory.facts["stale_overrides"] == 0
+    assert unmatched(text, full.trajectory) == []
     assert bench.compile(SOURCE, NEVER, overrides=text).bytes == full.bytes
 
 
-def test_stale_callees_are_counted_and_modules_are_not(bench: Workbench) -> None:
+def test_lines_of_other_modules_change_nothing(bench: Workbench) -> None:
     text = f"{HEAD}callee {local('gone')} keep\nmodule {module_id('other.c'):016x} stock\n"
     full = bench.compile(SOURCE, ALWAYS, overrides=text, log=True)
-    assert full.trajectory.facts["stale_overrides"] == 1
+    assert unmatched(text, full.trajectory) == text.splitlines()[1:]
     assert full.bytes == bench.compile(SOURCE, ALWAYS).bytes
 
 

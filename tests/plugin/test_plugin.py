@@ -143,13 +143,14 @@ def test_an_override_flips_exactly_its_decision(bench: Workbench) -> None:
     before = bench.compile(SOURCE, "default", log=True)
     callers = before.trajectory.decisions["caller"].tolist()
     for (site, decision), caller in zip(before.decisions.items(), callers, strict=True):
-        result = bench.compile(SOURCE, "default", log=True, overrides={site: 1 - decision})
+        answer = "keep" if decision else "inline"
+        line = f"site-only {site & 2**64 - 1:016x} {answer}\n"
+        result = bench.compile(SOURCE, "default", log=True, overrides=f"nestor-overrides 1\n{line}")
         after = result.decisions
         assert after[site] == 1 - decision
         records = result.trajectory.decisions
         assert records["overridden"].sum() == 1
         assert records["site"][records["overridden"] == 1].tolist() == [site]
-        assert result.trajectory.facts["stale_overrides"] == 0
         # Sites in other functions keep their keys, and those that share a key their meaning.
         rows = {int(row["site"]): row for row in before.trajectory.decisions}
         for row in records:
@@ -175,13 +176,6 @@ def test_overrides_stand_above_policy_and_sample(bench: Workbench) -> None:
     kept = bench.compile(SOURCE, ALWAYS, "-nestor-seed=1", log=True, overrides=decisions)
     assert set(kept.decisions.values()) == {0}
     assert kept.bytes == bench.compile(SOURCE, NEVER).bytes
-
-
-def test_stale_overrides_are_counted(bench: Workbench) -> None:
-    site = next(iter(bench.compile(SOURCE, "default", log=True).decisions))
-    overrides = {site: 0, 1: 1, 2: 0}
-    trajectory = bench.compile(SOURCE, "default", log=True, overrides=overrides).trajectory
-    assert trajectory.facts["stale_overrides"] == 2
 
 
 def test_site_keys_survive_an_unrelated_edit(bench: Workbench) -> None:

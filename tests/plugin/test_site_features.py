@@ -31,10 +31,10 @@ int second(int v) { return middle(must(v)) + middle(v); }
 """
 SOURCES = {
     "c": (SOURCE, "unit.c", ["-Oz"]),
-    "c -O2 -g": (SOURCE, "unit.c", ["-O2", "-g"]),
+    "c -g": (SOURCE, "unit.c", ["-Oz", "-g"]),
     "mandatory": (MANDATORY, "unit.c", ["-Oz"]),
     "c++": (CXX_SOURCE, "unit.cpp", ["-Oz"]),
-    "c++ -O2": (CXX_SOURCE, "unit.cpp", ["-O2"]),
+    "c++ -g": (CXX_SOURCE, "unit.cpp", ["-Oz", "-g"]),
 }
 
 

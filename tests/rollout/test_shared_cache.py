@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from nestor.compiler.objects import is_complete
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import run
 from nestor.compiler.toolchain import Toolchain
@@ -16,7 +15,8 @@ from nestor.corpus.model import Corpus
 from nestor.policy import bundle
 from nestor.policy.names import named_policy
 from nestor.problem.registry import find_problem
-from nestor.rollout.cache import baselines, keep_object, policy_path
+from nestor.rollout.cache import baselines, policy_path
+from nestor.rollout.kept import is_whole, keep
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 WRITERS = 4
@@ -34,7 +34,7 @@ def _write(number: int, objects: list[Path], folder: Path) -> int:
     policies = [named_policy(f"threshold:{number}", builtins) for number in range(POLICIES)]
     for count in range(WRITES):
         kept = folder / f"{count % KEYS}.o"
-        keep_object(objects[(number + count) % len(objects)], kept)
+        keep(objects[(number + count) % len(objects)], kept)
         policy = policy_path(policies[count % POLICIES])
         if count % 50 == number:
             kept.unlink(missing_ok=True)
@@ -96,8 +96,7 @@ def test_writers_and_readers_of_one_cache(
             assert read_objects > 0
             assert read_policies > 0
     left = {path.name for path in folder.iterdir()}
-    assert left <= {f"{key}.o" for key in range(KEYS)}
-    assert all(is_complete(path) for path in folder.iterdir())
+    assert left <= {f"{key}.{kind}" for key in range(KEYS) for kind in ("o", "sha256")}
     assert {path.suffix for path in policies.iterdir()} == {".safetensors"}
 
 
@@ -116,10 +115,10 @@ def test_processes_that_fill_the_cache_at_once(
         results = list(processes.map(_baselines, roots, plugins, timeout=300))
     assert all(result == results[0] for result in results)
     assert results[0].keys() == {module.name for module in small_corpus.modules}
-    assert all(is_complete(path) for path in results[0].values())
+    assert all(is_whole(path) for path in results[0].values())
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "gone"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "gone", "altered", "unsigned"])
 def test_what_is_gone_or_damaged_is_compiled_again(
     small_corpus: Corpus,
     plugin: Plugin,
@@ -133,6 +132,10 @@ def test_what_is_gone_or_damaged_is_compiled_again(
     whole = path.read_bytes()
     if damage == "gone":
         path.unlink()
+    elif damage == "altered":
+        path.write_bytes(whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:])
+    elif damage == "unsigned":  # as a Nestor of before left it
+        path.with_suffix(".sha256").unlink()
     else:
         os.truncate(path, len(whole) - 1 if damage == "cut" else 0)
     assert _baselines(small_corpus.root, plugin) == kept

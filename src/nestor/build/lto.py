@@ -1,15 +1,14 @@
 """Programs built by LTO: the policy decides inside the linker, with the whole program in view."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import get_args
 
 from nestor.build.assembly import function_id
 from nestor.build.build import BuildError, Built, Compile, Job, check_modes
 from nestor.build.incremental import Kept, ProgramBuild, find_kept
 from nestor.build.link import LINKED, TEXT
-from nestor.build.lto_link import Flags, LtoLink, back_ends, lto_link, prelink
+from nestor.build.lto_link import Flags, LtoLink, Prelinked, back_ends, lto_link, prelink
 from nestor.compiler.lto import LtoKind
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
@@ -65,11 +64,11 @@ class LtoBuild:
 
     def prelinked(
         self, pool: Pool, programs: Sequence[Program], progress: Progress = silent
-    ) -> dict[str, Path]:
+    ) -> Prelinked:
         """Return the pre-link objects of the modules of ``programs``."""
         return prelink(pool, list(dict.fromkeys(programs)), self.kind, progress)
 
-    def link(self, pool: Pool, job: Job, objects: Mapping[str, Path]) -> LtoLink:
+    def link(self, pool: Pool, job: Job, objects: Prelinked) -> LtoLink:
         """Link one job from pre-link objects."""
         return lto_link(pool, job, self.kind, objects, self.flags, pool.problem.read_log)
 
@@ -168,7 +167,7 @@ class LtoBuilder:
         trajectories = links[0].trajectories
         questions = self._format.question_keys(trajectories.values())
         modules: dict[str, tuple[str, ...]] = {}
-        for name, back_end in back_ends(program, self._build.kind, objects).items():
+        for name, back_end in back_ends(program, self._build.kind, objects.objects).items():
             modules[back_end] = (*modules.get(back_end, ()), name)
         return _Linked(
             questions,

@@ -8,7 +8,6 @@ content and the linker runs in their folder, so that no path gets into what it m
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -24,11 +23,11 @@ from nestor.compiler.plugin import cache_folder
 from nestor.compiler.process import Ending, run
 from nestor.corpus.model import Module, Program
 from nestor.corpus.relink import LinkMode, link_command
-from nestor.files import replacing
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Workplace
 from nestor.problem.trajectory import LogError, Trajectory
 from nestor.progress import Progress, silent
+from nestor.rollout.kept import is_whole, keep
 from nestor.temporary import temporary_folder
 
 MERGED = "ld-temp.o"
@@ -68,31 +67,43 @@ class LtoLink:
     """SHA-256 of the program."""
 
 
+@dataclass(frozen=True)
+class Prelinked:
+    """The stock pre-link objects of some modules."""
+
+    objects: Mapping[str, Path]
+    """By module; all in one folder."""
+    failures: Mapping[str, str]
+    """Why a module has none, in one line."""
+
+
 def prelink(
     pool: Pool, programs: Sequence[Program], kind: LtoKind, progress: Progress = silent
-) -> dict[str, Path]:
-    """Return the stock pre-link object of every module of ``programs``, compiling what is not kept.
+) -> Prelinked:
+    """Return the pre-link object of every module of ``programs``, compiling what is not kept.
 
-    A module that fails is absent from the result.
+    :raises OSError: if an object cannot be kept.
     """
     names = dict.fromkeys(chain.from_iterable(program.modules for program in programs))
     modules = [pool.corpus.module(name) for name in names]
     kept = {module.name: prelink_folder() / f"{_key(pool, module, kind)}.o" for module in modules}
-    missing = [module for module in modules if not kept[module.name].exists()]
+    missing = [module for module in modules if not is_whole(kept[module.name])]
 
-    def one(module: Module) -> None:
+    def one(module: Module) -> str | None:
         with temporary_folder("prelink") as folder:
             out = Path(folder) / "o"
             command = prelink_command(
                 pool.plugin.toolchain, module.options, pool.corpus.bitcode(module), out, kind
             )
-            if run(command, pool.limits).ok:
-                with replacing(kept[module.name]) as scratch:
-                    shutil.copyfile(out, scratch)
+            outcome = run(command, pool.limits, cancelled=pool.place.cancelled)
+            if outcome.ok:
+                keep(out, kept[module.name])
+            return None if outcome.ok else outcome.reason
 
-    if missing:
-        pool.map(one, missing, progress, "Compiling for LTO")
-    return {name: path for name, path in kept.items() if path.exists()}
+    done = pool.map(one, missing, progress, "Compiling for LTO") if missing else []
+    failures = {module.name: reason for module, reason in zip(missing, done, strict=True) if reason}
+    objects = {name: path for name, path in kept.items() if name not in failures}
+    return Prelinked(objects, failures)
 
 
 def prelink_folder() -> Path:
@@ -116,21 +127,21 @@ def lto_link(
     pool: Pool,
     job: Job,
     kind: LtoKind,
-    objects: Mapping[str, Path],
+    prelinked: Prelinked,
     flags: Flags,
     read_log: ReadLog,
 ) -> LtoLink:
-    """Link ``job.program`` from its modules' pre-link ``objects`` and read the result.
+    """Link ``job.program`` from its modules' pre-link objects and read the result.
 
     A failure is a result with its reason.
-
-    :param objects: all in one folder, as :func:`prelink` gives them.
     """
+    objects = prelinked.objects
     missing = [name for name in job.program.modules if name not in objects]
     if not job.program.modules:
         return _failed("not linked: it has no modules")
     if missing:
-        return _failed(f"not linked: {missing[0]} was not compiled for LTO")
+        reason = prelinked.failures.get(missing[0], "not compiled")
+        return _failed(f"not linked: {missing[0]} for LTO: {reason}")
     try:
         with temporary_folder("lto") as folder:
             return _link(pool, job, kind, objects, flags, read_log, Path(folder))
@@ -168,7 +179,7 @@ def _link(
     try:
         sizes = measure(binary)
         names = {
-            xxhash.xxh3_64_hexdigest(name.encode()): name
+            log_name(here / name): name
             for name in set(back_ends(job.program, kind, objects).values())
         }
         found = {names.get(path.name, path.name): read_log(path) for path in sorted(logs.iterdir())}
@@ -188,6 +199,15 @@ def _link(
         None,
         digest,
     )
+
+
+def log_name(module: Path) -> str:
+    """Return the name of ``module``'s log in a folder of logs (``native/plugin/core/LogFile``).
+
+    :param module: the module's identifier, with the folder in which the compiler runs.
+    """
+    plain = re.sub(r"[^0-9A-Za-z._-]", "_", module.name[-64:])
+    return f"{plain}.{xxhash.xxh3_64_hexdigest(str(module).encode())}.log"
 
 
 def _sections(map_file: Path) -> list[tuple[str, str, int]]:

@@ -32,6 +32,9 @@ COMMANDS: Final = {
     "compare": Command("policies.compare:Compare", "Set training runs side by side"),
     "evaluate": Command("policies.evaluate:Evaluate", "Compare a policy with stock, linked"),
     "tune": Command("policies.tune:Tune", "Search for one program's best decisions", resumes=True),
+    "overrides check": Command(
+        "policies.overrides:Check", "Find lines of overrides that match nothing"
+    ),
     "guard": Command("policies.guard:Guard", "List modules to leave to stock: never worse"),
     "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
     "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),

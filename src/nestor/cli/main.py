@@ -1,12 +1,12 @@
 """The command ``nestor``: find the words' command, read its options, run it."""
 
 import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from nestor.cli.commands import COMMANDS, PASS_THROUGH, load
+from nestor.cli.ending import explained, flushed, unwound
 
 USAGE_ERROR: Final = 2
 
@@ -16,13 +16,10 @@ def entry() -> None:
     for stream in (sys.stdout, sys.stderr):  # a terminal or file in a locale without our "…"
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    try:
-        status = main(sys.argv[1:])
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, head say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
-    sys.exit(status)
+    words = sys.argv[1:]
+    name = _name(_without_quiet(words))
+    resumes = name is not None and COMMANDS[name].resumes
+    sys.exit(unwound(lambda: flushed(lambda: main(words)), resumes))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,15 +27,13 @@ def main(argv: Sequence[str]) -> int:
 
     0 is success, 1 a problem that is explained in one sentence, 2 wrong usage.
     """
-    words = _without_quiet(list(argv))
-    if words and words[0] in PASS_THROUGH:
-        from nestor.errors import NestorError
+    words = _without_quiet(argv)
+    if len(words) < len(argv):
+        from nestor.cli.remarks import silence
 
-        try:
-            return int(load(PASS_THROUGH[words[0]])(words[0], words[1:]))
-        except NestorError as error:
-            sys.stderr.write(f"nestor: {error}\n")
-            return 1
+        silence()
+    if words and words[0] in PASS_THROUGH:
+        return explained(lambda: int(load(PASS_THROUGH[words[0]])(words[0], words[1:])))
     if not words or words[0] in ("-h", "--help", "help"):
         sys.stdout.write(_help())
         return 0 if words else USAGE_ERROR
@@ -49,21 +44,21 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if words[0] in ("--print-completion", "--print-man"):
         return _print(words)
-    for length in (2, 1):
-        name = " ".join(words[:length])
-        if len(words) >= length and name in COMMANDS:
-            return _run(name, words[length:])
-    return _unknown(words)
+    name = _name(words)
+    if name is None:
+        return _unknown(words)
+    return explained(lambda: _run(name, words[len(name.split()) :]))
 
 
-def _without_quiet(words: list[str]) -> list[str]:
-    """Take ``--quiet`` off the front of a command line, and obey it."""
-    if words[:1] not in (["--quiet"], ["-q"]):
-        return words
-    from nestor.cli.remarks import silence
+def _without_quiet(argv: Sequence[str]) -> list[str]:
+    """Take ``--quiet`` off the front of a command line."""
+    return list(argv[1:] if argv and argv[0] in ("--quiet", "-q") else argv)
 
-    silence()
-    return words[1:]
+
+def _name(words: Sequence[str]) -> str | None:
+    """Return the name of the command with options of its own that ``words`` begin with."""
+    names = (" ".join(words[:length]) for length in (2, 1))
+    return next((name for name in names if name in COMMANDS), None)
 
 
 def _print(words: list[str]) -> int:
@@ -85,21 +80,9 @@ def _print(words: list[str]) -> int:
 
 
 def _run(name: str, words: list[str]) -> int:
-    from rich.markup import escape
-
-    from nestor.cli.console import stderr
     from nestor.cli.options import parse
-    from nestor.errors import NestorError
 
-    try:
-        return int(parse(load(COMMANDS[name]), name, words).run())
-    except NestorError as error:
-        stderr.print(f"[bold red]nestor:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
-        return 1
-    except KeyboardInterrupt:
-        again = "; the same command goes on from here" if COMMANDS[name].resumes else ""
-        sys.stderr.write(f"nestor: interrupted{again}\n")
-        return 130
+    return int(parse(load(COMMANDS[name]), name, words).run())
 
 
 def _help() -> str:

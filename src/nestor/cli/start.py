@@ -13,7 +13,9 @@ def entry() -> None:
     if words and words[0] in ("clang", "clang++", "flags"):
         from nestor.cli.use import quick
 
-        quick.run(words[0], words[1:])  # returns if nothing is remembered
+        status = quick.run(words[0], words[1:])
+        if status is not None:
+            sys.exit(status)
     from nestor.cli import main
 
     main.entry()

@@ -1,7 +1,9 @@
 """Things built from the package's own sources on this machine: once, and kept in the cache."""
 
 import hashlib
+import os
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,19 +20,47 @@ def digest_of(sources: Path, builder: str) -> str:
     return digest.hexdigest()[:24]
 
 
-def build_once(path: Path, build: Callable[[Path], Path]) -> None:
+def build_once(
+    path: Path, build: Callable[[Path], Path], whole: Callable[[Path], bool] | None = None
+) -> None:
     """Build the file ``path`` unless it exists: ``build`` builds it in the folder that it gets.
 
-    Safe to call from several processes at once: one builds, the others wait. The file is whole or
-    absent, and never replaced, since others may have loaded it. On a file system without locks
-    several processes may build, and the first one's file stays.
+    Safe to call from several processes at once: one builds, the others wait. A file that is whole
+    is never replaced, since others may have loaded it. On a file system without locks several
+    processes may build, and the first one's file stays.
+
+    :param whole: tells whether the file exists and is whole; None is :func:`is_complete`.
+    :raises OSError: if the file cannot be written.
     """
-    if path.exists():
+    whole = whole or is_complete
+    if whole(path):
         return
     with locked(path.parent / "lock"):
-        if path.exists():
+        if whole(path):
             return
+        path.unlink(missing_ok=True)
         with temporary_folder("build") as folder:
             result = build(Path(folder))
             with adding(path) as scratch:
                 shutil.copy2(result, scratch)
+
+
+def is_complete(path: Path) -> bool:
+    """Tell cheaply whether ``path`` is an ELF file that was not cut short.
+
+    The table of sections is at the end of such a file, so one that was cut does not hold all of it.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(64)
+            size = os.fstat(file.fileno()).st_size
+    except OSError:
+        return False
+    if len(header) < 64 or header[:4] != b"\x7fELF":
+        return False
+    order = "<" if header[5] == 1 else ">"
+    # Of e_shoff, and of e_shentsize and e_shnum: their format and place in ELF64 and in ELF32.
+    word, table, entries = ("Q", 0x28, 0x3A) if header[4] == 2 else ("I", 0x20, 0x2E)
+    (offset,) = struct.unpack_from(order + word, header, table)
+    entry, count = struct.unpack_from(order + "HH", header, entries)
+    return bool(offset) and size >= offset + max(1, count) * entry

@@ -23,7 +23,6 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.orphans import ends_with_us
 from nestor.compiler.process import Ending, Limits, environment, messages, restrict
 from nestor.compiler.training_log import DTYPES
 from nestor.errors import NestorError
@@ -116,8 +115,6 @@ class Channel:
             env=environment(),
             start_new_session=True,
         )
-        self._supervision = contextlib.ExitStack()
-        self._supervision.enter_context(ends_with_us(self._process.pid))
         # When its reader has died, LLVM's channel reads end-of-file for ever.
         restrict(self._process.pid, limits)
         self._handle = os.pidfd_open(self._process.pid)
@@ -234,7 +231,6 @@ class Channel:
     def _wait(self) -> int:
         """Wait for the compiler's end and return its status; may be called twice."""
         if self._process.returncode is None:
-            self._supervision.close()
             _, status, usage = os.wait4(self._process.pid, 0)
             self._process.returncode = os.waitstatus_to_exitcode(status)
             self.cpu_seconds = usage.ru_utime + usage.ru_stime

@@ -7,7 +7,6 @@ eh_frame_hdr and gcc_except_table, whatever suffix ``-ffunction-sections`` gave 
 """
 
 import bisect
-import os
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -107,28 +106,6 @@ def measure(path: Path) -> Measure:
             for place, (name, size, weak) in functions.items()
         ),
     )
-
-
-def is_complete(path: Path) -> bool:
-    """Tell whether ``path`` is a whole ELF object, as cheaply as a cache needs it.
-
-    Compilers write the table of sections at the end of an object, so a file that was cut short
-    does not hold all of it.
-    """
-    try:
-        with path.open("rb") as file:
-            header = file.read(64)
-            size = os.fstat(file.fileno()).st_size
-    except OSError:
-        return False
-    if len(header) < 64 or header[:4] != b"\x7fELF":
-        return False
-    order = "<" if header[5] == 1 else ">"
-    # Of e_shoff, and of e_shentsize and e_shnum: their format and place in ELF64 and in ELF32.
-    word, table, entries = ("Q", 0x28, 0x3A) if header[4] == 2 else ("I", 0x20, 0x2E)
-    (offset,) = struct.unpack_from(order + word, header, table)
-    entry, count = struct.unpack_from(order + "HH", header, entries)
-    return bool(offset) and size >= offset + max(1, count) * entry
 
 
 def _class_of(name: str) -> str | None:

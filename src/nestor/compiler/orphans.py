@@ -1,8 +1,9 @@
 """End the compilers of a process that was killed, and remove its temporary folders.
 
 A process that gets SIGKILL can do nothing for those that it started. So each process that starts
-compilers also starts a *watcher*, one for all of them: it learns over a pipe which process groups
-run, and kills them when the pipe ends, which the kernel sees to however the writer dies.
+compilers also starts a *watcher*, which waits at a pipe that ends when the process does, however
+it dies. If the process has left its run folder behind (:mod:`nestor.temporary`), the watcher kills
+every process that has this folder as its ``TMPDIR``: compilers, and what they started in turn.
 
 This file is the watcher's program, too: it is run by itself, without the package.
 """
@@ -12,104 +13,104 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_VARIABLE = "TMPDIR"
+_QUIET_LOOKS = 5
+"""Looks without a process in them, after which none is about to start either."""
+_LOOK_SECONDS = 0.05
 
 
-class _Watcher:
-    """The watcher of this process, started with the first compiler."""
+class _Watchers:
+    """The watchers of this process, by the run folder; there is hardly ever more than one."""
 
     def __init__(self) -> None:
-        self.writing = threading.Lock()
-        self.pipe = -1
-
-    def say(self, line: str) -> None:
-        with self.writing:
-            if self.pipe < 0:
-                self.pipe = _start()
-            try:
-                os.write(self.pipe, line.encode())
-            except BrokenPipeError:  # somebody has killed it
-                os.close(self.pipe)
-                self.pipe = -1
+        self.starting = threading.Lock()
+        self.pipes: dict[Path, int] = {}
 
     def forget(self) -> None:
-        """Leave the watcher to the process that this one was forked from."""
-        if self.pipe >= 0:
-            os.close(self.pipe)
+        """Leave them to the process that this one was forked from."""
+        for pipe in self.pipes.values():
+            os.close(pipe)
         self.__init__()  # type: ignore[misc]
 
 
-_watcher = _Watcher()
-os.register_at_fork(after_in_child=_watcher.forget)
+_watchers = _Watchers()
+os.register_at_fork(after_in_child=_watchers.forget)
+
+
+def marked(folder: Path) -> dict[str, str]:
+    """Return the environment variable by which a process started with it ends when we do.
+
+    :param folder: the run folder of this process.
+    """
+    with _watchers.starting:
+        if folder not in _watchers.pipes:
+            _watchers.pipes[folder] = _start(folder)
+    return {_VARIABLE: str(folder)}
 
 
 @contextlib.contextmanager
-def ends_with_us(group: int) -> Iterator[None]:
-    """Within the block, let a process group end when this process does, even by SIGKILL.
-
-    If the block raises, an interrupt for example, the group is killed.
-
-    :param group: a process group of its own, whose leader has not been waited for.
-    """
-    _watcher.say(f"+{group}\n")
+def killed_if_left(group: int) -> Iterator[None]:
+    """Kill a process group if the block raises, because of an interrupt for example."""
     try:
         yield
     except BaseException:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)
         raise
-    finally:
-        # Before the leader is waited for: as long as it is not, nobody else gets its number.
-        _watcher.say(f"-{group}\n")
 
 
-def _start() -> int:
-    """Start the watcher and return the descriptor of the pipe to it."""
-    from nestor.temporary import run_folder
-
+def _start(folder: Path) -> int:
+    """Start a watcher and return the descriptor of the pipe to it."""
     reading, writing = os.pipe()
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
-        os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-I", "-S", __file__],
-            {},
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, reading, 0),
-                (os.POSIX_SPAWN_DUP2, null, 1),
-                (os.POSIX_SPAWN_DUP2, null, 2),
-            ],
-            setsid=True,  # an interrupt at the terminal is not for it
-        )
-    except OSError:  # no room for another process: compile without it
-        os.dup2(null, writing, inheritable=False)
+        # Without room for another process, compile unwatched.
+        with contextlib.suppress(OSError):
+            os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-I", "-S", __file__, str(folder)],
+                {},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, reading, 0),
+                    (os.POSIX_SPAWN_DUP2, null, 1),
+                    (os.POSIX_SPAWN_DUP2, null, 2),
+                ],
+                setsid=True,  # an interrupt at the terminal is not for it
+            )
     finally:
         os.close(null)
         os.close(reading)
-    os.write(writing, b"=" + os.fsencode(run_folder()) + b"\n")
     return writing
 
 
-def watch(lines: Iterable[bytes]) -> None:
-    """Follow what a process says of its compilers; clean up after it when the lines end."""
-    groups: set[int] = set()
-    folders: set[bytes] = set()
-    for line in lines:
-        what, value = line[:1], line[1:].rstrip(b"\n")
-        if what == b"+":
-            groups.add(int(value))
-        elif what == b"-":
-            groups.discard(int(value))
-        else:
-            folders.add(value)
-    for group in groups:
-        with contextlib.suppress(OSError):
-            os.killpg(group, signal.SIGKILL)
-    for folder in filter(os.path.exists, folders):
-        import shutil
+def _watch(folder: str) -> None:
+    """Wait for the end of standard input; then clean up, unless that was done."""
+    sys.stdin.buffer.read()
+    if not Path(folder).exists():
+        return
+    quiet = 0
+    while quiet < _QUIET_LOOKS:
+        quiet = 0 if _kill_marked(os.fsencode(f"{_VARIABLE}={folder}")) else quiet + 1
+        time.sleep(_LOOK_SECONDS)
+    import shutil
 
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kill_marked(variable: bytes) -> bool:
+    """Kill all processes with an environment variable; return whether there were any."""
+    found = False
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it is gone, or another user's
+            if variable in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)
+                found = True
+    return found
 
 
 if __name__ == "__main__":
-    watch(sys.stdin.buffer)
+    _watch(sys.argv[1])

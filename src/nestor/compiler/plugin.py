@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.built import build_once, digest_of
+from nestor.compiler.built import build_once, digest_of, is_complete
 from nestor.compiler.cache import cache_place
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
@@ -72,7 +72,7 @@ def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
     :raises ToolchainError: if the toolchain cannot have a plugin or the build fails.
     """
     path = plugin_path(toolchain)
-    if not path.exists():
+    if not is_complete(path):
         problem = capabilities(toolchain).problem()
         if problem:
             raise ToolchainError(f"LLVM {toolchain.version} in {toolchain.prefix}: {problem}.")

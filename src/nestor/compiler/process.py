@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from nestor.compiler.orphans import ends_with_us
+from nestor.compiler.orphans import killed_if_left, marked
 from nestor.temporary import run_folder
 
 _NOTHING = Path(os.devnull)
 _STDERR_KEPT = 16_384
-_CANCEL_POLL_SECONDS = 0.2
+_LONGEST_WAIT = 0.2
+"""Seconds. A cancellation is seen after a wait, and so is a signal that comes just before it."""
 
 
 class Ending(enum.Enum):
@@ -113,7 +114,7 @@ def run(
             )
         except OSError as error:
             return Outcome(Ending.NOT_STARTED, 127, str(error), 0.0, 0.0, 0.0)
-        with ends_with_us(process.pid):
+        with killed_if_left(process.pid):
             restrict(process.pid, limits)
             killed = _wait_or_kill(process.pid, start + limits.seconds, cancelled)
         _, status, usage = os.wait4(process.pid, 0)
@@ -143,9 +144,10 @@ def run_tool(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
+            env=os.environ | marked(run_folder()),
             start_new_session=True,
         ) as process,
-        ends_with_us(process.pid),
+        killed_if_left(process.pid),
     ):
         output, errors = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
@@ -172,7 +174,7 @@ def messages() -> BinaryIO:
 def environment() -> dict[str, str]:
     """Return the environment that compiler processes run in."""
     kept = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
-    own = {"LC_ALL": "C", "TMPDIR": str(run_folder())}
+    own = {"LC_ALL": "C"} | marked(run_folder())
     return {name: os.environ[name] for name in kept if name in os.environ} | own
 
 
@@ -193,8 +195,7 @@ def _wait_or_kill(pid: int, deadline: float, cancelled: threading.Event | None) 
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
                 return why
-            wait = left if cancelled is None else min(left, _CANCEL_POLL_SECONDS)
-            if waiter.poll(max(1.0, wait * 1000)):
+            if waiter.poll(max(1.0, min(left, _LONGEST_WAIT) * 1000)):
                 return None
     finally:
         os.close(handle)

@@ -5,6 +5,12 @@ No library on our list reads archives, and LIEF does not; the format is sixty by
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
+
+from nestor.files import read_regular
+
+LIMIT: Final = 1 << 30
+"""The most bytes of a library, or of an object, that are read."""
 
 _MAGIC = b"!<arch>\n"
 _THIN = b"!<thin>\n"
@@ -26,10 +32,10 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every member of the archive at ``path``, in order.
 
     The symbol index and the table of long names are no members. Raises :class:`ArchiveError`
-    for a damaged archive, after the members before the damage, and ``OSError`` when a member of a
-    thin archive is gone.
+    for a damaged archive, after the members before the damage, and
+    :class:`~nestor.files.ReadError` when it, or a member of a thin archive, cannot be read.
     """
-    data = path.read_bytes()
+    data = read_regular(path, "a static library", limit=LIMIT)
     if not is_archive(data):
         raise ArchiveError("is no archive")
     thin = data[:8] == _THIN
@@ -60,7 +66,11 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
         text, content = _named(name, content, long_names)
         if text.startswith(_BSD_TABLE):
             continue
-        yield text, (path.parent / text).read_bytes() if thin else content
+        yield text, _thin_member(path, text) if thin else content
+
+
+def _thin_member(path: Path, name: str) -> bytes:
+    return read_regular(path.parent / name, f"a member of {path}", limit=LIMIT)
 
 
 def _named(name: bytes, content: bytes, long_names: bytes) -> tuple[str, bytes]:

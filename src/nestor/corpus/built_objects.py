@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nestor.corpus.archive import ArchiveError, is_archive, members
+from nestor.corpus.archive import LIMIT, ArchiveError, is_archive, members
 from nestor.errors import NestorError
+from nestor.files import ReadError, read_regular
 
 _SUFFIXES = frozenset({".o", ".obj", ".a"})
 _ELF = b"\x7fELF"
@@ -56,8 +57,8 @@ def find_objects(places: Sequence[Path], folder: Path) -> Built:
                 contents = list(_contents(path))
             except ArchiveError as error:
                 raise BuiltError(f"{path} {error}; build it again.") from None
-            except OSError as error:
-                raise BuiltError(f"{path} cannot be read: {error}; build it again.") from None
+            except ReadError as error:
+                raise BuiltError(str(error)) from None
             for name, data in contents:
                 digest = hashlib.sha256(data).hexdigest()
                 problem = _problem(data)
@@ -89,10 +90,9 @@ def _files(place: Path) -> Iterator[Path]:
 
 def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the file, or of each member of a library."""
-    with path.open("rb") as file:
-        start = file.read(8)
-    if not is_archive(start):
-        yield str(path), path.read_bytes()
+    content = read_regular(path, "an object or a library", limit=LIMIT)
+    if not is_archive(content[:8]):
+        yield str(path), content
         return
     for name, data in members(path):
         yield f"{path}({name})", data

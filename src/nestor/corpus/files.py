@@ -1,15 +1,20 @@
 """Files of a corpus: their names and contents, read without trust."""
 
+import contextlib
 import json
+import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from nestor.compiler.options import safe_cc1
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.model import CorpusError
-from nestor.files import write_atomically
+from nestor.files import ReadError, read_regular, write_atomically
 
-_LIMIT = 256 << 20
+LIMIT: Final = 256 << 20
+"""The most bytes of any file of a corpus."""
 
 
 def safe_name(name: object, root: Path) -> str:
@@ -27,11 +32,60 @@ def safe_name(name: object, root: Path) -> str:
     )
 
 
+def read(path: Path, what: str) -> bytes:
+    """Return the content of a file of a corpus.
+
+    :param what: what it should hold, for the message.
+    :raises CorpusError: if it cannot be read, is larger than :data:`LIMIT` or no regular file.
+    """
+    try:
+        return read_regular(path, what, limit=LIMIT, remedy="make the corpus again")
+    except ReadError as error:
+        raise CorpusError(str(error)) from None
+
+
+@contextlib.contextmanager
+def using(root: Path) -> Iterator[None]:
+    """Turn what the system says about the folder of a corpus into one sentence.
+
+    :raises CorpusError: if the corpus at ``root`` cannot be written, or a file of it not be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        named = error.filename
+        what = os.fsdecode(named) if isinstance(named, str | bytes) else str(root)
+        why = error.strerror or str(error)
+        raise CorpusError(
+            f"The corpus {root} cannot be used: {what}: {why}; name another folder."
+        ) from error
+
+
+def require_regular(path: Path) -> None:
+    """Refuse a file of a corpus that a compiler would wait for, or never finish reading.
+
+    One that is absent passes: not every command needs every file.
+
+    :raises CorpusError: if it is larger than :data:`LIMIT` or no regular file.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise CorpusError(f"{path} is no regular file; do not use this corpus.")
+    if status.st_size > LIMIT:
+        raise CorpusError(
+            f"{path} is larger than {LIMIT >> 20} MiB, too much for a file of a corpus; make the "
+            "corpus again."
+        )
+
+
 def read_options(path: Path) -> tuple[tuple[str, ...], int]:
     """Return the safe options of a ``.cmd`` file and how many others were left out."""
     try:
-        words = path.read_bytes().decode().split("\0")
-    except (OSError, UnicodeDecodeError) as error:
+        words = read(path, "the options of a module").decode().split("\0")
+    except UnicodeDecodeError as error:
         raise CorpusError(f"{path} cannot be read ({error}); make the corpus again.") from error
     return safe_cc1([word for word in words if word])
 
@@ -39,10 +93,8 @@ def read_options(path: Path) -> tuple[tuple[str, ...], int]:
 def read_json(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file; raises :class:`CorpusError`."""
     try:
-        if path.stat().st_size > _LIMIT:
-            raise CorpusError(f"{path} is larger than {_LIMIT >> 20} MiB and is not read.")
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        value = json.loads(read(path, "JSON"))
+    except (ValueError, RecursionError) as error:
         raise CorpusError(f"{path} is not readable as JSON ({error}); make it again.") from error
     if not isinstance(value, dict):
         raise CorpusError(f"{path} is not a JSON object; make it again.")

@@ -52,10 +52,7 @@ def read(root: Path, progress: Progress = silent) -> Corpus:
 
 def _module(root: Path, name: str, shared: tuple[str, ...] | None) -> tuple[Module, int]:
     files.safe_name(name, root)
-    try:
-        digest = hashlib.sha256((root / f"{name}.bc").read_bytes()).hexdigest()
-    except OSError as error:
-        raise CorpusError(f"{root / name}.bc cannot be read; extract the corpus again.") from error
+    digest = hashlib.sha256(files.read(root / f"{name}.bc", "bitcode")).hexdigest()
     options, dropped = (shared, 0) if shared else files.read_options(root / f"{name}.cmd")
     first, _, rest = name.partition("/")
     project = first if rest else root.resolve().name

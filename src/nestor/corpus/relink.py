@@ -16,6 +16,9 @@ _MODE_OPTIONS: Mapping[LinkMode, tuple[str, ...]] = {
     "icf": ("-Wl,--gc-sections", "-Wl,--icf=all"),
 }
 
+_GROUPS = frozenset({"-Wl,--start-group", "-Wl,--end-group"})
+"""lld looks at every library as often as it must, and refuses ``--start-lib`` inside of a group."""
+
 
 def link_command(
     toolchain: Toolchain,
@@ -34,7 +37,8 @@ def link_command(
     command = [str(driver), "-fuse-ld=lld", *_MODE_OPTIONS[mode]]
     for item in program.inputs:
         if item.kind == "option":
-            command.append(item.value)
+            if item.value not in _GROUPS:
+                command.append(item.value)
         elif item.kind == "foreign":
             command.append(str(corpus.foreign(item.value)))
         elif item.value in objects:

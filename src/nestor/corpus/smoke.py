@@ -19,8 +19,9 @@ def prepare(corpus: Corpus, program: Program, folder: Path) -> SmokeRun | None:
     """Put what ``program`` reads into ``folder``; return how to run it there.
 
     The run must start in ``folder`` and may write there, so use a new folder for each. An
-    argument ``<NAME`` is not passed on: that file is the standard input. None if the corpus
-    knows no run. The program is foreign code: running it is the caller's decision.
+    argument ``<NAME`` is not passed on: that file is the standard input; ``<`` alone, for a run
+    without any argument, is nothing. None if the corpus has no run. The program is foreign code:
+    running it is the caller's decision.
     """
     if not program.smoke:
         return None
@@ -29,4 +30,4 @@ def prepare(corpus: Corpus, program: Program, folder: Path) -> SmokeRun | None:
         shutil.copyfile(corpus.input(digest), folder / name)
     named = [word[1:] for word in program.smoke if word.startswith("<")]
     arguments = tuple(word for word in program.smoke if not word.startswith("<"))
-    return SmokeRun(arguments, folder / Path(named[0]).name if named else None)
+    return SmokeRun(arguments, folder / Path(named[0]).name if named and named[0] else None)

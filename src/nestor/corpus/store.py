@@ -12,7 +12,14 @@ from typing import Any
 
 from nestor.compiler.options import is_safe_link_option
 from nestor.corpus import llvm_layout
-from nestor.corpus.files import read_json, read_options, safe_name, write_json
+from nestor.corpus.files import (
+    read,
+    read_json,
+    read_options,
+    require_regular,
+    safe_name,
+    write_json,
+)
 from nestor.corpus.layout import DESCRIPTION, JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, parse_level
 from nestor.corpus.model import (
@@ -63,19 +70,24 @@ def load(root: Path) -> Corpus:
 
 def verify(corpus: Corpus, progress: Progress = silent) -> None:
     """Read every file of the corpus and compare its sha256; raises :class:`CorpusError`."""
-    foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
-    files = [(corpus.bitcode(m), m.digest) for m in corpus.modules]
-    files += [(corpus.foreign(digest), digest) for digest in sorted(foreign)]
-    inputs = {digest for project in corpus.projects for _, digest in project.inputs}
-    files += [(corpus.input(digest), digest) for digest in sorted(inputs)]
+    files = _files(corpus)
     for done, (path, digest) in enumerate(files):
         progress("verify", done, len(files))
-        if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        if not path.exists() or hashlib.sha256(read(path, "data")).hexdigest() != digest:
             raise CorpusError(
                 f"{path} is missing or is not the file that the manifest names; fetch or capture "
                 f"the project again."
             )
     progress("verify", len(files), len(files))
+
+
+def _files(corpus: Corpus) -> list[tuple[Path, str]]:
+    """Return every file that compilers or programs read, and its sha256."""
+    foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
+    files = [(corpus.bitcode(m), m.digest) for m in corpus.modules]
+    files += [(corpus.foreign(digest), digest) for digest in sorted(foreign)]
+    inputs = {digest for project in corpus.projects for _, digest in project.inputs}
+    return files + [(corpus.input(digest), digest) for digest in sorted(inputs)]
 
 
 def save(corpus: Corpus) -> None:
@@ -159,7 +171,10 @@ def _corpus(root: Path, manifest: dict[str, Any]) -> Corpus:
         replace(p, dropped_options=p.dropped_options + dropped[p.name]) for p in projects
     )
     level = parse_level(manifest.get("level", DEFAULT_LEVEL))
-    return Corpus(root, tuple(modules), programs, counted, missing, toolchain, level)
+    corpus = Corpus(root, tuple(modules), programs, counted, missing, toolchain, level)
+    for path, _ in _files(corpus):
+        require_regular(path)
+    return corpus
 
 
 def _project(entry: dict[str, Any]) -> Project:

@@ -57,8 +57,8 @@ def select_programs(corpus: Corpus, split: Split | Literal["all"] | None) -> tup
     if not programs:
         raise CorpusError(
             f"The corpus {corpus.root} has no programs to link"
-            f"{f' in the split {split}' if split else ''}: capture a build that links, or take "
-            "another --split."
+            f"{f' in the split {split}' if split else ''}, so there is nothing to compare: capture "
+            "a build that links C or C++, or take another --split."
         )
     return programs
 
@@ -223,7 +223,9 @@ def _program_failures(row: _Row) -> Iterator[Failure]:
 
 
 def _cpu_ratio(units: Sequence[_Sides]) -> float | None:
-    both = [u for u in units if u.stock.failure is None and u.policy.failure is None]
+    # Only what was compiled now, side by side, compares: not a stock object that had been kept.
+    timed = [u for u in units if u.stock.cpu_seconds > 0]
+    both = [u for u in timed if u.stock.failure is None and u.policy.failure is None]
     before = sum(sides.stock.cpu_seconds for sides in both)
     return sum(sides.policy.cpu_seconds for sides in both) / before if before > 0 else None
 

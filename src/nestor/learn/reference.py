@@ -6,7 +6,6 @@ counted: it is the same for all learners.
 """
 
 import hashlib
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ import numpy.typing as npt
 
 from nestor.compiler.plugin import cache_folder
 from nestor.corpus.model import Module, Program
-from nestor.files import write_atomically
 from nestor.learn.accounting import Tally
 from nestor.learn.answers import default_examples, reproduces_default
 from nestor.learn.batch import Examples
@@ -29,6 +27,7 @@ from nestor.problem.problem import Pool, Problem, Scorer
 from nestor.problem.rollout import Request, Rollout
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
+from nestor.rollout.kept import Arrays, keep_arrays, read_arrays
 
 F64 = npt.NDArray[np.float64]
 Records = npt.NDArray[Any]
@@ -105,11 +104,12 @@ def reference(
     """
     units = units_of(pool.corpus, programs)
     path = _path(pool, programs, units, features)
-    try:
-        found = _read(path, pool.problem, units, tuple(features))
-    except (OSError, ValueError, KeyError):  # it is not there, or of another version
+    arrays = read_arrays(path)
+    if arrays is None:
         found = record(pool, programs, tuple(features), tally, progress)
-        write_atomically(path, _to_bytes(found))
+        keep_arrays(_to_arrays(found), path)
+    else:
+        found = _from_arrays(arrays, pool.problem, units, tuple(features))
     if not found.stocks:
         raise nothing_to_decide(tally)
     return found
@@ -211,8 +211,8 @@ def _path(
     return cache_folder() / "references" / f"{digest[:32]}.npz"
 
 
-def _to_bytes(found: Reference) -> bytes:
-    """Return the file of a reference: arrays, and one JSON text; no pickle."""
+def _to_arrays(found: Reference) -> Arrays:
+    """Return what is kept of a reference: arrays, and one JSON text; no pickle."""
     logs = [stock.trajectory for stock in found.stocks]
     text = {
         "link_seconds": dict(found.link_seconds),
@@ -238,18 +238,14 @@ def _to_bytes(found: Reference) -> bytes:
     if candidates:
         arrays["candidates"] = np.concatenate(candidates)
         arrays["question"] = np.concatenate([log.questions for log in logs])
-    data = io.BytesIO()
-    np.savez_compressed(data, **arrays)  # type: ignore[arg-type]
-    return data.getvalue()
+    return arrays
 
 
-def _read(
-    path: Path, problem: Problem, units: Sequence[Module], features: tuple[str, ...]
+def _from_arrays(
+    records: Arrays, problem: Problem, units: Sequence[Module], features: tuple[str, ...]
 ) -> Reference:
     by_name = {unit.name: unit for unit in units}
-    with np.load(path, allow_pickle=False) as arrays:
-        text = json.loads(arrays["text"].tobytes())
-        records = dict(arrays.items())
+    text = json.loads(records["text"].tobytes())
     stocks, first, first_row = [], 0, 0
     for unit in text["units"]:
         own = slice(first, first + unit["questions"])

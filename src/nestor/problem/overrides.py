@@ -6,11 +6,14 @@ are, and what an answer is, is the problem's own.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from nestor.errors import NestorError
+from nestor.files import read_regular_text
 
 if TYPE_CHECKING:  # commands that only check a file start without NumPy
+    from nestor.compiler.toolchain import Toolchain
     from nestor.problem.trajectory import Trajectory
 
 Key = Any
@@ -18,8 +21,20 @@ Answer = Any
 Overrides = Mapping[Key, Answer]
 
 
+MOST_BYTES: Final = 16 << 20
+"""Of a file of overrides: more than half a million lines. Every compile reads them."""
+
+
 class OverridesError(NestorError):
     """A file that holds no overrides; the text says where it is wrong."""
+
+
+def read_overrides(path: Path) -> str:
+    """Return the text of a file of overrides, whatever it says.
+
+    :raises ReadError: if it is no regular file, or larger than a compiler would read.
+    """
+    return read_regular_text(path, "overrides", limit=MOST_BYTES)
 
 
 class QuestionKeys(Protocol):
@@ -34,6 +49,9 @@ class QuestionKeys(Protocol):
         What two indices give compares equal exactly if the compile gives the same under both.
         """
 
+    def matched_by(self, key: Key) -> bool:
+        """Tell whether an override under ``key`` is about one of these questions."""
+
 
 class OverrideFormat(Protocol):
     """The overrides of one problem."""
@@ -47,6 +65,17 @@ class OverrideFormat(Protocol):
         """Read the text of a file.
 
         :raises OverridesError: with the line's number, as the compiler would.
+        """
+
+    def parse_comments(self, text: str) -> dict[Key, str]:
+        """Return the comments behind the overrides in the text of a file; it must be sound."""
+
+    def describe(
+        self, toolchain: "Toolchain", trajectories: "Iterable[Trajectory]"
+    ) -> Mapping[Key, str]:
+        """Return the keys that answer something in these compiles, and what each is about.
+
+        :param trajectories: with names; the words are those of a search's comments.
         """
 
     def key(self, words: str) -> Key:

@@ -1,25 +1,24 @@
 """Keep the objects of baselines on disk, by what they depend on.
 
 A greedy rollout depends on the problem, the compiler, the plugin, the unit, its options and the
-policy, and on nothing else, so its object can be looked up by a hash over these. Losing the cache,
-or having no room for it, costs time and nothing else. Any number of processes on any number of
-hosts may share it: files are put in place whole, and one that is gone or damaged is made again.
+policy, and on nothing else, so its object can be looked up by a hash over these. Losing the cache
+costs time and nothing else. Any number of processes on any number of hosts may share it: files are
+put in place whole, and one that is gone or damaged is made again.
 """
 
 import hashlib
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from nestor.compiler.objects import is_complete
 from nestor.compiler.plugin import cache_folder
 from nestor.corpus.model import Module
-from nestor.files import replacing, write_atomically
+from nestor.files import write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request
 from nestor.progress import Progress, silent
+from nestor.rollout.kept import is_whole, keep
 from nestor.rollout.records import policy_copy
 
 
@@ -33,6 +32,12 @@ def baseline_key(pool: Pool, unit: Module, policy: NamedPolicy | None) -> str:
         None if policy is None else [pool.problem.name, plugin.digest, policy.digest],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def baseline_path(pool: Pool, unit: Module, policy: NamedPolicy | None) -> Path:
+    """Return where the object of ``unit`` under ``policy`` is kept, or would be."""
+    key = baseline_key(pool, unit, policy)
+    return cache_folder() / "objects" / key[:2] / f"{key}.o"
 
 
 def policy_path(policy: NamedPolicy) -> Path:
@@ -50,12 +55,6 @@ def policy_path(policy: NamedPolicy) -> Path:
     return path
 
 
-def keep_object(compiled: Path, kept: Path) -> None:
-    """Copy an object to ``kept``, which no reader and no other process ever sees in part."""
-    with replacing(kept) as scratch:
-        shutil.copyfile(compiled, scratch)
-
-
 def baselines(
     pool: Pool,
     units: Sequence[Module],
@@ -66,13 +65,11 @@ def baselines(
     """Return the object of every unit under ``policy``, compiling those that are not kept.
 
     Units that fail to compile are absent from the result.
+
+    :raises OSError: if an object cannot be kept.
     """
-    folder = cache_folder() / "objects"
-    kept = {}
-    for unit in units:
-        key = baseline_key(pool, unit, policy)
-        kept[unit.name] = folder / key[:2] / f"{key}.o"
-    missing = [unit for unit in units if not is_complete(kept[unit.name])]
+    kept = {unit.name: baseline_path(pool, unit, policy) for unit in units}
+    missing = [unit for unit in units if not is_whole(kept[unit.name])]
     requests = [Request(unit, policy, keep=True) for unit in missing]
     failed = set()
     for done in pool.run(requests, progress, stage) if requests else []:
@@ -80,5 +77,5 @@ def baselines(
         if done.object is None:
             failed.add(name)
             continue
-        keep_object(pool.objects.path(done.object), kept[name])
+        keep(pool.objects.path(done.object), kept[name])
     return {name: path for name, path in kept.items() if name not in failed}

@@ -22,6 +22,9 @@ from nestor.progress import Progress, silent
 from nestor.rollout.store import FileStore
 from nestor.temporary import temporary_folder
 
+_LONGEST_WAIT = 1.0
+"""Seconds. A signal that comes just before a wait is seen only after it."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -115,7 +118,7 @@ class LocalPool:
         progress(stage, 0, len(futures))
         try:
             while pending:
-                _, pending = wait(pending, return_when=FIRST_COMPLETED)
+                _, pending = wait(pending, _LONGEST_WAIT, return_when=FIRST_COMPLETED)
                 progress(stage, len(futures) - len(pending), len(futures))
         except BaseException:  # an interrupt must not wait for the compilers
             self.cancel()

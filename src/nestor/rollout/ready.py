@@ -1,10 +1,10 @@
 """A policy and a plugin that are ready to use, found without reading either.
 
 Reading a policy and running the identity gate take numpy, whose import takes longer than all else
-that ``nestor flags`` and ``nestor clang`` do, the latter once per source file of a build. So both
-are done the first time only: a policy file in the cache was checked when it was written, under its
-own hash, and a plugin's gate leaves a record beside the plugin. (The plugin checks every policy
-file that it loads, too.)
+that ``nestor flags`` and ``nestor clang`` do. So both are done the first time only: a policy file
+in the cache was checked when it was written, under its own hash, and a plugin's gate leaves a
+record beside the plugin. (The plugin checks every policy file that it loads, too.) Overrides and
+summaries are kept and checked likewise.
 """
 
 import hashlib

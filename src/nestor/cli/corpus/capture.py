@@ -5,19 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
+from rich.markup import escape
 
 from nestor.cli.console import progress, stderr
 from nestor.cli.corpus.show import show
 from nestor.compiler import toolchain
-from nestor.corpus import store
+from nestor.corpus import files, store
 from nestor.corpus.capture import build, merge
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, Level
-from nestor.corpus.model import require_level
+from nestor.corpus.model import Program, require_level
+from nestor.corpus.smoke_file import add_smoke_tests, read_smoke_file
+from nestor.errors import NestorError
 
 _NOT_CALLED = (
-    "nestor: the build called no compiler through Nestor. Either all was up to date: build again "
+    "the build called no compiler through Nestor. Either all was up to date: build again "
     "from clean. Or it keeps the compiler that it was configured with, as CMake does: "
     "configure and build a new folder after --, or capture the folder as it is with "
     "--compile-commands BUILD_FOLDER."
@@ -39,7 +42,8 @@ class Capture:
         nestor corpus capture --out corpus/mine-o2 --level -O2 -- make
         nestor corpus capture --out corpus/mine -- sh -c 'cmake -B new && cmake --build new'
         nestor corpus capture --out corpus/mine --compile-commands build
-        NESTOR_CORPUS=corpus/mine make CC='nestor cc' && nestor corpus capture --out corpus/mine
+        nestor corpus capture --out corpus/mine --smoke smoke.toml
+        NESTOR_CORPUS=$PWD/corpus make CC='nestor cc' && nestor corpus capture --out corpus
     """
 
     command: tyro.conf.Positional[tuple[str, ...]] = ()
@@ -47,53 +51,85 @@ class Capture:
     out: Path = Path("corpus")
     """The corpus to make or to add to."""
     compile_commands: Path | None = None
-    """Capture this compile_commands.json, or this folder of a build by Ninja or CMake, instead of
-    running a build. Of programs those that are built already are captured; a database without
-    the files of Ninja or CMake beside it has modules only."""
+    """Capture this compile_commands.json, or the folder of a build by Ninja or CMake, as it is.
+    Programs are captured if they are built; without the files of Ninja or CMake there are none."""
     project: str | None = None
-    """The project's name (default: that of the source folder)."""
+    """The project's name; without one, that of the source folder."""
     level: Level = DEFAULT_LEVEL
     """The optimisation level of the modules, as the problem wants it: -Oz for inlining for size."""
+    smoke: Path | None = None
+    """A TOML file with short runs of programs (docs/guide/corpus.md). Nothing runs now: they
+    execute the programs, so only 'nestor evaluate --smoke' does it."""
     jobs: int = 2
     """Compilations at the same time (only with --compile-commands)."""
     llvm: str | None = None
-    """LLVM to use: a prefix or a clang (default: found on this machine)."""
+    """LLVM to use: a prefix or a clang; without it, one is looked for."""
     json: bool = False
     """Print the result as JSON."""
 
     def run(self) -> int:
         """Capture and merge; the build's own exit status if it failed."""
+        with files.using(self.out):
+            return self._run(self.out.absolute())
+
+    def _run(self, out: Path) -> int:
         found = toolchain.find(self.llvm)
-        out = self.out.absolute()
-        if (self.command or self.compile_commands is not None) and (out / MANIFEST).exists():
-            require_level(store.load(out), self.level)
-        status = 0
         journal = Journal(out / JOURNAL)
+        captures = bool(self.command) or self.compile_commands is not None
+        if captures and (out / MANIFEST).exists():
+            require_level(store.load(out), self.level)
+        if not captures and not journal.root.exists() and not (out / MANIFEST).exists():
+            raise NestorError(
+                f"There is nothing to capture, and {self.out} is no corpus: write the build after "
+                "--, as in 'nestor corpus capture --out corpus/mine -- make'."
+            )
+        tests = read_smoke_file(self.smoke) if self.smoke is not None else None
+        status = 0
         if self.compile_commands is not None:
             with progress() as report:
                 replayed = build.replay_database(
                     self.compile_commands, out, self.project, found, self.level, self.jobs, report
                 )
             if replayed.unbuilt or not replayed.links:
-                stderr.print(_without_programs(replayed), soft_wrap=True)
+                remark(_without_programs(replayed))
         if self.command:
             stdout = sys.stderr if self.json else None  # Only JSON may stand on standard output.
             status = build.run_for_user(self.command, out, self.project, found, self.level, stdout)
         with progress() as report:
             corpus = merge.finalise(out, journal, toolchain=found.version, progress=report)
+        if tests is not None:
+            corpus = add_smoke_tests(corpus, tests)
         show(corpus, self.json)
         if self.command and status == 0 and not journal.was_called():
-            stderr.print(_NOT_CALLED, soft_wrap=True)
+            remark(_NOT_CALLED)
+        elif captures:
+            for program in corpus.programs:
+                _remark_objects_without_module(program)
         return status or (0 if corpus.modules else 1)
+
+
+def remark(text: str) -> None:
+    """Print one sentence that is no failure, on standard error."""
+    stderr.print(f"nestor: {escape(text)}", soft_wrap=True, highlight=False)
+
+
+def _remark_objects_without_module(program: Program) -> None:
+    foreign = sum(item.kind == "foreign" for item in program.inputs)
+    if foreign:
+        modules = sum(item.kind == "module" for item in program.inputs)
+        remark(
+            f"{program.name}: {foreign} of {foreign + modules} objects have no module and stay as "
+            "they are: assembly, or compiled before the capture (build again from clean)."
+        )
 
 
 def _without_programs(replayed: build.Replayed) -> str:
     if not replayed.links:
         return (
-            "nestor: no links are on record beside the compile commands, so only modules were "
+            "no links are on record beside the compile commands, so only modules were "
             "captured: programs need a build by Ninja or by CMake's makefiles."
         )
     return (
-        f"nestor: {replayed.unbuilt} of {replayed.links} programs are not built, so only their "
+        f"{replayed.unbuilt} of {replayed.links} programs are not built, so only their "
         "modules were captured: build them and give the same command again."
     )

@@ -7,7 +7,7 @@ import tyro
 
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.corpus.show import show
-from nestor.corpus import exchange, store
+from nestor.corpus import exchange, files, store
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Import:
 
     def run(self) -> int:
         """Copy; errors are raised."""
-        with progress() as report:
+        with files.using(self.directory), progress() as report:
             corpus = exchange.import_(self.source, self.directory, report)
         show(corpus, self.json)
         return 0
@@ -53,7 +53,7 @@ class Export:
     def run(self) -> int:
         """Copy; errors are raised."""
         corpus = store.load(self.directory)
-        with progress() as report:
+        with files.using(self.out), progress() as report:
             exchange.export(corpus, self.out, report)
         if self.json:
             print_json({"modules": len(corpus.modules), "out": str(self.out)})

@@ -8,6 +8,7 @@ import tyro
 from nestor.cli.console import print_json, progress
 from nestor.cli.corpus.show import as_json, print_table
 from nestor.compiler import toolchain
+from nestor.corpus import files
 from nestor.corpus.fetch.fetch import fetch
 from nestor.corpus.fetch.tiers import Tier, recipes
 from nestor.corpus.level import DEFAULT_LEVEL, Level
@@ -37,14 +38,14 @@ class Fetch:
     jobs: int = 2
     """Projects built at the same time."""
     llvm: str | None = None
-    """LLVM to use: a prefix or a clang (default: found on this machine)."""
+    """LLVM to use: a prefix or a clang; without it, one is looked for."""
     json: bool = False
     """Print the result as JSON."""
 
     def run(self) -> int:
         """Fetch; 1 if no project of the tier could be built."""
         found = toolchain.find(self.llvm)
-        with progress() as report:
+        with files.using(self.directory), progress() as report:
             result = fetch(recipes(self.tier), self.directory, found, self.jobs, report, self.level)
         if self.json:
             fetched = {"fetched": list(result.built), "already_present": list(result.present)}

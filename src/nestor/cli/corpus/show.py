@@ -60,7 +60,9 @@ def as_json(corpus: Corpus) -> dict[str, object]:
         "toolchain": corpus.toolchain,
         "level": corpus.level,
         "modules": len(corpus.modules),
-        "bytes": sum(corpus.bitcode(m).stat().st_size for m in corpus.modules),
+        "bytes": sum(
+            path.stat().st_size for path in map(corpus.bitcode, corpus.modules) if path.exists()
+        ),
         "dropped_options": corpus.dropped_options,
         "projects": [
             {

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from nestor.build.build import Build, BuildError, builds_of
+from nestor.build.build import Build, find_build
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
-from nestor.files import read_regular_text
+from nestor.problem.overrides import OverridesError, read_overrides
 from nestor.problem.problem import Problem
 
 
@@ -15,16 +15,11 @@ def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None)
     :param lto: short for the name of a build by LTO.
     :raises BuildError: if the problem has no such build.
     """
-    builds = builds_of(problem)
     if lto is not None:
         if name is not None:
             raise NestorError("--lto names a build: leave --build out.")
         name = lto_build(lto)
-    if name is None:
-        return next(iter(builds.values()))
-    if name not in builds:
-        raise BuildError(f"{problem.name} has no build '{name}'; there are {', '.join(builds)}.")
-    return builds[name]
+    return find_build(problem, name)
 
 
 def lto_build(kind: LtoKind) -> str:
@@ -49,6 +44,9 @@ def overrides_text(problem: Problem, path: Path | None) -> str | None:
     """
     if path is None:
         return None
-    text = read_regular_text(path, "overrides")
-    problem.overrides().parse(text)
+    text = read_overrides(path)
+    try:
+        problem.overrides().parse(text)
+    except OverridesError as error:
+        raise OverridesError(f"{path}: {error}") from None
     return text

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
+from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
@@ -21,8 +22,7 @@ from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
 from nestor.problem.problem import Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
-
-_FAILURES_SHOWN = 20
+from nestor.rollout.stock import StockKeepingPool
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,15 @@ class Evaluate:
     For problems of size, that is loadable bytes of the linked program: text, rodata, eh_frame,
     eh_frame_hdr and gcc_except_table. The programs judged are those of projects that training
     never saw (the split "test"), or all of them in a corpus without splits. Worst regressions come
-    first. The interval is a paired bootstrap over projects.
+    first. The interval is a paired bootstrap over projects. The exit status is 1 if anything could
+    not be compiled, linked or run; what failed is printed last, on standard error.
 
     Geometric means by language and style follow, over the programs that are not tiny (see
     --least-bytes). A style of C++ is seen if a project of the split "train" has it. With several
     policies or modes these means are all that is shown; --json holds every program.
+
+    What stock makes of a module is kept in the cache: a second policy is judged without compiling
+    it again.
 
     Built-in policies of inlining-size: shipped, distilled (reads a --summary), default, never,
     always, threshold:N (docs/studies/policies.md) and mlgo2020 (published in 2020 for LLVM 11).
@@ -72,6 +76,9 @@ class Evaluate:
     """Give policies that read one a summary of the rest of the program."""
     smoke: bool = False
     """Run the programs' smoke tests, stock and under the policies: executes the corpus's code."""
+    fresh: bool = False
+    """Compile the stock side again, beside the policies: it measures what they cost in compile
+    time. Without it stock objects of an earlier evaluation are used."""
     least_bytes: float | None = None
     """Score of a stock program from which on it counts in a group's mean (default: the problem's,
     80,000 bytes for sizes)."""
@@ -83,7 +90,7 @@ class Evaluate:
     """Print JSON."""
 
     def run(self) -> int:
-        """Evaluate and print; 1 if a policy could not be compared on any program."""
+        """Evaluate and print; 1 if anything failed, which is printed last."""
         problem = find_problem(self.problem)
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
@@ -98,7 +105,8 @@ class Evaluate:
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                results = evaluate(pool, build, programs, policies, settings, report)
+                keeping = StockKeepingPool(pool, fresh=self.fresh)
+                results = evaluate(keeping, build, programs, policies, settings, report)
         least = problem.report.least if self.least_bytes is None else self.least_bytes
         grouped = groups(results, least)
         if self.json:
@@ -121,7 +129,7 @@ class Evaluate:
             for result in results:
                 stdout.print(f"{escape(result.policy)}, {result.mode}:", end=" ")
                 _show_costs(result)
-        return 0 if all(any(result.compared()) for result in results) else 1
+        return show_failures([failure for result in results for failure in result.failures])
 
 
 def show_groups(
@@ -202,8 +210,12 @@ def _score(side: Outcome | None, report: Report) -> str:
 
 
 def _show_costs(result: Evaluation) -> None:
-    """Print what the policy cost, and everything that failed."""
-    ratio = f"{result.compile_cpu_ratio:.3f}×" if result.compile_cpu_ratio else "not measured"
+    """Print what the policy cost, and how much failed."""
+    ratio = "not measured"
+    if result.compile_cpu_ratio is not None:
+        ratio = f"{result.compile_cpu_ratio:.3f}× of stock"
+    elif any(result.compared()):
+        ratio += " (stock objects of an earlier run: --fresh compiles them again)"
     remarks = "".join(
         f", {len(units)} modules {remark.words}"
         for remark in result.report.remarks
@@ -216,14 +228,7 @@ def _show_costs(result: Evaluation) -> None:
         else ""
     )
     stdout.print(
-        f"compile CPU {ratio} of stock, {result.decisions:,} decisions,"
+        f"compile CPU {ratio}, {result.decisions:,} decisions,"
         f" {len(result.failures)} failures{remarks}{smoke}",
         soft_wrap=True,
     )
-    for failure in result.failures[:_FAILURES_SHOWN]:
-        stdout.print(
-            f"  [red]failed[/] {escape(failure.what)} ({failure.side}): {escape(failure.reason)}",
-            soft_wrap=True,
-        )
-    if len(result.failures) > _FAILURES_SHOWN:
-        stdout.print(f"  and {len(result.failures) - _FAILURES_SHOWN} more (--json shows all)")

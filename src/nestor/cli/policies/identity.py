@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
+from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.compiler.lto import LtoKind
 from nestor.compiler.plugin import ensure_plugin
@@ -83,17 +84,18 @@ class Identity:
             print_json(result.to_json())
         else:
             show(result, seconds)
-        return 0 if result.holds else 1
+        failed = show_failures(result.failures)
+        return failed or (0 if result.holds else 1)
 
 
 def show(result: CorpusIdentity, seconds: float) -> None:
-    """Print the counts, then what differs and what failed."""
-    differing, failures = result.differing, result.failures
+    """Print the counts, then what differs."""
+    differing = result.differing
     verdict = "[green]identical[/]" if result.holds else "[bold red]not identical[/]"
     stdout.print(
         f"{escape(result.policy)}: {verdict}; {len(result.modules):,} modules,"
         f" {result.identical:,} of {result.comparisons:,} comparisons hold,"
-        f" {len(differing)} differ, {len(failures)} compiles failed;"
+        f" {len(differing)} differ, {len(result.failures)} compiles failed;"
         f" {result.decisions:,} decisions, {seconds:.0f} s",
         soft_wrap=True,
     )
@@ -101,10 +103,6 @@ def show(result: CorpusIdentity, seconds: float) -> None:
         f"  [red]differs[/] {escape(d.module)} ({escape(d.way)} against {escape(d.reference)}):"
         f" {escape(d.what)}"
         for d in differing
-    ]
-    lines += [
-        f"  [red]failed[/] {escape(f.what)} ({escape(f.side)}): {escape(f.reason)}"
-        for f in failures
     ]
     for line in lines[:_SHOWN]:
         stdout.print(line, soft_wrap=True)

@@ -1,16 +1,20 @@
 """``nestor log``: the questions and answers of one compile."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import tyro
+from rich.cells import cell_len
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
+from nestor.compiler.demangle import demangle
+from nestor.compiler.toolchain import ToolchainError, find
 from nestor.corpus import store
 from nestor.corpus.level import parse_level
 from nestor.corpus.model import require_level
@@ -21,8 +25,17 @@ from nestor.problem.rollout import Request
 from nestor.problem.trajectory import Trajectory
 from nestor.rollout.local_pool import LocalPool
 
-_LEFT_OUT = ("log_probability", "overridden")
+_LEFT_OUT: Final = ("log_probability", "overridden")
 """What only JSON shows."""
+
+_NAMES: Final = ("caller", "callee", "function")
+"""Columns of names of functions, which may be long: they are folded to fit a terminal."""
+
+_SPARED: Final = ("copy_of", "logit", "effect")
+"""Columns that a narrow terminal does without, the first first."""
+
+_NAME_WIDTH: Final = 16
+"""What a column of names has at least on a terminal, before others are left out."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +67,10 @@ class Log:
     """Who decides in it: a policy file or a built-in."""
     deviations: bool = False
     """Only decisions that differ from the default heuristic's."""
+    mangled: bool = False
+    """Show functions under the names that the linker knows (JSON has both)."""
     llvm: str | None = None
-    """LLVM to use: a prefix or a clang."""
+    """LLVM to use, also to make names readable: a prefix or a clang."""
     json: bool = False
     """Print JSON, with all features."""
 
@@ -69,24 +84,38 @@ class Log:
             if not self.deviations or log.answer[number] != log.default[number]
         ]
         rows = [problem.describe(log, number) for number in chosen]
+        readable = log if self.mangled and not self.json else self._readable(log)
+        shown = [problem.describe(readable, number) for number in chosen]
         if self.json:
             full = [
-                row | {"features": {n: log.decisions[n][number].item() for n in log.features}}
-                if log.candidates is None
-                else row
-                for number, row in zip(chosen, rows, strict=True)
+                row
+                | {f"{name}_demangled": short[name] for name in _NAMES if name in row}
+                | _features(log, number)
+                for number, row, short in zip(chosen, rows, shown, strict=True)
             ]
             print_json({"decisions": full, **log.facts})
             return 0
         stdout.print(f"{len(rows):,} of {len(log):,} decisions")
-        if rows:
-            stdout.print(_table(problem, rows))
+        if shown:
+            _print_table(problem, shown)
         for name, value in log.facts.items():
             if value and name != "module":
                 stdout.print(f"{name.replace('_', ' ')}: {value:,}")
         return 0
 
+    def _readable(self, log: Trajectory) -> Trajectory:
+        """Return ``log`` with its functions' names as people write them."""
+        try:
+            toolchain = find(self.llvm)
+        except ToolchainError:  # a log can be looked at where there is no compiler
+            return log
+        names = demangle(toolchain, log.names.values())
+        return replace(log, names={n: names.get(name, name) for n, name in log.names.items()})
+
     def _read(self, problem: Problem, file: Path) -> Trajectory:
+        if file.is_dir():
+            logs = ", ".join(sorted(path.name for path in file.iterdir())[:3])
+            raise NestorError(f"{file} is a folder: name one of its logs ({logs}…).")
         if not file.is_file():
             raise NestorError(f"There is no log {file}; compile with -mllvm -nestor-log=FILE.")
         return problem.read_log(file)
@@ -114,17 +143,57 @@ class Log:
         return done.trajectory
 
 
-def _table(problem: Problem, rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table()
+def _features(log: Trajectory, number: int) -> dict[str, Any]:
+    """Return the features of one decision; those of several candidates are left out."""
+    if log.candidates is not None:
+        return {}
+    return {"features": {name: log.decisions[name][number].item() for name in log.features}}
+
+
+def _print_table(problem: Problem, rows: Sequence[dict[str, Any]]) -> None:
+    """Print ``rows`` with every key whole; only a terminal's edge folds names."""
     columns = [name for name in rows[0] if name not in _LEFT_OUT]
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        said = row | {end: problem.word(row[end]) for end in ("default", "answer")}
-        said["answer"] += " (override)" if row.get("overridden") else ""
-        table.add_row(*(_shown(said[column]) for column in columns))
+    columns = [name for name in columns if any(row[name] is not None for row in rows)]
+    cells = {name: [_shown(problem, name, row) for row in rows] for name in columns}
+    widths = {name: max(map(cell_len, (_title(name), *own))) for name, own in cells.items()}
+    if not stdout.is_terminal:
+        whole = Console(file=stdout.file, width=_width(widths), highlight=False)
+        whole.print(_table(cells))
+        return
+    without: list[str] = []
+    least = {n: min(w, _NAME_WIDTH) if n in _NAMES else w for n, w in widths.items()}
+    for name in _SPARED:
+        if _width(least) > stdout.width and name in cells:
+            del cells[name], least[name]
+            without.append(_title(name))
+    stdout.print(_table(cells))
+    if without:
+        stdout.print(f"left out for want of width: {', '.join(without)} (--json has all)")
+
+
+def _title(column: str) -> str:
+    return column.replace("_", " ")
+
+
+def _width(columns: Mapping[str, int]) -> int:
+    """Return the width of a table with the widths of ``columns``: two blanks and a line each."""
+    return 1 + sum(width + 3 for width in columns.values())
+
+
+def _table(cells: Mapping[str, Sequence[str]]) -> Table:
+    table = Table()
+    for column in cells:
+        table.add_column(_title(column), overflow="fold", no_wrap=column not in _NAMES)
+    for row in zip(*cells.values(), strict=True):
+        table.add_row(*map(escape, row))
     return table
 
 
-def _shown(value: Any) -> str:
-    return f"{value:+.3f}" if isinstance(value, float) else escape(str(value))
+def _shown(problem: Problem, column: str, row: Mapping[str, Any]) -> str:
+    value = row[column]
+    if value is None:
+        return ""
+    if column in ("default", "answer"):
+        mark = " (override)" if column == "answer" and row.get("overridden") else ""
+        return problem.word(value) + mark
+    return f"{value:+.3f}" if isinstance(value, float) else str(value)

@@ -2,19 +2,21 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 from rich.table import Table
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.remarks import remark
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
-from nestor.problems.inlining_size import PROBLEM
-from nestor.problems.inlining_size.size import examples, model
 from nestor.problems.inlining_size.size.fit import FitSettings, fit, groups
-from nestor.problems.inlining_size.size.judge import Errors, Predictor, affine, judge
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+if TYPE_CHECKING:
+    from nestor.problems.inlining_size.size.judge import Errors, Predictor
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class Sizes:
 
     def run(self) -> int:
         """Train, judge, and print."""
+        from nestor.problems.inlining_size import PROBLEM  # these take lief
+        from nestor.problems.inlining_size.size import examples, model
+        from nestor.problems.inlining_size.size.judge import affine, judge
+
         corpus = store.load(self.corpus)
         kept = self.out.with_name(self.out.name + ".compiles")
         training = examples.drawn(corpus, ("train", "validation"), self.modules, self.seed)
@@ -63,6 +69,7 @@ class Sizes:
         ):
             pairs = examples.collect(pool, training, kept, report)
             held_out = examples.collect(pool, unseen, kept, report, changer)
+        failed = len(training) + len(unseen) - len(pairs) - len(held_out)
         rows = examples.join(one for pair in pairs for one in pair)
         if not len(rows.y):
             raise NestorError(f"No function in the training projects of {self.corpus}.")
@@ -84,14 +91,17 @@ class Sizes:
         found = {name: judge(p, usable) for name, p in predictors.items()} if usable else {}
         if self.json:
             errors = {name: asdict(one) for name, one in found.items()}
-            print_json({"model": provenance, "modules": len(usable), "errors": errors})
+            content = {"model": provenance, "modules": len(usable), "failed": failed}
+            print_json(content | {"errors": errors})
         else:
             stdout.print(f"{self.out}: {len(rows.y):,} functions of {len(training):,} modules")
             stdout.print(table(found, len(usable)) if found else "There are no held-out projects.")
+        if failed:
+            remark(f"{failed} modules could not be compiled: the model has not seen them.")
         return 0
 
 
-def table(found: dict[str, Errors], modules: int) -> Table:
+def table(found: "dict[str, Errors]", modules: int) -> Table:
     """Return one row per predictor."""
     shown = Table(title=f"Errors on {modules:,} modules of held-out projects", title_style="")
     for heading in ("predicted by", "function: mean", "median", "bytes", "module: median",

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
-from nestor.files import write_atomically
+from nestor.corpus.model import Corpus, Program
+from nestor.files import claimed, write_atomically
+from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Problem, Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -82,6 +85,19 @@ class Tune:
         policy = problem.policy(self.policy)
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
+        with claimed(self.out):
+            result = self._search(problem, build, modes, policy, corpus, program)
+            return self._report(result, problem, build)
+
+    def _search(
+        self,
+        problem: Problem,
+        build: Build,
+        modes: Sequence[str],
+        policy: NamedPolicy,
+        corpus: Corpus,
+        program: Program,
+    ) -> Tuned:
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
@@ -89,18 +105,21 @@ class Tune:
                 if self.summary and not build.whole and problem.reads_summary(policy.policy):
                     summaries = problem.summaries(pool, [program], modes[:1], report)
                     summary = summaries.get((program.name, modes[0]))
-                result = tune(
+                return tune(
                     pool,
                     build,
                     program,
                     policy,
-                    TuneSettings(modes, self.sweep),
+                    TuneSettings(tuple(modes), self.sweep),
                     SearchSettings(compiles=self.compiles),
                     self.seed,
                     self.out,
                     summary=summary,
                     progress=report,
                 )
+
+    def _report(self, result: Tuned, problem: Problem, build: Build) -> int:
+        """Write what was found, and print it."""
         path = self.out / "overrides.txt"
         write_atomically(path, result.text(problem))
         kept = self._keep(result)

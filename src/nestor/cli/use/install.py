@@ -29,7 +29,7 @@ case $self in
 esac
 for file in {files}; do
   if [ ! -r "$here/$file" ]; then
-    printf '%s\n' "nestor: $here/$file is missing; write it again by: "{command_word} >&2
+    printf '%s\\n' "nestor: $here/$file is missing; write it again by: "{command_word} >&2
     exit 1
   fi
 done
@@ -62,16 +62,12 @@ def install(found: Ingredients, folder: Path, command: str) -> Ingredients:
     folder = folder.absolute()
     try:
         policy = found.policy
-        copied = replace(
-            found,
-            plugin=replace(
-                found.plugin, path=_copied(found.plugin.path, folder, "nestor", ".plugin")
-            ),
-            policy=_copied(policy, folder, "policy", ".safetensors")
-            if isinstance(policy, Path)
-            else policy,
-            overrides=found.overrides and _copied(found.overrides, folder, "overrides", ".txt"),
-            summary=found.summary and _copied(found.summary, folder, "summary", ".txt"),
+        plugin = replace(found.plugin, path=_copied(found.plugin.path, folder, "nestor.plugin"))
+        copied = Ingredients(
+            plugin,
+            _copied(policy, folder, "policy.safetensors") if isinstance(policy, Path) else policy,
+            found.overrides and _copied(found.overrides, folder, "overrides.txt"),
+            found.summary and _copied(found.summary, folder, "summary.txt"),
         )
         for name in ("clang", "clang++"):
             _write_if_changed(folder / name, _script(copied, folder, name, command))
@@ -90,10 +86,11 @@ def sentence(found: Ingredients, folder: Path) -> str:
     )
 
 
-def _copied(file: Path, folder: Path, name: str, suffix: str) -> Path:
-    """Copy ``file`` to a name that holds its digest, unless it is there."""
+def _copied(file: Path, folder: Path, name: str) -> Path:
+    """Copy ``file`` unless it is there; its digest goes into ``name``, before the suffix."""
     content = file.read_bytes()
-    target = folder / f"{name}-{hashlib.sha256(content).hexdigest()[:_DIGITS]}{suffix}"
+    stem, _, suffix = name.partition(".")
+    target = folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:_DIGITS]}.{suffix}"
     if not target.is_file() or target.read_bytes() != content:
         write_atomically(target, content)
     return target

@@ -21,7 +21,12 @@ def run(name: str, words: Sequence[str]) -> int | None:
         text = recall([name, *words])
         if text is None:
             return None
-        sys.stdout.buffer.write(os.fsencode(text[0]) + b"\n")
+        try:
+            sys.stdout.buffer.write(os.fsencode(text[0]) + b"\n")
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
         return 0
     if "--" not in words:
         return None

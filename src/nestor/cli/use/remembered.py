@@ -105,7 +105,7 @@ def _unchanged(files: list[str]) -> bool:
 def _key(words: Sequence[str], anywhere: bool) -> list[str]:
     folder = "" if anywhere else os.getcwd()  # noqa: PTH109
     variables = [os.environ.get(name, "") for name in _VARIABLES]
-    return [_HEADER, sys.executable, folder, *variables, str(len(words)), *words]
+    return [_HEADER, sys.executable, __file__, folder, *variables, str(len(words)), *words]
 
 
 def _place(key: list[str]) -> str:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from nestor.cli.remarks import remark
 from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
 
@@ -112,7 +113,7 @@ def _flags_text(own: Words, own_words: list[str]) -> str:
     if own.install is not None:
         folder = Path(own.install)
         found = install.install(found, folder, shlex.join(["nestor", "flags", *own_words]))
-        sys.stderr.write(f"nestor: {install.sentence(found, folder)}\n")
+        remark(install.sentence(found, folder))
     text = shlex.join(found.link_options() if own.lto else found.compile_options())
     if own.install is None:
         memory.keep(["flags", *own_words], found, [text])
@@ -128,8 +129,7 @@ def _failure(message: str) -> str:
 def _report(stage: str, done: int, _total: int) -> None:
     """Say that something takes long, once, where the compiler's messages go."""
     if done == 0:
-        sys.stderr.write(f"nestor: {stage} (about half a minute, once) …\n")
-        sys.stderr.flush()
+        remark(f"{stage} (about half a minute, once) …")
 
 
 def _usage(text: str, own_words: list[str], failure: str | None = None) -> int:

@@ -22,13 +22,16 @@ from nestor.errors import NestorError
 from nestor.files import replacing
 from nestor.progress import Progress, silent
 
+# CMake keeps the wrapper's path: later it runs without our environment, and must find its clang.
 _WRAPPER = (
-    "import sys; sys.path.insert(0, {package!r}); from nestor.cli.corpus.cc import run; "
+    "import os, sys; os.environ.setdefault('NESTOR_CLANG', {clang!r}); "
+    "os.environ.setdefault('NESTOR_CLANGXX', {clangxx!r}); "
+    "sys.path.insert(0, {package!r}); from nestor.cli.corpus.cc import run; "
     "sys.exit(run({language!r}, sys.argv[1:]))"
 )
 _ERROR = re.compile(r"(?i)\berror: |CMake Error|\*\*\* ")
-_C_NAMES = ("cc", "gcc", "clang")
-_CXX_NAMES = ("c++", "g++", "clang++")
+_C_NAMES = ("cc", "gcc", "clang", "clang-{major}")
+_CXX_NAMES = ("c++", "g++", "clang++", "clang++-{major}")
 
 
 class BuildError(NestorError):
@@ -68,9 +71,14 @@ class Wrappers:
         """
         package = str(Path(nestor.__file__).parent.parent)
         for language, names in (("c", _C_NAMES), ("c++", _CXX_NAMES)):
-            code = _WRAPPER.format(package=package, language=language)
+            code = _WRAPPER.format(
+                package=package,
+                language=language,
+                clang=str(self.toolchain.clang),
+                clangxx=str(self.toolchain.clangxx),
+            )
             command = f"{shlex.quote(sys.executable)} -IS -c {shlex.quote(code)}"
-            for name in names:
+            for name in (n.format(major=self.toolchain.version.partition(".")[0]) for n in names):
                 # Another build of the same corpus may be running the wrapper that is there.
                 with replacing(self.folder / name) as scratch:
                     scratch.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
@@ -94,6 +102,9 @@ class Wrappers:
             "PATH": f"{self.folder}{os.pathsep}{plain.get('PATH', os.defpath)}",
             "NESTOR_CLANG": str(self.toolchain.clang),
             "NESTOR_CLANGXX": str(self.toolchain.clangxx),
+            # A compilation that a compiler cache answers would never reach the wrapper.
+            "CCACHE_DISABLE": "1",
+            "SCCACHE_RECACHE": "1",
             "SOURCE_DATE_EPOCH": plain.get("SOURCE_DATE_EPOCH", "0"),
         }
         where = {

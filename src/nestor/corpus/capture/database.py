@@ -17,12 +17,14 @@ from typing import Any
 
 from nestor.corpus.capture.response_files import expanded
 from nestor.errors import NestorError
+from nestor.files import read_regular
 
 _COMPILER = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(-[\d.]+)?")
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "nestor"})
 _CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
 _BETWEEN = frozenset({"&&", "||", ";"})
 _DATABASE = "compile_commands.json"
+_LIMIT = 1 << 30
 
 
 class DatabaseError(NestorError):
@@ -92,8 +94,8 @@ def is_built(link: Command) -> bool:
 
 def _read(database: Path) -> list[dict[str, Any]]:
     try:
-        items = json.loads(database.read_bytes())
-    except (OSError, ValueError) as error:
+        items = json.loads(read_regular(database, _DATABASE, limit=_LIMIT))
+    except (ValueError, RecursionError) as error:
         raise DatabaseError(_unreadable(database, error)) from error
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise DatabaseError(_unreadable(database, ValueError("no list of commands")))

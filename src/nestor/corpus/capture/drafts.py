@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from nestor.compiler.options import is_safe_link_option, safe_cc1
 from nestor.corpus.capture.journal import Journal
-from nestor.corpus.model import NO_MODULES, Input, Missing, Module, Program, Project
+from nestor.corpus.model import NO_MODULES, Corpus, Input, Missing, Module, Program, Project
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,14 @@ class Draft:
     dropped: int = 0
 
 
-def draft_projects(journal: Journal, selections: Mapping[str, Selection]) -> list[Draft]:
-    """Return every project that ``journal`` has anything of, in order of name."""
+def draft_projects(
+    journal: Journal, selections: Mapping[str, Selection], old: Corpus
+) -> list[Draft]:
+    """Return every project that ``journal`` has anything of, in order of name.
+
+    A project without a selection keeps what the corpus ``old`` says about it: its split, style and
+    licence, and the smoke tests of its programs.
+    """
     compiles: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for key, event in journal.compiles():
         compiles[event["project"]][key] = event
@@ -42,7 +48,8 @@ def draft_projects(journal: Journal, selections: Mapping[str, Selection]) -> lis
         links[event["project"]][event["program"]] = event  # The last link of a file wins.
     failures = _failures(journal, compiles)
     names = sorted({*compiles, *links})
-    chosen = {name: selections.get(name, Selection(Project(name))) for name in names}
+    chosen = {name: selections.get(name, Selection(_as_before(old, name))) for name in names}
+    smoke = {program.name: program.smoke for program in old.programs}
     built = {
         name: {p: e for p, e in links[name].items() if _is_selected(p, chosen[name].programs)}
         for name in names
@@ -58,13 +65,21 @@ def draft_projects(journal: Journal, selections: Mapping[str, Selection]) -> lis
     every = {key: module for draft in found for key, module in draft.modules.items()}
     for name, draft in zip(names, found, strict=True):
         ours = built[name]
-        _add_programs(draft, ours, every)
+        _add_programs(draft, ours, every, smoke if draft.selection.programs is None else {})
         draft.missing += [
             Missing(name, f"{what}: {reason}")
             for what, reason in sorted(failures[name].items())
             if what not in ours and _is_selected(what, draft.selection.programs)
         ]
     return found
+
+
+def _as_before(old: Corpus, name: str) -> Project:
+    """Return what stays true of a project when its build is captured again."""
+    before = next((p for p in old.projects if p.name == name), Project(name))
+    return Project(
+        name, licence=before.licence, split=before.split, style=before.style, inputs=before.inputs
+    )
 
 
 def lost_projects(journal: Journal, captured: Set[str]) -> list[Missing]:
@@ -123,18 +138,28 @@ def _with_modules(
 
 
 def _add_programs(
-    draft: Draft, links: Mapping[str, dict[str, Any]], modules: Mapping[str, Module]
+    draft: Draft,
+    links: Mapping[str, dict[str, Any]],
+    modules: Mapping[str, Module],
+    smoke: Mapping[str, tuple[str, ...]],
 ) -> None:
     """Add the programs of a project.
 
     :param modules: those of all projects, by object key: a program may be linked of several.
+    :param smoke: smoke tests of before, by the names of programs.
     """
     project, programs = draft.selection.project.name, draft.selection.programs or {}
     for built, event in sorted(links.items()):
         draft.dropped += event["dropped"]
         inputs = [item for kind, value in event["tokens"] if (item := _input(kind, value, modules))]
         name = f"{project}/{_short(built, links)}"
-        program = Program(name, project, event["language"], tuple(inputs), programs.get(built, ()))
+        program = Program(
+            name,
+            project,
+            event["language"],
+            tuple(inputs),
+            programs.get(built, smoke.get(name, ())),
+        )
         if len(inputs) < len(event["tokens"]):
             draft.missing.append(Missing(project, f"{built}: an input is not in the journal"))
         elif not program.modules:

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from nestor.files import replacing, scratch_file
+from nestor.files import ReadError, read_regular, replacing, scratch_file
 
 
 class Journal:
@@ -52,10 +52,7 @@ class Journal:
 
     def compile_event(self, key: str) -> dict[str, Any] | None:
         """Return the compilation that made the object with this key, None if none is recorded."""
-        try:
-            event: dict[str, Any] = json.loads(self.compile_path(key).read_bytes())
-        except FileNotFoundError:
-            return None
+        event: dict[str, Any] | None = self._event(self.compile_path(key))
         return event
 
     def scratch(self) -> AbstractContextManager[Path]:
@@ -93,15 +90,12 @@ class Journal:
 
     def add_precompiled(self, file: str, headers: Sequence[str]) -> None:
         """Record that the precompiled header ``file`` is made of ``headers`` (absolute paths)."""
-        self._write(self._precompiled_path(file), json.dumps(headers).encode())
+        self._write(self._precompiled_path(file), json.dumps({"headers": headers}).encode())
 
     def precompiled_headers(self, file: str) -> list[str] | None:
         """Return the headers of the precompiled header ``file``, None if none are recorded."""
-        try:
-            headers: list[str] = json.loads(self._precompiled_path(file).read_bytes())
-        except FileNotFoundError:
-            return None
-        return headers
+        event = self._event(self._precompiled_path(file))
+        return None if event is None else event["headers"]
 
     def _precompiled_path(self, file: str) -> Path:
         key = hashlib.sha256(os.fsencode(file)).hexdigest()
@@ -123,22 +117,35 @@ class Journal:
     def compiles(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield object key and event of every compilation."""
         for path in sorted(self.root.glob("compile/*.json")):
-            yield path.stem, json.loads(path.read_bytes())
+            yield path.stem, _read(path)
 
     def links(self) -> Iterator[dict[str, Any]]:
         """Yield the links, oldest first."""
         for path in sorted(self.root.glob("link/*.json")):
-            yield json.loads(path.read_bytes())
+            yield _read(path)
 
     def failures(self) -> Iterator[dict[str, Any]]:
         """Yield the failures, oldest first; ``time`` says when (nanoseconds)."""
         for path in sorted(self.root.glob("failures/*.json")):
-            yield {**json.loads(path.read_bytes()), "time": int(path.stem.partition("-")[0])}
+            yield {**_read(path), "time": int(path.stem.partition("-")[0])}
+
+    def _event(self, path: Path) -> Any:
+        try:
+            return _read(path)
+        except ReadError as error:
+            if error.absent:
+                return None
+            raise
 
     def _write(self, path: Path, content: bytes) -> None:
         # Without waiting for the disk, unlike write_atomically: a build must not be slowed down.
         with replacing(path) as scratch:
             scratch.write_bytes(content)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads(read_regular(path, "an event of a capture"))
+    return event
 
 
 def _moment() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from nestor.compiler.options import is_safe_link_option
 from nestor.corpus.archive import ArchiveError, is_archive, members
 from nestor.corpus.capture.journal import Journal
+from nestor.files import ReadError
 
 Token = tuple[str, str]
 """``("object", key)``, ``("foreign", sha256)`` or ``("option", driver option)``."""
@@ -127,12 +128,23 @@ class LinkLine:
             self._archive(path)
         elif start[:4] == b"\x7fELF":
             if start[16] == 3:  # e_type ET_DYN
-                raise LinkLineError(f"{name} is a shared library of the source tree")
+                self._shared(path)
+                return
             self._object(path.read_bytes())
         elif start[:4] == b"BC\xc0\xde":
             self._object(path.read_bytes())
         else:
             self.dropped += 1  # A linker script.
+
+    def _shared(self, path: Path) -> None:
+        """Take the archive beside a shared library, where libtool leaves it, for its code."""
+        archive = path.with_name(f"{path.name.partition('.so')[0]}.a")
+        if not archive.is_file():
+            raise LinkLineError(
+                f"{path} is a shared library of the source tree; build static ones "
+                "(--disable-shared, -DBUILD_SHARED_LIBS=OFF, --default-library=static)"
+            )
+        self._archive(archive)
 
     def _is_system(self, path: Path) -> bool:
         real = path.resolve()
@@ -146,6 +158,8 @@ class LinkLine:
                 self._object(content)
         except ArchiveError as error:
             raise LinkLineError(f"{path} {error}") from error
+        except ReadError as error:
+            raise LinkLineError(str(error)) from error
         if not self._whole:
             self.tokens.append(("option", "-Wl,--end-lib"))
 

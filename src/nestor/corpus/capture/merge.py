@@ -35,8 +35,8 @@ def finalise(
 ) -> Corpus:
     """Merge ``journal`` into the corpus at ``root`` (made if need be) and return the corpus.
 
-    Projects of the journal that ``selections`` does not mention get a plain :class:`Project`;
-    ``missing`` is what the caller could not provide at all.
+    Projects of the journal that ``selections`` does not mention keep their split, style and smoke
+    tests, if the corpus has them already; ``missing`` is what the caller could not provide at all.
 
     :raises CorpusError: if the captures, or the corpus, were made at several levels.
     :raises OSError: if the corpus cannot be written.
@@ -55,7 +55,7 @@ def _finalise(
     progress: Progress,
 ) -> Corpus:
     old = store.load(root) if (root / MANIFEST).exists() else Corpus(root)
-    drafts = draft_projects(journal, {s.project.name: s for s in selections})
+    drafts = draft_projects(journal, {s.project.name: s for s in selections}, old)
     missing += lost_projects(journal, {draft.selection.project.name for draft in drafts})
     level = _level(old, drafts)
     for draft in drafts:

@@ -17,7 +17,7 @@ def expanded(arguments: Sequence[str], depth: int = _DEPTH) -> list[str]:
     """
     words: list[str] = []
     for word in arguments:
-        if not word.startswith("@") or depth == 0:
+        if not word.startswith("@") or depth == 0 or is_stream(word):
             words.append(word)
             continue
         try:
@@ -26,3 +26,9 @@ def expanded(arguments: Sequence[str], depth: int = _DEPTH) -> list[str]:
         except (OSError, ValueError):
             words.append(word)
     return words
+
+
+def is_stream(word: str) -> bool:
+    """Tell whether a word names a response file that can be read only once, such as a pipe."""
+    path = Path(word[1:])
+    return word.startswith("@") and path.exists() and not path.is_file()

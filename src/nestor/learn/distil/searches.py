@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -79,8 +79,11 @@ class Searches:
             self.progress(stage, 0, total)
             futures = [threads.submit(one, program) for program in self.programs]
             try:
-                for done, _ in enumerate(as_completed(futures), 1):
-                    self.progress(stage, done, total)
+                pending = set(futures)
+                while pending:
+                    # A signal that comes just before a wait is seen only after it.
+                    _, pending = wait(pending, 1.0, return_when=FIRST_COMPLETED)
+                    self.progress(stage, total - len(pending), total)
             except BaseException:  # an interrupt: the searches end with their compilers
                 self.pool.cancel()
                 raise

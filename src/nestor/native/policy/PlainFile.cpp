@@ -11,14 +11,16 @@ using namespace llvm;
 
 namespace nestor {
 
-Expected<std::unique_ptr<MemoryBuffer>> readPlainFile(StringRef Path) {
+Expected<std::unique_ptr<MemoryBuffer>> readPlainFile(StringRef Path,
+                                                        size_t MaxBytes) {
   uint64_t Size = 0;
   if (std::error_code EC = sys::fs::file_size(Path, Size))
     return createStringError(EC, EC.message());
   if (!sys::fs::is_regular_file(Path))
     return createStringError("not a regular file");
-  if (Size > MaxFileBytes)
-    return createStringError("the file is larger than 64 MiB");
+  if (Size > MaxBytes)
+    return createStringError("the file is larger than " + Twine(MaxBytes >> 20) +
+                             " MiB");
   auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/false,
                                       /*RequiresNullTerminator=*/false);
   if (!Buffer)

@@ -17,10 +17,10 @@ namespace nestor {
 
 constexpr size_t MaxFileBytes = size_t(64) << 20;
 
-/// Reads a plain file of at most MaxFileBytes: neither a device nor a huge file
-/// gets into memory.
+/// Reads a plain file of at most \p MaxBytes, a number of whole MiB: neither a
+/// device nor a huge file gets into memory.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-readPlainFile(llvm::StringRef Path);
+readPlainFile(llvm::StringRef Path, size_t MaxBytes = MaxFileBytes);
 
 } // namespace nestor
 

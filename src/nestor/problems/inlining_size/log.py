@@ -26,6 +26,7 @@ COLUMNS: Final = (
     "site",
     "caller",
     "callee",
+    "copy_of",
 )
 """What the plugin logs after the compiler's features."""
 
@@ -81,6 +82,5 @@ def _parse(data: bytes) -> Trajectory:
         {int(key, 16): str(name) for key, name in summary.get("names", {}).items()},
         growth_cap_reached=int(bool(summary["growth_cap_reached"])),
         asked_after_growth_cap=int(summary["asked_after_growth_cap"]),
-        stale_overrides=int(summary["stale_overrides"]),
         module=int(summary["module"], 16),
     )

@@ -8,7 +8,10 @@ _EFFECTS: Final = ("not tried", "inlined", "callee deleted", "failed")
 
 
 def describe(trajectory: Trajectory, row: int) -> dict[str, Any]:
-    """Return the call site of ``row``: its key, functions, answers, logit and effect."""
+    """Return the call site of ``row``: its key, functions, answers, logit and effect.
+
+    ``copy_of`` is the key of the site of whose call this one is a copy, None if it is none.
+    """
     record = trajectory.decisions[row]
 
     def name(column: str) -> str:
@@ -25,4 +28,5 @@ def describe(trajectory: Trajectory, row: int) -> dict[str, Any]:
         "log_probability": float(record["log_probability"]),
         "overridden": bool(record["overridden"]),
         "effect": _EFFECTS[int(record["effect"])],
+        "copy_of": f"{original:016x}" if (original := int(record["copy_of"]) % 2**64) else None,
     }

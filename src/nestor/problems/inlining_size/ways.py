@@ -8,7 +8,7 @@ channel answered by the same policy in Python.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy.typing as npt
 
@@ -23,6 +23,9 @@ from nestor.problems.inlining_size.channel import Answer, channel_options, echo,
 from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
+
+_LEVEL: Final = "-Oz"
+"""Where policies act: in functions that are compiled at this level (``native/plugin/inlining``)."""
 
 
 def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
@@ -47,7 +50,7 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
     )
     if not has_channel or set(SITE_FEATURES) & set(evaluated.features):
         return plugged  # LLVM's channel sends its own features only.
-    return (*plugged, _by_channel("channel, Python", lambda: evaluate(evaluated)))
+    return (*plugged, _by_channel("channel, Python", lambda: evaluate(evaluated), echo))
 
 
 def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
@@ -61,9 +64,18 @@ def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
     return Way(name, compile_once, counts=log is not None)
 
 
-def _by_channel(name: str, answers: Callable[[], Answer]) -> Way:
+def _by_channel(name: str, answers: Callable[[], Answer], elsewhere: Answer | None = None) -> Way:
+    """Return a way over the channel.
+
+    :param elsewhere: answers at other levels than the policies', if that makes a difference. What
+        is asked does not say of which level a function is; a module has one, unless its source
+        marks functions.
+    """
+
     def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
-        answer = answers()
+        levels = [word for word in map(str, command) if word.startswith("-O")]
+        at_level = levels[-1:] == [_LEVEL]
+        answer = answers() if at_level or elsewhere is None else elsewhere
 
         def unless_cancelled(row: npt.NDArray[Any]) -> int:
             if use.cancelled.is_set():

@@ -19,7 +19,8 @@ struct Options {
                "heuristic seen through the plugin")};
   cl::opt<std::string> Log{
       "nestor-log", cl::value_desc("file"),
-      cl::desc("Nestor: write the trajectory as an LLVM training log")};
+      cl::desc("Nestor: write the trajectory as an LLVM training log; in a folder, "
+               "one for each module")};
   cl::opt<bool> LogNames{
       "nestor-log-names",
       cl::desc("Nestor: add the functions' names to the log's summary")};

@@ -5,8 +5,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "TrajectoryLog.h"
+#include "LogFile.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+#include <mutex>
 
 using namespace llvm;
 
@@ -15,12 +17,16 @@ namespace nestor {
 Expected<std::unique_ptr<TrajectoryLog>>
 TrajectoryLog::create(StringRef Path, const std::vector<TensorSpec> &Columns,
                       StringRef Module) {
-  std::error_code EC;
-  auto OS = std::make_unique<raw_fd_ostream>(Path, EC);
-  if (EC)
-    return createStringError(EC, EC.message());
-  return std::unique_ptr<TrajectoryLog>(
-      new TrajectoryLog(std::move(OS), Columns, Module));
+  // Thin LTO opens logs on several threads: each must see whose a file is.
+  static std::mutex Opening;
+  std::lock_guard<std::mutex> Guard(Opening);
+  Expected<std::unique_ptr<raw_fd_ostream>> OS = openLog(Path, Module);
+  if (!OS)
+    return OS.takeError();
+  std::unique_ptr<TrajectoryLog> Log(
+      new TrajectoryLog(std::move(*OS), Columns, Module));
+  Log->Stream->flush();
+  return Log;
 }
 
 TrajectoryLog::TrajectoryLog(std::unique_ptr<raw_fd_ostream> OS,

@@ -32,6 +32,7 @@ namespace nestor {
 
 class TrajectoryLog {
 public:
+  /// Opens the log of \p Module in the file \p Path (openLog).
   static llvm::Expected<std::unique_ptr<TrajectoryLog>>
   create(llvm::StringRef Path, const std::vector<llvm::TensorSpec> &Columns,
          llvm::StringRef Module);

@@ -5,13 +5,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
-#include "llvm/ADT/StringExtras.h"
+#include "plugin/core/LogFile.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/xxhash.h"
 #include <mutex>
 
 using namespace llvm;
@@ -50,16 +47,6 @@ static void liftGrowthCap() {
   });
 }
 
-/// Where the log of \p M goes: thin LTO compiles many modules in one process.
-static std::string logFile(const Module &M, StringRef Log) {
-  if (!sys::fs::is_directory(Log))
-    return Log.str();
-  SmallString<128> Path(Log);
-  uint64_t ID = xxh3_64bits(M.getModuleIdentifier());
-  sys::path::append(Path, utohexstr(ID, /*LowerCase=*/true, /*Width=*/16));
-  return Path.str().str();
-}
-
 /// What the file \p Path holds; nothing if the user named none.
 template <typename File>
 static Expected<std::optional<File>> load(const std::string &Path, const char *What) {
@@ -83,6 +70,14 @@ static Expected<SiteFeatures> createOwnFeatures(const AdvisorContext &C,
   return SiteFeatures(C.MAM, C.FAM, std::move(*Program), std::move(*Vocabulary));
 }
 
+static Expected<std::unique_ptr<TrajectoryLog>>
+openLogOf(const Module &M, StringRef Log, ArrayRef<TensorSpec> Offered) {
+  Expected<std::string> Path = logPath(Log, M.getModuleIdentifier());
+  if (!Path)
+    return Path.takeError();
+  return TrajectoryLog::create(*Path, logColumns(Offered), M.getName());
+}
+
 static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
                                                        const InliningSettings &S) {
   Expected<SiteFeatures> Own = createOwnFeatures(C, S);
@@ -94,10 +89,9 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
     return D.takeError();
   std::unique_ptr<TrajectoryLog> Log;
   if (!S.Log.empty()) {
-    const std::string Path = logFile(C.M, S.Log);
-    auto Opened = TrajectoryLog::create(Path, logColumns(Offered), C.M.getName());
+    auto Opened = openLogOf(C.M, S.Log, Offered);
     if (!Opened)
-      return createStringError("cannot write the log '" + Path +
+      return createStringError("cannot write the log '" + S.Log +
                                "': " + toString(Opened.takeError()));
     Log = std::move(*Opened);
   } else if (auto Release = createReleaseAdvisor(C, *D, *Own)) {

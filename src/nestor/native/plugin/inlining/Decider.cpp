@@ -8,6 +8,7 @@
 #include "policy/Draws.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 
 using namespace llvm;
@@ -90,10 +91,12 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
       return because("cannot use the overrides", S.Overrides,
                      Fixed.takeError());
     D.Fixed = std::move(*Fixed);
-    if (D.Fixed.isStock(moduleID(M))) {
-      D.Policy.reset();
-      D.Tensors.clear();
-    }
+    if (D.Fixed.isStock(moduleID(M)))
+      D.dropPolicy();
+  }
+  if (D.Policy && llvm::none_of(M, [&](const Function &F) { return D.actsIn(F); })) {
+    D.dropPolicy();
+    D.WrongLevel = true;
   }
   D.NeedDefault = !D.Policy || !S.Log.empty() ||
                   D.Policy->Meaning == Answers::Deviation ||
@@ -103,22 +106,32 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
   return D;
 }
 
+/// Leaves the whole module to the default.
+void Decider::dropPolicy() {
+  Policy.reset();
+  Tensors.clear();
+}
+
 Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
                          function_ref<double(size_t)> Read) {
+  ++Asked;
   Decision D;
-  if (NeedDefault)
+  const bool Acts = actsIn(*CB.getCaller());
+  if (NeedDefault || !Acts)
     D.Default = Default();
-  if (Keys)
+  if (Keys) {
     D.Site = Keys->keyOf(CB);
+    D.CopyOf = Keys->copiedFrom(CB, D.Site);
+  }
   D.Answer = D.Default;
-  if (isSpent())
+  if (Acts && isSpent())
     ++AskedWhenSpent;
-  else if (Policy && readInputs(D, Read))
+  else if (Acts && readInputs(D, Read))
     askPolicy(CB, D);
   // A name is hashed only if overrides of callees look it up.
   const uint64_t Callee =
       Fixed.hasCallees() ? functionID(*CB.getCalledFunction()) : 0;
-  if (std::optional<bool> Override = Fixed.lookup(D.Site, Callee)) {
+  if (std::optional<bool> Override = Fixed.lookup(D.Site, D.CopyOf, Callee)) {
     D.Answer = *Override;
     D.Overridden = 1;
   }
@@ -142,6 +155,18 @@ void Decider::askPolicy(CallBase &CB, Decision &D) {
   bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
   if (D.Answer && !D.Default && !Moves)
     Copied += Callee.getInstructionCount();
+}
+
+// A plain line on standard error: clang would not show a remark or a note of a
+// plugin, and would make an error of a warning under -Werror.
+void Decider::finish(Module &M) const {
+  if (Keys)
+    Keys->strip(M);
+  if (WrongLevel && Asked)
+    errs() << ("nestor: remark: " + M.getName() +
+               ": no function is compiled at -Oz, so the policy decides nothing "
+               "here (of several -O options the last one counts)\n")
+                  .str();
 }
 
 /// Fills X; false at the first value that is out of the policy's range.

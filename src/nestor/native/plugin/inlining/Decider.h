@@ -45,6 +45,12 @@ public:
   }
 
   bool hasPolicy() const { return Policy.has_value(); }
+  /// Whether the policy decides about the calls in \p Caller: where the front end
+  /// asked for the smallest code (-Oz), which is what policies of this problem are
+  /// trained for. Elsewhere the default decides.
+  bool actsIn(const llvm::Function &Caller) const {
+    return Policy && Caller.hasMinSize();
+  }
   /// Whether LLVM's growth cap holds: past it nothing more is inlined. Not for a
   /// policy that deviates, since stopping half-way leaves large modules much
   /// larger than stock. Its deviations have a limit of their own.
@@ -56,17 +62,15 @@ public:
   bool isSpent() const { return Copied > Copyable; }
   uint64_t askedWhenSpent() const { return AskedWhenSpent; }
   bool usesSiteKeys() const { return Keys.has_value(); }
-  /// To be called when all is decided: leaves no trace of the keys in \p M.
-  void finish(llvm::Module &M) {
-    if (Keys)
-      Keys->strip(M);
-  }
+  /// To be called when all is decided: leaves no trace of the keys in \p M, and
+  /// says so if the policy was in vain.
+  void finish(llvm::Module &M) const;
 
   size_t overrides() const { return Fixed.size(); }
-  size_t staleOverrides() const { return Fixed.countStale(); }
 
 private:
   Decider() = default;
+  void dropPolicy();
   bool readInputs(const Decision &D, llvm::function_ref<double(size_t)> Read);
   void askPolicy(llvm::CallBase &CB, Decision &D);
 
@@ -77,6 +81,8 @@ private:
   bool SeedCallees = false;
   double Temperature = 1;
   bool NeedDefault = true;
+  bool WrongLevel = false; ///< The policy acts in no function of the module.
+  uint64_t Asked = 0;
   uint64_t Copyable = ~0ULL, Copied = 0, AskedWhenSpent = 0;
   std::vector<size_t> Tensors;
   std::vector<int> Inputs; ///< Per policy feature: its tensor, -1 the default.

@@ -16,7 +16,8 @@ std::vector<TensorSpec> logColumns(ArrayRef<TensorSpec> Features) {
     Columns.push_back(TensorSpec::createSpec<int64_t>(Name, {1}));
   for (const char *Name : {"logit", "log_probability"})
     Columns.push_back(TensorSpec::createSpec<double>(Name, {1}));
-  for (const char *Name : {"overridden", "effect", "site", "caller", "callee"})
+  for (const char *Name : {"overridden", "effect", "site", "caller", "callee",
+                           "copy_of"})
     Columns.push_back(TensorSpec::createSpec<int64_t>(Name, {1}));
   return Columns;
 }
@@ -35,6 +36,7 @@ void write(TrajectoryLog &Log, const Decision &D, Effect E) {
   Log.put(D.Site);
   Log.put(D.Caller);
   Log.put(D.Callee);
+  Log.put(D.CopyOf.empty() ? 0 : D.CopyOf.front());
   Log.end();
 }
 

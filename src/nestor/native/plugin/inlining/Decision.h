@@ -9,6 +9,7 @@
 
 #include "plugin/core/TrajectoryLog.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include <cstdint>
 #include <vector>
@@ -32,6 +33,8 @@ struct Decision {
   double Logit = 0, LogProbability = 0;
   int64_t Overridden = 0; ///< 1 if the answer is an override's.
   uint64_t Site = 0, Caller = 0, Callee = 0;
+  /// The sites that this one is a copy of, nearest first.
+  llvm::SmallVector<uint64_t, 2> CopyOf;
 };
 
 /// The columns of the log: \p Features, then those of write() as docs/reference/formats.md

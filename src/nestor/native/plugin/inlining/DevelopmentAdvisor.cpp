@@ -149,7 +149,6 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
       {"growth_cap_reached", isForcedToStop() || D.isSpent()},
       {"asked_after_growth_cap", AskedAfterCap + D.askedWhenSpent()},
       {"overrides", D.overrides()},
-      {"stale_overrides", D.staleOverrides()},
   };
   if (WantNames) {
     json::Object NameOf;
@@ -163,9 +162,14 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
 }
 
 std::unique_ptr<InlineAdvice> DevelopmentAdvisor::getAdviceImpl(CallBase &CB) {
-  // Past the growth cap the base class answers "no" without a question.
-  AskedAfterCap += isForcedToStop();
-  return MLInlineAdvisor::getAdviceImpl(CB);
+  if (!isForcedToStop())
+    return MLInlineAdvisor::getAdviceImpl(CB);
+  // The cap is the policy's: it does not bind the functions of other levels.
+  if (D.hasPolicy() && !D.actsIn(*CB.getCaller()))
+    return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB),
+                                          stockAnswer(Stock, CB));
+  ++AskedAfterCap;
+  return MLInlineAdvisor::getAdviceImpl(CB); // "No", without a question.
 }
 
 std::unique_ptr<MLInlineAdvice>

@@ -7,6 +7,7 @@
 #ifndef NESTOR_OVERRIDES_H
 #define NESTOR_OVERRIDES_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -21,39 +22,38 @@ namespace nestor {
 ///     nestor-overrides 1
 ///     # a comment
 ///     site 0123456789abcdef inline
-///     site fedcba9876543210 keep     # keep the call
-///     callee 0011223344556677 keep   # all calls of this function
-///     module 8899aabbccddeeff stock  # no policy in this module
+///     site fedcba9876543210 keep          # keep the call, and its copies
+///     site-only fedcba9876543210 inline   # this call, whatever its copies do
+///     callee 0011223344556677 keep        # all calls of this function
+///     module 8899aabbccddeeff stock       # no policy in this module
 ///
-/// A site stands above its callee, and both above a module. A site or callee that
-/// never comes up is stale: it is ignored and counted. A file may serve a whole
-/// program, so a module's line is never stale.
+/// A site's line answers for the copies of the call too, that is where inlining
+/// and other passes have put it, unless a line names the copy. Sites stand above
+/// their callee, and both above a module. A file may serve a whole program, so
+/// lines that match nothing in one module are no mistake.
 class Overrides {
 public:
   /// Parses \p Text; fails with the line's number on anything else.
   static llvm::Expected<Overrides> parse(llvm::StringRef Text);
   static llvm::Expected<Overrides> load(llvm::StringRef Path);
 
-  bool hasSites() const { return !Sites.empty(); }
+  bool hasSites() const { return !Sites.empty() || !SitesOnly.empty(); }
   bool hasCallees() const { return !Callees.empty(); }
-  /// The answer for a call of \p Callee at \p Site, if there is one; remembers
-  /// that it was looked up.
-  std::optional<bool> lookup(uint64_t Site, uint64_t Callee);
+  /// The answer for a call of \p Callee at \p Site, if there is one; \p CopyOf
+  /// are the sites that the call is a copy of, nearest first.
+  std::optional<bool> lookup(uint64_t Site, llvm::ArrayRef<uint64_t> CopyOf,
+                             uint64_t Callee) const;
   bool isStock(uint64_t Module) const { return StockModules.count(Module); }
   size_t size() const {
-    return Sites.size() + Callees.size() + StockModules.size();
+    return Sites.size() + SitesOnly.size() + Callees.size() +
+           StockModules.size();
   }
-  size_t countStale() const;
 
 private:
-  struct Entry {
-    bool Inline;
-    bool Used;
-  };
-  using Table = std::unordered_map<uint64_t, Entry>;
-  static std::optional<bool> use(Table &In, uint64_t Key);
+  using Table = std::unordered_map<uint64_t, bool>; ///< True is to inline.
+  Table *tableOf(llvm::StringRef Kind);
 
-  Table Sites, Callees;
+  Table Sites, SitesOnly, Callees;
   std::unordered_set<uint64_t> StockModules;
 };
 

@@ -48,6 +48,7 @@ using BlockSet = df_iterator_default_set<const BasicBlock *, 16>;
 class ReleaseAdvisor final : public InlineAdvisor {
 public:
   ReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own);
+  ~ReleaseAdvisor() override { D.finish(M); }
 
   void onPassEntry(LazyCallGraph::SCC *) override { forget(); }
   void onPassExit(LazyCallGraph::SCC *) override { forget(); }
@@ -244,8 +245,12 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   auto MandatoryKind = [&] {
     return getMandatoryKind(CB, FAM, getCallerORE(CB));
   };
-  if (CapReached)
+  if (CapReached) {
+    // The cap is the policy's: it does not bind the functions of other levels.
+    if (!D.actsIn(Caller))
+      return untracked(CB, stockAnswer(Stock, CB));
     return untracked(CB, MandatoryKind() == MandatoryInliningKind::Always);
+  }
   bool Allowed = false; // By the attributes of the call.
   if (CB.hasFnAttr(Attribute::AlwaysInline)) {
     const MandatoryInliningKind Kind = MandatoryKind();

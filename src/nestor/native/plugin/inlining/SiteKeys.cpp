@@ -62,13 +62,14 @@ void SiteKeys::strip(Module &M) const {
         I.setMetadata(Kind, nullptr);
 }
 
-void SiteKeys::tag(CallBase &CB, uint64_t Key, uint64_t Owner) {
+/// \p CopyOf is what tag() gave the call that \p CB is a copy of.
+void SiteKeys::tag(CallBase &CB, uint64_t Key, uint64_t Owner, MDNode *CopyOf) {
   LLVMContext &C = CB.getContext();
   Type *Int64 = Type::getInt64Ty(C);
   auto Number = [&](uint64_t N) {
     return ConstantAsMetadata::get(ConstantInt::get(Int64, N));
   };
-  CB.setMetadata(Kind, MDNode::get(C, {Number(Key), Number(Owner)}));
+  CB.setMetadata(Kind, MDNode::get(C, {Number(Key), Number(Owner), CopyOf}));
 }
 
 static uint64_t operand(const MDNode &Node, unsigned I) {
@@ -96,6 +97,19 @@ uint64_t SiteKeys::keyOf(CallBase &CB) {
   }
 }
 
+SmallVector<uint64_t, 2> SiteKeys::copiedFrom(const CallBase &CB,
+                                              uint64_t Key) const {
+  SmallVector<uint64_t, 2> Keys;
+  for (const MDNode *Node = CB.getMetadata(Kind); Node;
+       Node = cast_or_null<MDNode>(Node->getOperand(2))) {
+    // The first differs from Key if a pass has duplicated the call.
+    const uint64_t Origin = operand(*Node, 0);
+    if (Origin != Key && Claims.contains(Origin))
+      Keys.push_back(Origin);
+  }
+  return Keys;
+}
+
 void SiteKeys::onInlined(Function &Caller, uint64_t Inlined) {
   Claims[Inlined].Gone = true;
   const uint64_t Owner = functionID(Caller);
@@ -103,9 +117,9 @@ void SiteKeys::onInlined(Function &Caller, uint64_t Inlined) {
     auto *CB = dyn_cast<CallBase>(&I);
     if (!CB)
       continue;
-    const MDNode *Node = CB->getMetadata(Kind);
+    MDNode *Node = CB->getMetadata(Kind);
     if (Node && operand(*Node, 1) != Owner)
-      tag(*CB, combine(Inlined, operand(*Node, 0)), Owner);
+      tag(*CB, combine(Inlined, operand(*Node, 0)), Owner, Node);
   }
 }
 

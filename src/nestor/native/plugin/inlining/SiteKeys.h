@@ -13,7 +13,8 @@
 //
 // So the key of a site does not depend on decisions elsewhere, on the order in
 // which the compiler asks, or on unrelated edits of the source. The key travels
-// as metadata on the call, since that is what cloning preserves.
+// as metadata on the call, since that is what cloning preserves, and with it the
+// keys that the call had before it was copied.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +22,13 @@
 #define NESTOR_SITEKEYS_H
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/ValueHandle.h"
 #include <cstdint>
 
 namespace llvm {
+class MDNode;
 class Module;
 } // namespace llvm
 
@@ -46,6 +49,11 @@ public:
   /// The key of \p CB, unique within its caller among the calls that live now.
   uint64_t keyOf(llvm::CallBase &CB);
 
+  /// The sites that \p CB, whose key is \p Key, is a copy of, nearest first:
+  /// those that were asked about before it, since nobody can name another.
+  llvm::SmallVector<uint64_t, 2> copiedFrom(const llvm::CallBase &CB,
+                                            uint64_t Key) const;
+
   /// To be called after the site with key \p Inlined was inlined into
   /// \p Caller: renames the calls that came with the callee's body.
   void onInlined(llvm::Function &Caller, uint64_t Inlined);
@@ -61,7 +69,8 @@ private:
     bool Gone = false; ///< Inlined away: no other call may take its key.
   };
 
-  void tag(llvm::CallBase &CB, uint64_t Key, uint64_t Owner);
+  void tag(llvm::CallBase &CB, uint64_t Key, uint64_t Owner,
+           llvm::MDNode *CopyOf = nullptr);
 
   unsigned Kind;
   llvm::DenseMap<uint64_t, Claim> Claims;

@@ -1,5 +1,9 @@
 """What a compile asked, and which overrides answer that.
 
+A copy of a call is only asked about under its own key, but the plugin lets the line of a site
+answer for those copies alone that it asks about after the site itself: so the keys that a compile
+asked about are all that its overrides can answer.
+
 A search holds thousands of sites to their answers, so overrides are indexed by number once for all
 the compiles of a build.
 """
@@ -7,6 +11,7 @@ the compiles of a build.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from nestor.compiler.toolchain import Toolchain
 from nestor.problem.overrides import QuestionKeys
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search import overrides as texts
@@ -31,7 +36,7 @@ class AskedSites:
             for name in ("site", "callee")
         )
         modules = frozenset(trajectory.facts["module"] for trajectory in own)
-        return AskedSites({"site": sites, "callee": callees, "module": modules})
+        return AskedSites({"site": sites, "site-only": sites, "callee": callees, "module": modules})
 
     def among(self, index: Answers) -> Answers:
         """Return those answers of ``index`` that were asked for."""
@@ -39,6 +44,10 @@ class AskedSites:
             kind: {number: answers[number] for number in self.numbers[kind] & answers.keys()}
             for kind, answers in index.items()
         }
+
+    def matched_by(self, key: Key) -> bool:
+        """Tell whether ``key`` is one of these, or the module of one."""
+        return key.number in self.numbers[key.kind]
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,18 @@ class SiteOverrides:
         :raises OverridesError: with the line's number, as the plugin would.
         """
         return texts.parse(text)
+
+    def parse_comments(self, text: str) -> dict[Key, str]:
+        """Return the comments behind the overrides in the text of a file."""
+        return texts.parse_comments(text)
+
+    def describe(
+        self, toolchain: Toolchain, trajectories: Iterable[Trajectory]
+    ) -> Mapping[Key, str]:
+        """Return what each callee and each site is about, in the names of the source."""
+        from nestor.problems.inlining_size.search.sites import describe
+
+        return describe(toolchain, trajectories)
 
     def key(self, words: str) -> Key:
         """Return the key that ``words`` name.

@@ -1,9 +1,10 @@
 """The call sites of a program, as a build's trajectories show them."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final
 
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain
@@ -11,8 +12,11 @@ from nestor.policy.names import NamedPolicy
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import DEFAULT, FAILED
 from nestor.problems.inlining_size.score.reach import Reach
-from nestor.problems.inlining_size.search.overrides import Key, Overrides
+from nestor.problems.inlining_size.search.overrides import SITE_KINDS, Key, Overrides
 from nestor.tune.moves import Move, Question
+
+ONLY: Final = "site-only"
+"""The kind of a search's overrides of single sites: it answers every copy of a call by itself."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
             if effect != FAILED and key not in found:
                 where = (module, row)
                 found[key] = Site(
-                    Key("site", key), answer, default, where, caller, callee, cost, logit
+                    Key(ONLY, key), answer, default, where, caller, callee, cost, logit
                 )
     return list(found.values())
 
@@ -53,7 +57,7 @@ def pins_of(trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
         decided = (r["answer"] > 0).tolist()
         for key, answer in zip(r["site"].view("<u8").tolist(), decided, strict=True):
             answers[key].add(answer)
-    return {Key("site", key): min(both) for key, both in answers.items() if len(both) == 1}
+    return {Key(ONLY, key): min(both) for key, both in answers.items() if len(both) == 1}
 
 
 class SiteReach(Reach):
@@ -83,11 +87,11 @@ def effective(
             answers = policy.policy.metadata.answers
             own = logits if answers == "decision" else logits != default
         changed = records[own != (records["answer"] > 0)]
-        needed |= {Key("site", n) for n in changed["site"].view("<u8").tolist()}
+        needed |= {Key(ONLY, n) for n in changed["site"].view("<u8").tolist()}
         needed |= {Key("callee", n) for n in changed["callee"].view("<u8").tolist()}
         # A site's line may say what the policy says and stand against its callee's.
         against = records["site"].view("<u8").tolist()
-        needed |= {Key("site", n) for n in against}
+        needed |= {Key(ONLY, n) for n in against}
     return {key: answer for key, answer in overrides.items() if key in needed}
 
 
@@ -95,18 +99,31 @@ def comments(
     toolchain: Toolchain, overrides: Overrides, trajectories: Mapping[str, Trajectory]
 ) -> dict[Key, str]:
     """Return what each override is about, in the names of the source."""
+    found = describe(toolchain, trajectories.values(), overridden=True)
+    return {key: text for key, text in found.items() if key in overrides}
+
+
+def describe(
+    toolchain: Toolchain, trajectories: Iterable[Trajectory], *, overridden: bool = False
+) -> dict[Key, str]:
+    """Return what each callee and each site is about, in the names of the source.
+
+    :param overridden: only those that overrides answered.
+    """
     found: dict[Key, str] = {}
-    names = dict(chain.from_iterable(log.names.items() for log in trajectories.values()))
+    logs = list(trajectories)
+    names = dict(chain.from_iterable(log.names.items() for log in logs))
     readable = demangle(toolchain, names.values())
 
     def name(number: int) -> str:
         mangled = names.get(number, "?")
         return readable.get(mangled, mangled)
 
-    for trajectory in trajectories.values():
-        records = trajectory.decisions[trajectory.decisions["overridden"] > 0]
+    for log in logs:
+        records = log.decisions[log.decisions["overridden"] > 0] if overridden else log.decisions
         columns = (records[column].view("<u8").tolist() for column in ("site", "caller", "callee"))
         for site, caller, callee in zip(*columns, strict=True):
             found[Key("callee", callee)] = name(callee)
-            found[Key("site", site)] = f"{name(callee)} in {name(caller)}"
-    return {key: text for key, text in found.items() if key in overrides}
+            for kind in SITE_KINDS:
+                found[Key(kind, site)] = f"{name(callee)} in {name(caller)}"
+    return found

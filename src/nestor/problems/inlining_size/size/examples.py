@@ -7,7 +7,6 @@ sees functions as a search makes them.
 """
 
 import hashlib
-import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from nestor.compiler.invocation import compile_command
 from nestor.compiler.objects import Function, Measure, ObjectError, measure
 from nestor.compiler.process import run
 from nestor.corpus.model import Corpus, Module, Split
-from nestor.files import write_atomically
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Metadata
 from nestor.policy.trees import TreesPolicy
@@ -33,6 +31,7 @@ from nestor.problems.inlining_size.plugin_flags import request_flags
 from nestor.problems.inlining_size.size import function_log
 from nestor.problems.inlining_size.size.function_log import FunctionLog
 from nestor.progress import Progress, silent
+from nestor.rollout.kept import Arrays, keep_arrays, read_arrays
 from nestor.temporary import temporary_folder
 
 F64 = npt.NDArray[np.float64]
@@ -184,31 +183,28 @@ def _kept(request: Request, pool: Pool, folder: Path) -> Compiled | None:
     ]  # fmt: skip
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:32]
     path = folder / f"{name}.npz"
-    try:
-        return _read(path, module)
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or of a process that died
-        compiled = compile_logged(request, pool)
+    arrays = read_arrays(path)
+    if arrays is not None:
+        return _from_arrays(arrays, module)
+    compiled = compile_logged(request, pool)
     if compiled is not None:
-        _write(compiled, path)
+        keep_arrays(_to_arrays(compiled), path)
     return compiled
 
 
-def _write(one: Compiled, path: Path) -> None:
+def _to_arrays(one: Compiled) -> Arrays:
     text = {
         "counts": one.log.counts,
         "names": one.log.names,
         "sections": dict(one.sizes.sections),
         "functions": [[f.name, f.size, f.weak] for f in one.sizes.functions],
     }
-    data = io.BytesIO()
     words = np.frombuffer(json.dumps(text).encode(), np.uint8)
-    np.savez_compressed(data, text=words, values=one.log.values)
-    write_atomically(path, data.getvalue())
+    return {"text": words, "values": one.log.values}
 
 
-def _read(path: Path, module: Module) -> Compiled:
-    with np.load(path, allow_pickle=False) as arrays:
-        text, values = json.loads(arrays["text"].tobytes()), arrays["values"]
-    log = FunctionLog(tuple(text["counts"]), tuple(text["names"]), values)
+def _from_arrays(arrays: Arrays, module: Module) -> Compiled:
+    text = json.loads(arrays["text"].tobytes())
+    log = FunctionLog(tuple(text["counts"]), tuple(text["names"]), arrays["values"])
     functions = tuple(Function(name, size, weak) for name, size, weak in text["functions"])
     return Compiled(module, log, Measure(text["sections"], functions))

@@ -15,7 +15,7 @@ from typing import Final, Literal, get_args
 import xxhash
 
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import ReadError, read_regular_text, write_atomically
 
 LinkMode = Literal["gc", "no-gc", "icf"]
 
@@ -75,14 +75,12 @@ def load(path: Path) -> ProgramSummary:
 
     :raises SummaryError: if it cannot be read or holds something else.
     """
-    if path.exists() and not path.is_file():
-        raise SummaryError(f"{path} is no file; 'nestor summary' makes one.")
     try:
-        return parse(path.read_text(errors="replace"))
-    except OSError as error:
-        raise SummaryError(
-            f"{path} cannot be read: {error.strerror}; 'nestor summary' makes such a file."
-        ) from None
+        text = read_regular_text(path, "a summary", remedy="'nestor summary' makes such a file")
+    except ReadError as error:
+        raise SummaryError(str(error)) from None
+    try:
+        return parse(text)
     except SummaryError as error:
         raise SummaryError(f"{path}: {error} Make it anew with 'nestor summary'.") from None
 

@@ -1,0 +1,28 @@
+"""What did not work, last on standard error, where neither a table nor ``--json`` hides it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.markup import escape
+
+from nestor.cli.console import stderr
+from nestor.evaluate.result import Failure
+
+_SHOWN: Final = 20
+
+
+def show_failures(failures: Sequence[Failure], hint: str = "--json shows all") -> int:
+    """Print failures, equal ones once, and return the command's exit status: 1 if there are any.
+
+    :param hint: where to see those that are left out of a long list.
+    """
+    unique = list(dict.fromkeys(failures))
+    for failure in unique[:_SHOWN]:
+        stderr.print(
+            f"[red]failed[/] {escape(failure.what)} ({escape(failure.side)}):"
+            f" {escape(failure.reason)}",
+            soft_wrap=True,
+        )
+    if len(unique) > _SHOWN:
+        stderr.print(f"and {len(unique) - _SHOWN} more failures ({hint})", soft_wrap=True)
+    return 1 if unique else 0

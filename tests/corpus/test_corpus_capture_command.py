@@ -1,0 +1,114 @@
+"""``nestor corpus capture`` as a user meets it: what it captures, and what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nestor.corpus import store
+from nestor.corpus.model import NO_MODULES, Input, Program
+from tests.command import nestor
+from tests.corpus.builds import LIBRARY, MAIN, runs, stock, with_library
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.corpus.conftest import SourceTree
+
+
+def test_a_build_that_keeps_its_compiler_is_explained(tree: SourceTree) -> None:
+    with_library(tree)
+    stock("cmake", "-S", ".", "-B", "b", cwd=tree.source)
+    capture = ["corpus", "capture", "--out", str(tree.wrappers.corpus)]
+    done = nestor(*capture, "--", "cmake", "--build", "b", cwd=tree.source)
+    assert done.returncode == 1
+    assert "nestor: the build called no compiler through Nestor" in done.stderr
+    assert "--compile-commands" in done.stderr
+    # What the message proposes, in both forms.
+    done = nestor(*capture, "--compile-commands", "b", cwd=tree.source)
+    assert done.returncode == 1
+    assert "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON" in done.stderr
+    shell = "cmake -S . -B new && cmake --build new"
+    done = nestor(*capture, "--", "sh", "-c", shell, cwd=tree.source)
+    assert (done.returncode, "called no compiler" in done.stderr) == (0, False)
+    assert len(store.load(tree.wrappers.corpus).program("source/prog").modules) == 2
+
+
+@pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
+def test_a_folder_that_gcc_has_built_is_captured_with_its_programs(
+    tree: SourceTree, tmp_path: Path, generator: str
+) -> None:
+    with_library(tree)
+    export = [] if generator == "Ninja" else ["-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+    stock("cmake", "-G", generator, "-S", ".", "-B", "b", *export, cwd=tree.source)
+    capture = ["corpus", "capture", "--out", str(tree.wrappers.corpus), "--compile-commands", "b"]
+    done = nestor(*capture, cwd=tree.source)
+    assert done.returncode == 0
+    assert "1 of 1 programs are not built" in done.stderr
+    assert len(store.load(tree.wrappers.corpus).modules) == 2
+    stock("cmake", "--build", "b", cwd=tree.source)
+    before = {path: path.stat().st_mtime_ns for path in (tree.source / "b").rglob("*")}
+    done = nestor(*capture, cwd=tree.source)
+    assert (done.returncode, "not built" in done.stderr) == (0, False)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    corpus = store.load(tree.wrappers.corpus)
+    assert (corpus.missing, len(corpus.modules)) == ((), 2)
+    shutil.rmtree(tree.source)
+    assert runs(tree, "source/prog", tmp_path / "relinked")
+
+
+def test_objects_without_a_module_are_counted(tree: SourceTree) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("lib.c", LIBRARY)
+    tree.write("Makefile", "CC=gcc\nprog: main.o lib.o\n\t$(CC) -o $@ $^\n")
+    stock("make", "lib.o", cwd=tree.source)
+    out = ["corpus", "capture", "--out", str(tree.wrappers.corpus)]
+    done = nestor(*out, "--", "make", cwd=tree.source)
+    assert done.returncode == 0
+    assert "nestor: source/prog: 1 of 2 objects have no module" in done.stderr
+    done = nestor(*out, "--", "make", "-B", cwd=tree.source)
+    assert (done.returncode, "no module" in done.stderr) == (0, False)
+
+
+@pytest.mark.parametrize("words", [["--", "true"], ["--compile-commands", "."]])
+def test_a_corpus_that_cannot_be_written_is_named(tree: SourceTree, words: list[str]) -> None:
+    tree.write("a.c", "int a;\n")
+    entry = {"directory": str(tree.source), "file": "a.c", "command": "cc -c a.c"}
+    tree.write("compile_commands.json", json.dumps([entry]))
+    tree.write("file", "")
+    done = nestor("corpus", "capture", "--out", "file", *words, cwd=tree.source)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("nestor: The corpus file cannot be used")
+
+
+def test_nothing_to_capture_leaves_nothing(tree: SourceTree) -> None:
+    done = nestor("corpus", "capture", cwd=tree.source)
+    assert done.returncode == 1
+    assert "write the build after --" in done.stderr
+    assert list(tree.source.iterdir()) == []
+
+
+def test_a_corpus_of_before_with_such_a_program_has_nothing_to_compare(tree: SourceTree) -> None:
+    tree.write("a.S", ".globl main\nmain: xor %eax, %eax\n ret\n.section .note.GNU-stack\n")
+    tree.write("b.c", "int b;\n")
+    for name in ("a.S", "b.c"):
+        assert tree.cc("-c", name).returncode == 0
+    corpus = tree.finalise()
+    content = (tree.source / "a.o").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    corpus.foreign(digest).parent.mkdir()
+    corpus.foreign(digest).write_bytes(content)
+    program = Program("demo/prog", "demo", "c", (Input("foreign", digest),))
+    store.save(replace(corpus, programs=(program,)))
+    loaded = store.load(corpus.root)
+    assert (loaded.programs, loaded.missing[0].reason) == ((), f"prog: {NO_MODULES}")
+    words = ["evaluate", "--policy", "default", "--corpus", str(corpus.root)]
+    for more in ([], ["--program", "prog"]):
+        done = nestor(*words, *more, cwd=tree.source)
+        assert (done.returncode, done.stderr[:8]) == (1, "nestor: ")
+    assert "nothing to compare" in nestor(*words, cwd=tree.source).stderr

@@ -1,0 +1,114 @@
+"""Smoke tests of one's own programs: from a file into the corpus, and run only when asked to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nestor.corpus import smoke, store
+from nestor.corpus.smoke_file import SmokeFileError, add_smoke_tests, read_smoke_file
+from nestor.errors import NestorError
+from tests.command import nestor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.corpus.conftest import SourceTree
+
+MAIN = """
+#include <stdio.h>
+#include <string.h>
+int main(int count, char **words) {
+  char text[8] = "";
+  FILE *mark = fopen(MARK, "a"), *in = count > 1 ? fopen(words[1], "r") : stdin;
+  fputs("ran\\n", mark);
+  fclose(mark);
+  return !in || !fgets(text, sizeof text, in) ? count != 1 : strcmp(text, "yes") != 0;
+}
+"""
+
+
+def write_project(tree: SourceTree) -> Path:
+    """Write a project whose programs leave a mark when they run; return the mark."""
+    mark = tree.source.parent / "mark"
+    tree.write("main.c", MAIN)
+    tree.write("tests/data.txt", "yes")
+    tree.write(
+        "Makefile",
+        f"all: one two\none two: main.c\n\t$(CC) '-DMARK=\"{mark}\"' -DN=$@ $< -o $@\n",
+    )
+    return mark
+
+
+def test_a_smoke_test_is_added_kept_and_run_only_on_request(tree: SourceTree) -> None:
+    mark = write_project(tree)
+    tree.write(
+        "smoke.toml",
+        '[programs]\none = ["in.txt"]\n"source/two" = ["<in.txt"]\n'
+        '[inputs]\n"in.txt" = "tests/data.txt"\n',
+    )
+    out = str(tree.wrappers.corpus)
+    capture = ["corpus", "capture", "--out", out]
+    done = nestor(*capture, "--smoke", "smoke.toml", "--", "make", cwd=tree.source)
+    assert done.returncode == 0, done.stderr
+    corpus = store.load(tree.wrappers.corpus)
+    store.verify(corpus)
+    assert {p.name: p.smoke for p in corpus.programs} == {
+        "source/one": ("in.txt",), "source/two": ("<in.txt",),
+    }  # fmt: skip
+    # Another capture of the same build forgets nothing.
+    assert nestor(*capture, "--", "make", "-B", cwd=tree.source).returncode == 0
+    assert store.load(tree.wrappers.corpus) == corpus
+    judge = ["evaluate", "--policy", "always", "--corpus", out]
+    assert nestor(*judge, cwd=tree.source).returncode == 0
+    assert not mark.exists()
+    done = nestor(*judge, "--smoke", cwd=tree.source)
+    assert done.returncode == 0
+    assert "2 passed, 0 failed, 0 not run" in done.stdout
+    assert mark.read_text().count("ran\n") >= 4
+
+
+def test_a_run_without_arguments_and_no_run_any_more(tree: SourceTree, tmp_path: Path) -> None:
+    write_project(tree)
+    assert tree.run(["make"]).returncode == 0
+    file = tree.write("smoke.toml", '[programs]\none = ["<"]\ntwo = ["x"]\n')
+    corpus = add_smoke_tests(tree.finalise(), read_smoke_file(file))
+    prepared = smoke.prepare(corpus, corpus.program("demo/one"), tmp_path / "run")
+    assert prepared == smoke.SmokeRun((), None)
+    file.write_text("[programs]\ntwo = []\n")
+    corpus = add_smoke_tests(corpus, read_smoke_file(file))
+    assert [p.smoke for p in corpus.programs] == [("<",), ()]
+    assert store.load(corpus.root) == corpus
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[programs\n", "smoke.toml cannot be used"),
+        ("[program]\n", r"no table \[program\]"),
+        ('[programs]\none = "x"\n', "one must be a list"),
+        ("programs = 1\n", "programs must be a table"),
+        ('[programs]\none = ["<data"]\n', r"one reads data, which \[inputs\] does not have"),
+        ('[inputs]\n"../x" = "main.c"\n', "without folders"),
+        ('[inputs]\n"x" = 1\n', "path of a file"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "smoke.toml"
+    path.write_text(text)
+    with pytest.raises(SmokeFileError, match=reason):
+        read_smoke_file(path)
+
+
+def test_names_and_inputs_that_do_not_exist(tree: SourceTree) -> None:
+    write_project(tree)
+    assert tree.run(["make"]).returncode == 0
+    corpus = tree.finalise()
+    file = tree.write("smoke.toml", '[programs]\nthree = ["x"]\n')
+    with pytest.raises(NestorError, match=r"three is no program .*: demo/one, demo/two\."):
+        add_smoke_tests(corpus, read_smoke_file(file))
+    file.write_text('[inputs]\nx = "gone.txt"\n')
+    with pytest.raises(NestorError, match=r"gone\.txt cannot be read as an input"):
+        read_smoke_file(file)
+    assert store.load(corpus.root) == corpus

@@ -1,0 +1,99 @@
+"""Where logs go: no module's log takes the place of another's."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nestor.problems.inlining_size.log import read
+from tests.plugin.support import NEVER, SOURCE, Result, Workbench
+
+
+def compile_two(bench: Workbench, log: Path | str, *sources: Path) -> "Result":
+    """Compile sources with one command line, and so with one -nestor-log."""
+    options = [f"-nestor-policy={bench.save(NEVER)}", f"-nestor-log={log}"]
+    words = [w for o in options for w in ("-Xclang", "-mllvm", "-Xclang", o)]
+    load = f"-fpass-plugin={bench.plugin.path}"
+    command: list[str | Path] = [bench.plugin.toolchain.clang, "-Oz", load, *words, "-c", *sources]
+    return bench.run(command, bench.folder / "x.o", bench.folder)
+
+
+def two_sources(bench: Workbench) -> tuple[Path, Path]:
+    return bench.source(SOURCE, "one.c"), bench.source(SOURCE, "two.c")
+
+
+def test_one_file_for_two_sources_is_refused(bench: Workbench) -> None:
+    log = bench.folder / "x.log"
+    one, two = two_sources(bench)
+    done = compile_two(bench, log, one, two)
+    assert done.returncode != 0
+    assert f"cannot write the log '{log}': it holds the log of {one}" in done.stderr
+    assert "with a folder in its place" in done.stderr
+    assert len(read(log)) > 0  # that of the first, whole
+
+
+def test_the_same_source_again_replaces_its_log(bench: Workbench) -> None:
+    log = bench.folder / "x.log"
+    one, _ = two_sources(bench)
+    assert compile_two(bench, log, one).returncode == 0
+    first = log.read_bytes()
+    log.write_bytes(first + b"more")
+    assert compile_two(bench, log, one).returncode == 0
+    assert log.read_bytes() == first
+
+
+def test_a_folder_gets_a_log_for_each_source(bench: Workbench) -> None:
+    one, two = two_sources(bench)
+    done = compile_two(bench, f"{bench.folder / 'new' / 'logs'}/", one, two)
+    assert done.returncode == 0, done.stderr
+    logs = sorted((bench.folder / "new" / "logs").iterdir())
+    assert [log.name.rsplit(".", 2)[0] for log in logs] == ["one.c", "two.c"]
+    modules = {read(log).facts["module"] for log in logs}
+    assert len(modules) == 2
+
+
+def test_sources_of_one_name_in_two_folders_have_two_logs(bench: Workbench) -> None:
+    logs = bench.folder / "logs"
+    for name in ("a", "b"):
+        folder = bench.folder / name
+        folder.mkdir()
+        (folder / "main.c").write_text(SOURCE)
+        options = ["-mllvm", "-nestor-policy=default", "-mllvm", f"-nestor-log={logs}/"]
+        load = f"-fpass-plugin={bench.plugin.path}"
+        command: list[str | Path] = [
+            bench.plugin.toolchain.clang,
+            "-Oz",
+            load,
+            *options,
+            "-c",
+            "main.c",
+        ]
+        subprocess.run(command, cwd=folder, check=True)
+    assert len(list(logs.iterdir())) == 2
+
+
+@pytest.mark.parametrize("count", [6])
+def test_many_compiles_at_once_do_not_mix_one_log(bench: Workbench, count: int) -> None:
+    """Whoever comes first has the file; the others are refused, and none spoils it."""
+    log = bench.folder / "x.log"
+    options = ["-mllvm", "-nestor-policy=default", "-mllvm", f"-nestor-log={log}"]
+    load = f"-fpass-plugin={bench.plugin.path}"
+    running = []
+    for number in range(count):
+        source = bench.source(SOURCE, f"s{number}.c")
+        out = bench.folder / f"{number}.o"
+        command: list[str | Path] = [
+            bench.plugin.toolchain.clang,
+            "-Oz",
+            load,
+            *options,
+            "-c",
+            source,
+            "-o",
+            out,
+        ]
+        running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    ends = [(process.communicate()[1], process.returncode) for process in running]
+    assert sorted(code for _, code in ends) == [0] + [1] * (count - 1)
+    assert all("it holds the log of" in text for text, code in ends if code)
+    assert len(read(log)) > 0

@@ -1,0 +1,100 @@
+"""Projects that CMake, Meson, autotools and make build have the objects that they should have."""
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from benchmarks.build_ways import (
+    WAYS,
+    Bench,
+    Policy,
+    Project,
+    System,
+    autotools,
+    cmake,
+    make,
+    meson,
+)
+from nestor.compiler.plugin import Plugin
+from tests.conftest import SOURCE
+
+_LIBRARY: Final = SOURCE.replace("int main", "int use").replace("twice", "library_twice")
+_FILES: Final = {
+    "app.c": SOURCE,
+    "lib.c": _LIBRARY,
+    "CMakeLists.txt": """
+cmake_minimum_required(VERSION 3.20)
+project(p LANGUAGES C CXX)
+add_library(both STATIC lib.c)
+add_executable(app app.c)
+target_link_libraries(app both)
+""",
+    "meson.build": """
+project('p', 'c', 'cpp')
+both = both_libraries('both', 'lib.c')
+executable('app', 'app.c', link_with: both)
+""",
+    "Makefile": """
+app: app.o lib.o
+\t$(CC) $(CFLAGS) -o $@ $^
+%.o: %.c
+\t$(CC) $(CFLAGS) -c $< -o $@
+""",
+    "configure.ac": """
+AC_INIT([p], [1])
+AM_INIT_AUTOMAKE([foreign])
+AM_PROG_AR
+LT_INIT
+AC_PROG_CC
+AC_CONFIG_FILES([Makefile])
+AC_OUTPUT
+""",
+    "Makefile.am": """
+lib_LTLIBRARIES = libboth.la
+libboth_la_SOURCES = lib.c
+bin_PROGRAMS = app
+app_SOURCES = app.c
+app_LDADD = libboth.la
+""",
+}
+_SYSTEMS: Final[dict[str, System]] = {
+    "cmake Release": cmake("Release"),
+    "cmake MinSizeRel": cmake("MinSizeRel"),
+    "meson": meson(),
+    "make": make(),
+    "autotools": autotools(),
+}
+
+
+def _write(folder: Path, system: str) -> Path:
+    """Write the sources, as a tarball of a release would have them."""
+    folder.mkdir()
+    for name, text in _FILES.items():
+        if (name == "Makefile") == (system == "make") or name in ("app.c", "lib.c"):
+            (folder / name).write_text(text)
+    if system == "autotools":
+        subprocess.run(["autoreconf", "--install"], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("system", _SYSTEMS)
+def test_objects_are_those_of_the_options(
+    system: str, never: Policy, plugin: Plugin, tmp_path: Path
+) -> None:
+    sources = _write(tmp_path / "p", system)
+    bench = Bench(Project("p", system, sources, _SYSTEMS[system]), tmp_path / "work")
+    clang = plugin.toolchain.clang
+    stock = bench.stock(clang)
+    expected = bench.direct(never.flags())
+    assert len(expected) == (3 if system == "autotools" else 2)  # libtool makes one twice
+    assert all(expected[name] != digest for name, digest in stock.objects.items())
+    for way in WAYS:
+        use = never.compilers(way, tmp_path / "installed")
+        if not way.startswith("ccache"):
+            assert bench.build(use).objects == expected, way
+            continue
+        cold, warm = bench.cached(use, tmp_path / way)
+        assert cold.objects == warm.objects == expected, way
+        assert (cold.cached, warm.cached) == ((0, len(expected)), (len(expected),) * 2), way
