@@ -217,7 +217,9 @@ class Bench:
         """
         shutil.rmtree(self._folder, ignore_errors=True)
         shutil.copytree(self.project.sources, self._folder, symlinks=True)
-        both = {"CC": use.cc, "CXX": use.cxx}  # for CMake and Meson
+        settings = {"CC": use.cc, "CXX": use.cxx}  # for CMake and Meson
+        # Some projects, jsoncpp for one, use ccache unasked.
+        settings |= dict(environment or {"CCACHE_DISABLE": "1"})
         before = os.times()
         commands = self.project.system(self._folder, use, self.project.level)
         for command in commands:
@@ -226,7 +228,7 @@ class Bench:
             done = subprocess.run(
                 command,
                 cwd=self._folder,
-                env=os.environ | both | dict(environment or {}),
+                env=os.environ | settings,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
