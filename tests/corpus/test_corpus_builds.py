@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from nestor.corpus.capture import build
+from nestor.corpus.capture.database import DatabaseError
 from nestor.corpus.model import NO_MODULES
 from tests.corpus.builds import LIBRARY, LISTS, MAIN, runs, stock, with_library
 
@@ -245,3 +248,44 @@ def test_what_failed_once_and_succeeded_since_is_not_missing(tree: SourceTree) -
     assert tree.cc("-O2", "-x", "c-header", "own.h", "-o", "other-name").returncode == 0
     assert tree.cc(*use).returncode == 0
     assert (tree.finalise().missing, len(tree.finalise().modules)) == ((), 1)
+
+
+def test_compilation_database(tree: SourceTree, toolchain: Toolchain, tmp_path: Path) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("sub/x.cpp", "template <class T> T twice(T x) { return 2 * x; } int i = twice(2);")
+    entries = [
+        {"directory": str(tree.source), "file": "main.c", "command": "gcc -O2 -c main.c -o m.o"},
+        {
+            "directory": str(tree.source / "sub"),
+            "file": "x.cpp",
+            "arguments": ["/usr/bin/c++", "-std=c++17", "-c", "x.cpp", "-o", "x.o"],
+        },
+    ]
+    database = tree.write("compile_commands.json", json.dumps(entries))
+    replayed = build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
+    assert (replayed.compilations, replayed.links) == (2, 0)
+    corpus = tree.finalise()
+    assert [(m.name, m.language) for m in corpus.modules] == [
+        ("demo/m.o", "c"), ("demo/sub/x.o", "c++"),
+    ]  # fmt: skip
+    assert not (tree.source / "m.o").exists()
+    database.write_text('{"not": "a list"}')
+    with pytest.raises(DatabaseError, match=r"compile_commands\.json"):
+        build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
+
+
+def test_cmake_and_a_makefile_with_a_fixed_compiler(tree: SourceTree) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("lib.c", LIBRARY)
+    tree.write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.13)\nproject(demo C)\nadd_library(l STATIC lib.c)\n"
+        "add_executable(prog main.c)\ntarget_link_libraries(prog l)\n",
+    )
+    assert tree.run(["cmake", "-G", "Ninja", "-S", ".", "-B", "b"]).returncode == 0
+    assert not tree.journal.root.exists()
+    assert tree.run(["ninja", "-C", "b", "-j2"]).returncode == 0
+    tree.write("Makefile", "CC = gcc\nother: main.c lib.c\n\t$(CC) -o $@ $^\n")
+    assert tree.run(["make"]).returncode == 0
+    corpus = tree.finalise()
+    assert {p.name for p in corpus.programs} == {"demo/prog", "demo/other"}

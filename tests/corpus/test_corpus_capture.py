@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -16,7 +15,6 @@ import pytest
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.capture import build, merge
-from nestor.corpus.capture.database import DatabaseError
 from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.model import Input, Project, Split
 from nestor.corpus.relink import LinkMode
@@ -195,6 +193,16 @@ def test_probes_are_not_captured(tree: SourceTree, words: list[str]) -> None:
     assert not tree.journal.root.exists()
 
 
+@pytest.mark.parametrize("words", [["-print-prog-name=ld"], ["-dM", "-E", "-xc", os.devnull]])
+def test_what_the_compiler_prints_is_printed_once(
+    tree: SourceTree, toolchain: Toolchain, words: list[str]
+) -> None:
+    expected = subprocess.run([toolchain.clang, *words], capture_output=True, text=True).stdout
+    done = tree.cc(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == expected
+
+
 def test_a_failing_compilation_fails_and_is_not_captured(tree: SourceTree) -> None:
     tree.write("bad.c", "int f( {")
     done = tree.cc("-c", "bad.c")
@@ -223,6 +231,23 @@ def test_warns_once_of_what_cannot_be_captured(tree: SourceTree) -> None:
     corpus = tree.finalise()
     assert corpus.programs == ()
     assert [m.reason.split(":")[0] for m in corpus.missing] == ["one", "two"]
+
+
+def test_an_archive_beside_a_shared_library_has_the_code(tree: SourceTree, tmp_path: Path) -> None:
+    """As libtool leaves them, and names the shared one in the link."""
+    _small(tree)
+    tree.cc("-c", "-fPIC", "lib.c", "-o", "pic.o")
+    tree.cc("-c", "lib.c", "main.c")
+    (tree.source / ".libs").mkdir()
+    tree.cc("-shared", "pic.o", "-o", ".libs/libdemo.so.1")
+    (tree.source / ".libs/libdemo.so").symlink_to("libdemo.so.1")
+    tree.run(["ar", "rcs", ".libs/libdemo.a", "lib.o"])
+    assert tree.cc("main.o", ".libs/libdemo.so", "-o", "prog").returncode == 0
+    corpus = tree.finalise()
+    assert corpus.missing == ()
+    assert len(corpus.program("demo/prog").modules) == 2
+    made = tree.relink(corpus, corpus.program("demo/prog"), tmp_path / "relinked")
+    assert subprocess.run([made], capture_output=True, text=True).stdout == "42 main.c"
 
 
 def test_twins_are_kept_only_if_programs_need_both(tree: SourceTree) -> None:
@@ -273,46 +298,6 @@ def test_equal_modules_of_two_projects_stay_with_the_held_out_one(
     assert not (root / "a/main.o.bc").exists() or "a/main.o" not in corpus.by_name
 
 
-def test_compilation_database(tree: SourceTree, toolchain: Toolchain, tmp_path: Path) -> None:
-    _small(tree)
-    tree.write("sub/x.cpp", "template <class T> T twice(T x) { return 2 * x; } int i = twice(2);")
-    entries = [
-        {"directory": str(tree.source), "file": "main.c", "command": "gcc -O2 -c main.c -o m.o"},
-        {
-            "directory": str(tree.source / "sub"),
-            "file": "x.cpp",
-            "arguments": ["/usr/bin/c++", "-std=c++17", "-c", "x.cpp", "-o", "x.o"],
-        },
-    ]
-    database = tree.write("compile_commands.json", json.dumps(entries))
-    replayed = build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
-    assert (replayed.compilations, replayed.links) == (2, 0)
-    corpus = tree.finalise()
-    assert [(m.name, m.language) for m in corpus.modules] == [
-        ("demo/m.o", "c"), ("demo/sub/x.o", "c++"),
-    ]  # fmt: skip
-    assert not (tree.source / "m.o").exists()
-    database.write_text('{"not": "a list"}')
-    with pytest.raises(DatabaseError, match=r"compile_commands\.json"):
-        build.replay_database(database, tree.wrappers.corpus, "demo", toolchain)
-
-
-def test_cmake_and_a_makefile_with_a_fixed_compiler(tree: SourceTree) -> None:
-    _small(tree)
-    tree.write(
-        "CMakeLists.txt",
-        "cmake_minimum_required(VERSION 3.13)\nproject(demo C)\nadd_library(l STATIC lib.c)\n"
-        "add_executable(prog main.c)\ntarget_link_libraries(prog l)\n",
-    )
-    assert tree.run(["cmake", "-G", "Ninja", "-S", ".", "-B", "b"]).returncode == 0
-    assert not tree.journal.root.exists()
-    assert tree.run(["ninja", "-C", "b", "-j2"]).returncode == 0
-    tree.write("Makefile", "CC = gcc\nother: main.c lib.c\n\t$(CC) -o $@ $^\n")
-    assert tree.run(["make"]).returncode == 0
-    corpus = tree.finalise()
-    assert {p.name for p in corpus.programs} == {"demo/prog", "demo/other"}
-
-
 def test_the_wrapper_is_light(tree: SourceTree) -> None:
     """No import that costs tens of milliseconds may slip into the wrapper."""
     code = "import sys; import nestor.cli.corpus.cc; print(*sys.modules)"
@@ -322,6 +307,14 @@ def test_the_wrapper_is_light(tree: SourceTree) -> None:
     ).stdout.split()
     heavy = {"dataclasses", "inspect", "rich", "tyro", "numpy", "subprocess", "typing_extensions"}
     assert not heavy & set(loaded)
+
+
+def test_a_relative_corpus_is_refused(tree: SourceTree) -> None:
+    _small(tree)
+    done = tree.run([str(tree.wrappers.cc), "-c", "main.c"], more={"NESTOR_CORPUS": "corpus"})
+    assert (done.returncode, (tree.source / "main.o").exists()) == (0, True)
+    assert "not captured: NESTOR_CORPUS is the relative path corpus" in done.stderr
+    assert not (tree.source / "corpus").exists()
 
 
 def test_the_wrapper_works_without_a_corpus(tree: SourceTree) -> None:

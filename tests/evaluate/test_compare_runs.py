@@ -113,5 +113,5 @@ def test_broken_files_are_one_sentence(name: str, tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", "ppo", 0)
     for text in ("{", "[1]", '{"evaluations": [{}]}' if name == "evaluation.json" else "3"):
         (folder / name).write_text(text)
-        with pytest.raises(RunError, match="cannot be read"):
+        with pytest.raises(RunError, match=f"{name} of a run cannot be read"):
             read_run(folder)

@@ -57,6 +57,7 @@ class Compile:
     trajectories: Mapping[str, Trajectory]
     """By back end: the module, or each part of a program that is optimised by itself."""
     cpu_seconds: float
+    """0 if what an earlier compile made was taken."""
     failure: str | None
 
 
@@ -150,3 +151,16 @@ def check_modes(build: Build, modes: Sequence[str]) -> None:
 def builds_of(problem: Problem) -> Mapping[str, Build]:
     """Return the ways to build programs under ``problem``, by name; the first is the usual one."""
     return cast(Mapping[str, Build], problem.builds())
+
+
+def find_build(problem: Problem, name: str | None) -> Build:
+    """Return the way to build programs of this name, the problem's usual one for None.
+
+    :raises BuildError: if the problem has no such build.
+    """
+    builds = builds_of(problem)
+    if name is None:
+        return next(iter(builds.values()))
+    if name not in builds:
+        raise BuildError(f"{problem.name} has no build '{name}'; there are {', '.join(builds)}.")
+    return builds[name]

@@ -53,14 +53,14 @@ def parser(kind: type, name: str) -> argparse.ArgumentParser:
     with warnings.catch_warnings():
         # There is no other public access to the options; pyproject.toml bounds tyro's version.
         warnings.simplefilter("ignore", DeprecationWarning)
-        made = tyro.extras.get_parser(
+        copy = tyro.extras.get_parser(
             kind,
             prog=f"nestor {name}",
             description=_description(kind),
             config=_CONFIG,
             registry=_registry(kind),
         )
-    return cast(argparse.ArgumentParser, made)  # tyro's copy of the class
+    return cast(argparse.ArgumentParser, copy)  # tyro's copy of the class
 
 
 def _merged(kind: type, name: str, words: Sequence[str]) -> list[str]:
@@ -165,9 +165,9 @@ def _quiet() -> StructFieldSpec:
 def _with_quiet(make: Callable[..., Any]) -> Callable[..., Any]:
     """Return what makes the command and takes ``quiet`` besides its fields."""
 
-    def made(*, quiet: bool, **fields: Any) -> Any:
+    def make_quietly(*, quiet: bool, **fields: Any) -> Any:
         if quiet:
             remarks.silence()
         return make(**fields)
 
-    return made
+    return make_quietly

@@ -47,8 +47,8 @@ def command_line() -> argparse.ArgumentParser:
         if group not in groups:
             summary = f"Commands: {', '.join(_members(group))}"
             # Completions show the description, which is one line here.
-            made = groups[""].add_parser(group, help=summary, description=summary)
-            groups[group] = made.add_subparsers(metavar="COMMAND")
+            branch = groups[""].add_parser(group, help=summary, description=summary)
+            groups[group] = branch.add_subparsers(metavar="COMMAND")
         whole = _parser(name, command)
         leaf = groups[group].add_parser(
             last,
@@ -86,25 +86,25 @@ def _members(group: str) -> list[str]:
 def _parser(name: str, command: Command) -> argparse.ArgumentParser:
     if name in COMMANDS:
         return parser(load(command), name)
-    made = argparse.ArgumentParser(
+    own = argparse.ArgumentParser(
         f"nestor {name}",
         add_help=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage=argparse.SUPPRESS,
     )
     if name not in _OWN_OPTIONS:
-        made.description = command.summary
-        return made
+        own.description = command.summary
+        return own
     text = _help_of(name, command)
-    usage, _, made.description = text.partition("\n\n")
-    made.usage = " ".join(usage.removeprefix("usage: ").split())
-    made.add_argument("-h", "--help", action="store_true", help="Explain the command.")
+    usage, _, own.description = text.partition("\n\n")
+    own.usage = " ".join(usage.removeprefix("usage: ").split())
+    own.add_argument("-h", "--help", action="store_true", help="Explain the command.")
     if "POLICY" in usage:
-        made.add_argument("policy", metavar="POLICY", help="A policy file or a built-in.")
+        own.add_argument("policy", metavar="POLICY", help="A policy file or a built-in.")
     for option, value in dict.fromkeys(_OPTION.findall(usage)):
         described: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
-        made.add_argument(option, **described)
-    return made
+        own.add_argument(option, **described)
+    return own
 
 
 def _help_of(name: str, command: Command) -> str:

@@ -223,7 +223,9 @@ def _program_failures(row: _Row) -> Iterator[Failure]:
 
 
 def _cpu_ratio(units: Sequence[_Sides]) -> float | None:
-    both = [u for u in units if u.stock.failure is None and u.policy.failure is None]
+    # Only what was compiled now, side by side, compares: not a stock object that had been kept.
+    timed = [u for u in units if u.stock.cpu_seconds > 0]
+    both = [u for u in timed if u.stock.failure is None and u.policy.failure is None]
     before = sum(sides.stock.cpu_seconds for sides in both)
     return sum(sides.policy.cpu_seconds for sides in both) / before if before > 0 else None
 

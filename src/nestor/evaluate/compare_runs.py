@@ -6,9 +6,10 @@ programs (the output of ``nestor evaluate --json``). Runs that differ in the see
 *learner*; the interval of its mean is over seeds and projects.
 """
 
+import contextlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,13 @@ def read_run(folder: Path) -> TrainingRun:
 
     :raises RunError: if there is none, or a file of it is broken.
     """
-    try:
-        identity = json.loads((folder / "run.json").read_text())
-        result = _json(folder / "result.json")
-        evaluated = _json(folder / EVALUATION)
-        curve = tuple(_curve(folder / "curves.jsonl"))
+    if not (folder / "run.json").exists():
+        raise RunError(f"{folder} holds no run: it has no run.json.")
+    identity, result = _json(folder / "run.json"), _json(folder / "result.json")
+    with _naming(folder / "curves.jsonl") as path:
+        curve = tuple(_curve(path))
+    evaluated = _json(folder / EVALUATION)
+    with _naming(folder / EVALUATION):
         evaluations = evaluated.get("evaluations", [])
         programs = evaluations[0]["programs"] if evaluations else []
         score = evaluations[0].get("score", _OLD_SCORE) if evaluations else ""
@@ -91,15 +94,23 @@ def read_run(folder: Path) -> TrainingRun:
             if p["stock"] and p["policy"]
         )
         failures = len(evaluations[0]["failures"]) if evaluations else 0
-        return TrainingRun(folder, dict(identity), curve, result.get("cost", {}), finals, failures)
-    except FileNotFoundError:
-        raise RunError(f"{folder} holds no run: it has no run.json.") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise RunError(f"The run in {folder} cannot be read ({error!r}).") from None
+    return TrainingRun(folder, identity, curve, result.get("cost", {}), finals, failures)
 
 
 def _json(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text())) if path.exists() else {}
+    """Return what a file of a run holds, nothing if it is not there."""
+    with _naming(path):
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[Path]:
+    """Raise what goes wrong in the block as a :class:`RunError` that names ``path``."""
+    try:
+        yield path
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise RunError(f"{path} of a run cannot be read ({what}); remove it.") from None
 
 
 def _curve(path: Path) -> list[Point]:

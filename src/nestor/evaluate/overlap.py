@@ -13,8 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import lief
-
 from nestor.compiler.objects import ObjectError
 from nestor.corpus.model import Corpus, Split
 from nestor.progress import Progress, silent
@@ -153,6 +151,8 @@ def functions(path: Path) -> Iterator[tuple[str, int, str]]:
 
     :raises ObjectError: if the file cannot be read as ELF.
     """
+    import lief  # slow to import
+
     lief.logging.disable()
     binary = lief.ELF.parse(str(path)) if path.exists() else None
     if binary is None:
@@ -175,6 +175,8 @@ def functions(path: Path) -> Iterator[tuple[str, int, str]]:
 
 def _target(relocation: Any) -> str:
     """Return what a relocation names; private data has no name of its own."""
+    import lief
+
     symbol = relocation.symbol
     if symbol is None or not symbol.name or symbol.type == lief.ELF.Symbol.TYPE.SECTION:
         return ""

@@ -49,8 +49,8 @@ def unmatched(
     """
     overrides = form.parse(text)
     logs = list(trajectories)
-    asked = form.question_keys(logs)
-    keys = [key for key in overrides if not asked.matched_by(key)]
+    questions = form.question_keys(logs)
+    keys = [key for key in overrides if not questions.matched_by(key)]
     comments = form.parse_comments(text)
     free: dict[Key, str] = {}
     if any(key in comments for key in keys):

@@ -193,6 +193,16 @@ class Problem(ABC):
     def compile(self, request: Request, place: Workplace) -> Rollout:
         """Compile one unit; a failure of the compiler is a result, never an exception."""
 
+    def outcome_of(self, compiled: Path) -> Any | None:
+        """Return what a compile came to whose object is the file ``compiled``.
+
+        None if that cannot be read off an object: then the stock compiler runs again wherever its
+        outcome is needed.
+
+        :raises NestorError: if the file is no object.
+        """
+        return None
+
     @abstractmethod
     def columns(self, outcome: Any) -> Mapping[str, float]:
         """Return one unit's outcome by the columns of the report; they add up over units."""

@@ -51,7 +51,7 @@ class Rollout:
     """What the compile came to, in the problem's own type; None if there is no object."""
     trajectory: Trajectory | None
     cpu_seconds: float
-    """User and system time of the compiler."""
+    """User and system time of the compiler; 0 if its object had been kept."""
     failure: str | None
     """Why there is no result, in one line; None if all went well."""
     object: str | None = None

@@ -34,6 +34,12 @@ def baseline_key(pool: Pool, unit: Module, policy: NamedPolicy | None) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
+def baseline_path(pool: Pool, unit: Module, policy: NamedPolicy | None) -> Path:
+    """Return where the object of ``unit`` under ``policy`` is kept, or would be."""
+    key = baseline_key(pool, unit, policy)
+    return cache_folder() / "objects" / key[:2] / f"{key}.o"
+
+
 def policy_path(policy: NamedPolicy) -> Path:
     """Return a file with ``policy`` that stays as it is: its name is its digest.
 
@@ -62,11 +68,7 @@ def baselines(
 
     :raises OSError: if an object cannot be kept.
     """
-    folder = cache_folder() / "objects"
-    kept = {}
-    for unit in units:
-        key = baseline_key(pool, unit, policy)
-        kept[unit.name] = folder / key[:2] / f"{key}.o"
+    kept = {unit.name: baseline_path(pool, unit, policy) for unit in units}
     missing = [unit for unit in units if not is_whole(kept[unit.name])]
     requests = [Request(unit, policy, keep=True) for unit in missing]
     failed = set()

@@ -1,5 +1,6 @@
 """Summaries of programs: every number is one that can be counted in the sources."""
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -178,12 +179,6 @@ def test_what_is_no_summary(text: str, said: str, tmp_path: Path) -> None:
         load(path)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    for path, said in ((tmp_path, "is no file"), (tmp_path / "absent", "cannot be read")):
-        with pytest.raises(SummaryError, match=f"{said}.*'nestor summary'"):
-            load(path)
-
-
 def test_ids() -> None:
     # xxh3-64 of the empty text, by its reference implementation.
     assert function_id("") == module_id("folder/") == 0x2D06800538D394C2
@@ -198,3 +193,14 @@ def test_what_is_no_object(toolchain: Toolchain, tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(ObjectError):
             summarise([path], "gc")
+
+
+def test_what_nobody_would_summarise_is_not_read(tmp_path: Path) -> None:
+    """Neither a device without an end, nor a pipe without a writer, nor a file of gigabytes."""
+    pipe, large = tmp_path / "pipe", tmp_path / "large"
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate(2 << 30)
+    for path in (pipe, large, Path("/dev/zero"), tmp_path, tmp_path / "absent"):
+        with pytest.raises(SummaryError, match=f"{path} cannot be read as a summary.*makes such"):
+            load(path)

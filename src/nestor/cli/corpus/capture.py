@@ -43,7 +43,7 @@ class Capture:
         nestor corpus capture --out corpus/mine -- sh -c 'cmake -B new && cmake --build new'
         nestor corpus capture --out corpus/mine --compile-commands build
         nestor corpus capture --out corpus/mine --smoke smoke.toml
-        NESTOR_CORPUS=corpus/mine make CC='nestor cc' && nestor corpus capture --out corpus/mine
+        NESTOR_CORPUS=$PWD/corpus make CC='nestor cc' && nestor corpus capture --out corpus
     """
 
     command: tyro.conf.Positional[tuple[str, ...]] = ()

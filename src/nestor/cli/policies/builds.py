@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nestor.build.build import Build, BuildError, builds_of
+from nestor.build.build import Build, find_build
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
 from nestor.problem.overrides import OverridesError, read_overrides
@@ -15,16 +15,11 @@ def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None)
     :param lto: short for the name of a build by LTO.
     :raises BuildError: if the problem has no such build.
     """
-    builds = builds_of(problem)
     if lto is not None:
         if name is not None:
             raise NestorError("--lto names a build: leave --build out.")
         name = lto_build(lto)
-    if name is None:
-        return next(iter(builds.values()))
-    if name not in builds:
-        raise BuildError(f"{problem.name} has no build '{name}'; there are {', '.join(builds)}.")
-    return builds[name]
+    return find_build(problem, name)
 
 
 def lto_build(kind: LtoKind) -> str:

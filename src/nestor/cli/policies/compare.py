@@ -27,6 +27,7 @@ from nestor.evaluate.compare_runs import (
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.stock import StockKeepingPool
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class Compare:
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                results = evaluate(pool, build, programs, distinct, progress=report)
+                keeping = StockKeepingPool(pool)
+                results = evaluate(keeping, build, programs, distinct, progress=report)
         found = {p.digest: r for p, r in zip(distinct, results, strict=True)}
         for folder, policy in zip(todo, policies, strict=True):
             result = replace(found[policy.digest], policy=policy.name)

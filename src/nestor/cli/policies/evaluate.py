@@ -22,6 +22,7 @@ from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
 from nestor.problem.problem import Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.stock import StockKeepingPool
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class Evaluate:
     Geometric means by language and style follow, over the programs that are not tiny (see
     --least-bytes). A style of C++ is seen if a project of the split "train" has it. With several
     policies or modes these means are all that is shown; --json holds every program.
+
+    What stock makes of a module is kept in the cache: a second policy is judged without compiling
+    it again.
 
     Built-in policies of inlining-size: shipped, distilled (reads a --summary), default, never,
     always, threshold:N (docs/studies/policies.md) and mlgo2020 (published in 2020 for LLVM 11).
@@ -72,6 +76,9 @@ class Evaluate:
     """Give policies that read one a summary of the rest of the program."""
     smoke: bool = False
     """Run the programs' smoke tests, stock and under the policies: executes the corpus's code."""
+    fresh: bool = False
+    """Compile the stock side again, beside the policies: it measures what they cost in compile
+    time. Without it stock objects of an earlier evaluation are used."""
     least_bytes: float | None = None
     """Score of a stock program from which on it counts in a group's mean (default: the problem's,
     80,000 bytes for sizes)."""
@@ -98,7 +105,8 @@ class Evaluate:
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                results = evaluate(pool, build, programs, policies, settings, report)
+                keeping = StockKeepingPool(pool, fresh=self.fresh)
+                results = evaluate(keeping, build, programs, policies, settings, report)
         least = problem.report.least if self.least_bytes is None else self.least_bytes
         grouped = groups(results, least)
         if self.json:
@@ -203,7 +211,11 @@ def _score(side: Outcome | None, report: Report) -> str:
 
 def _show_costs(result: Evaluation) -> None:
     """Print what the policy cost, and how much failed."""
-    ratio = f"{result.compile_cpu_ratio:.3f}×" if result.compile_cpu_ratio else "not measured"
+    ratio = "not measured"
+    if result.compile_cpu_ratio is not None:
+        ratio = f"{result.compile_cpu_ratio:.3f}× of stock"
+    elif any(result.compared()):
+        ratio += " (stock objects of an earlier run: --fresh compiles them again)"
     remarks = "".join(
         f", {len(units)} modules {remark.words}"
         for remark in result.report.remarks
@@ -216,7 +228,7 @@ def _show_costs(result: Evaluation) -> None:
         else ""
     )
     stdout.print(
-        f"compile CPU {ratio} of stock, {result.decisions:,} decisions,"
+        f"compile CPU {ratio}, {result.decisions:,} decisions,"
         f" {len(result.failures)} failures{remarks}{smoke}",
         soft_wrap=True,
     )

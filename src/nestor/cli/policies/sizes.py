@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 from rich.table import Table
@@ -11,11 +12,11 @@ from nestor.cli.remarks import remark
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
-from nestor.problems.inlining_size import PROBLEM
-from nestor.problems.inlining_size.size import examples, model
 from nestor.problems.inlining_size.size.fit import FitSettings, fit, groups
-from nestor.problems.inlining_size.size.judge import Errors, Predictor, affine, judge
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+if TYPE_CHECKING:
+    from nestor.problems.inlining_size.size.judge import Errors, Predictor
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ class Sizes:
 
     def run(self) -> int:
         """Train, judge, and print."""
+        from nestor.problems.inlining_size import PROBLEM  # these take lief
+        from nestor.problems.inlining_size.size import examples, model
+        from nestor.problems.inlining_size.size.judge import affine, judge
+
         corpus = store.load(self.corpus)
         kept = self.out.with_name(self.out.name + ".compiles")
         training = examples.drawn(corpus, ("train", "validation"), self.modules, self.seed)
@@ -96,7 +101,7 @@ class Sizes:
         return 0
 
 
-def table(found: dict[str, Errors], modules: int) -> Table:
+def table(found: "dict[str, Errors]", modules: int) -> Table:
     """Return one row per predictor."""
     shown = Table(title=f"Errors on {modules:,} modules of held-out projects", title_style="")
     for heading in ("predicted by", "function: mean", "median", "bytes", "module: median",

@@ -1,15 +1,13 @@
 """``nestor train``: make a policy for any problem."""
 
-import dataclasses
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
-from nestor import __version__
+from nestor.api.learning import Trained, run_learner
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
@@ -17,11 +15,10 @@ from nestor.corpus.level import parse_level
 from nestor.corpus.model import Corpus, require_level
 from nestor.errors import NestorError
 from nestor.files import claimed, write_atomically
-from nestor.learn.accounting import Cost, Meter, Tally
-from nestor.learn.budget import Budget, Budgeted
-from nestor.learn.learners import LEARNERS, Entry, check_setup, find_learner, usual_learner
-from nestor.learn.setup import Ready, Setup
-from nestor.learn.training import Result, Run, train
+from nestor.learn.accounting import Tally
+from nestor.learn.budget import Budget
+from nestor.learn.learners import LEARNERS, find_learner, usual_learner
+from nestor.learn.setup import Setup
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
 from nestor.problem.problem import Problem
@@ -110,11 +107,11 @@ class Train:
         corpus = store.load(self.corpus)
         require_level(corpus, parse_level(problem.level))
         with claimed(self.out):
-            return self._train(problem, learner_name, entry, corpus)
+            self._print(self._train(problem, learner_name, corpus))
+        return 0
 
-    def _train(self, problem: Problem, learner_name: str, entry: Entry, corpus: Corpus) -> int:
+    def _train(self, problem: Problem, learner_name: str, corpus: Corpus) -> Trained:
         settings = getattr(self.settings, learner_name.replace("-", "_"))
-        meter, tally = Meter(), Tally()
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
@@ -122,7 +119,7 @@ class Train:
                     pool=pool,
                     folder=self.out,
                     seed=self.seed,
-                    tally=tally,
+                    tally=Tally(),
                     features=self.features,
                     init=self._start(problem),
                     trials=self.trials,
@@ -130,79 +127,36 @@ class Train:
                     estimate=self.estimate,
                     progress=report,
                 )
-                check_setup(learner_name, setup)
-                ready: Ready = entry.set_up(settings, setup)
-                prepared = meter.read(tally)
-                identity = self._identity(learner_name, settings, ready, setup)
-                learner = ready.learner
-                if entry.budgeted:
-                    learner = Budgeted(learner, self.budget, tally)
-                run = Run(self.out, identity, raisable=frozenset(["budget"]))
-                result = train(learner, run, report, ready.stage)
-                extra = ready.after(result)
-        policy = _with_provenance(result.policy, identity)
-        path = self.out / "policy.safetensors"
-        bundle.save(policy, path)
-        self._print(path, policy, result, extra, meter.read(tally), prepared, tally)
-        return 0
+                return run_learner(setup, learner_name, settings)
 
     def _start(self, problem: Problem) -> Policy | None:
         if self.init is None:
             return None
         return problem.policy(self.init).policy
 
-    def _identity(self, learner: str, settings: Any, ready: Ready, setup: Setup) -> dict[str, Any]:
-        """Return everything that decides the result; it becomes the policy's provenance."""
-        entry, pool = find_learner(learner), setup.pool
-        identity = {
-            "nestor": __version__,
-            "problem": pool.problem.name,
-            "learner": learner,
-            "settings": json.loads(json.dumps(asdict(settings))),
-            "seed": self.seed,
-            "features": list(ready.features),
-            "init": bundle.digest(setup.init) if setup.init is not None else None,
-            "corpus": pool.corpus.digest,
-            "compiler": pool.plugin.toolchain.build_id,
-            "plugin": pool.plugin.digest,
-        }
-        if self.estimate is not None:
-            identity["estimate"] = bundle.digest_of_file(self.estimate)
-        if not entry.budgeted:
-            return identity
-        return identity | {"budget": asdict(self.budget), "budget_unit": self.budget.unit}
-
-    def _print(
-        self,
-        path: Path,
-        policy: Policy,
-        result: Result,
-        extra: Mapping[str, Any],
-        cost: Cost,
-        prepared: Cost,
-        tally: Tally,
-    ) -> None:
+    def _print(self, trained: Trained) -> None:
+        cost, tally = trained.cost, trained.tally
         summary = {
-            "policy": str(path),
-            "digest": bundle.digest(policy),
-            "resumed_at": result.resumed_at,
-            **extra,
+            "policy": str(trained.path),
+            "digest": bundle.digest(trained.policy),
+            "resumed_at": trained.result.resumed_at,
+            **trained.report,
             "cost": asdict(cost)
             | {
                 "overhead": cost.overhead,
                 "rollouts_per_cpu_second": cost.rollouts_per_cpu_second,
             },
-            "preparation": asdict(prepared),
+            "preparation": asdict(trained.preparation),
             "reused": tally.reused,
             "failures": tally.reasons,
-            "metrics": dict(result.last_metrics),
+            "metrics": dict(trained.result.last_metrics),
         }
         write_atomically(self.out / "result.json", json.dumps(summary, indent=2))
         if self.json:
             print_json(summary)
             return
-        stdout.print(f"policy     {path}", soft_wrap=True)
-        for name, value in extra.items():
+        stdout.print(f"policy     {trained.path}", soft_wrap=True)
+        for name, value in trained.report.items():
             if isinstance(value, dict):
                 for program, change in value.items():
                     stdout.print(f"  {program:40} {change:+.2f} %", soft_wrap=True)
@@ -228,9 +182,3 @@ def _learners() -> str:
 
 if Train.__doc__:  # absent under python -OO
     Train.__doc__ = Train.__doc__.replace("    LEARNERS", _learners())
-
-
-def _with_provenance(policy: Policy, identity: dict[str, Any]) -> Policy:
-    return dataclasses.replace(
-        policy, metadata=dataclasses.replace(policy.metadata, provenance=identity)
-    )

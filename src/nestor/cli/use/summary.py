@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.compiler.objects import ObjectError
 from nestor.corpus.built_objects import find_objects
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
-from nestor.problems.inlining_size.summary import object_uses
-from nestor.problems.inlining_size.summary.object_uses import ObjectUses
-from nestor.problems.inlining_size.summary.program_summary import ProgramSummary, function_id
 from nestor.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    from nestor.problems.inlining_size.summary.object_uses import ObjectUses
+    from nestor.problems.inlining_size.summary.program_summary import ProgramSummary
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,9 @@ class Summary:
 
     def run(self) -> int:
         """Read, write the summary and say what it holds."""
+        from nestor.compiler.objects import ObjectError  # these take lief
+        from nestor.problems.inlining_size.summary import object_uses
+
         with progress() as report, temporary_folder("summary") as text:
             built = find_objects(self.places, Path(text))
             uses = []
@@ -88,8 +92,10 @@ class Summary:
         return 0
 
 
-def _warnings(uses: Sequence[ObjectUses], summary: ProgramSummary, skipped: int) -> list[str]:
+def _warnings(uses: "Sequence[ObjectUses]", summary: "ProgramSummary", skipped: int) -> list[str]:
     """Return what makes a summary say less than it could, and the remedy."""
+    from nestor.problems.inlining_size.summary.program_summary import function_id
+
     warnings = []
     if skipped:
         warnings.append(

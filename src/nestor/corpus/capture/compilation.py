@@ -72,17 +72,20 @@ class Compilation(NamedTuple):
 def target(environment: Mapping[str, str]) -> Target | None:
     """Return where captures go, or None if this is to be a plain compiler (no NESTOR_CORPUS).
 
-    :raises ValueError: if NESTOR_LEVEL is no level.
+    :raises ValueError: if NESTOR_LEVEL is no level, or NESTOR_CORPUS is relative.
     """
     corpus = environment.get("NESTOR_CORPUS")
     if not corpus:
         return None
+    if not Path(corpus).is_absolute():
+        # The compilers of one build run in many folders, and each would find another corpus.
+        raise ValueError(f"NESTOR_CORPUS is the relative path {corpus}; write an absolute one")
     named = environment.get("NESTOR_SOURCE")
     source = Path(named) if named else source_tree(Path.cwd())
     source = source.resolve()
     project = environment.get("NESTOR_PROJECT") or source.name or "project"
     level = parse_level(environment.get("NESTOR_LEVEL") or DEFAULT_LEVEL)
-    return Target(Journal(Path(corpus).absolute() / JOURNAL), clean(project), source, level)
+    return Target(Journal(Path(corpus) / JOURNAL), clean(project), source, level)
 
 
 def may_make_code(arguments: Sequence[str]) -> bool:

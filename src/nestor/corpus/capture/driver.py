@@ -16,9 +16,15 @@ def run(
 ) -> int:
     """Run ``program`` to its end and return its exit status (128 + N after signal N).
 
-    Standard error goes to the file descriptor ``stderr`` if one is given.
+    Standard error goes to the file descriptor ``stderr`` if one is given, and standard output
+    nowhere then: a build reads what ``clang -print-prog-name=ld`` says, and must read it once.
     """
-    actions = [] if stderr is None else [(os.POSIX_SPAWN_DUP2, stderr, 2)]
+    actions: list[tuple[object, ...]] = []
+    if stderr is not None:
+        actions = [
+            (os.POSIX_SPAWN_DUP2, stderr, 2),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        ]
     child = os.posix_spawn(
         program,
         [program, *arguments],

@@ -128,12 +128,23 @@ class LinkLine:
             self._archive(path)
         elif start[:4] == b"\x7fELF":
             if start[16] == 3:  # e_type ET_DYN
-                raise LinkLineError(f"{name} is a shared library of the source tree")
+                self._shared(path)
+                return
             self._object(path.read_bytes())
         elif start[:4] == b"BC\xc0\xde":
             self._object(path.read_bytes())
         else:
             self.dropped += 1  # A linker script.
+
+    def _shared(self, path: Path) -> None:
+        """Take the archive beside a shared library, where libtool leaves it, for its code."""
+        archive = path.with_name(f"{path.name.partition('.so')[0]}.a")
+        if not archive.is_file():
+            raise LinkLineError(
+                f"{path} is a shared library of the source tree; build static ones "
+                "(--disable-shared, -DBUILD_SHARED_LIBS=OFF, --default-library=static)"
+            )
+        self._archive(archive)
 
     def _is_system(self, path: Path) -> bool:
         real = path.resolve()

@@ -229,7 +229,8 @@ def set_up(settings: DistilSettings, setup: Setup) -> Ready:
     unknown = set(settings.projects) - {program.project for program in programs}
     if unknown:
         raise NestorError(
-            f"The corpus has no training project {min(unknown)}; 'nestor corpus info' lists them."
+            f"The corpus {pool.corpus.root} has no training project {min(unknown)}; 'nestor corpus"
+            " info' lists them."
         )
     held_back = largest_programs(pool.corpus.programs_of("validation"))
     searches = Searches(

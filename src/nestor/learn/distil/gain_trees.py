@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import lightgbm
 import numpy as np
 import numpy.typing as npt
 
 from nestor.policy import trees
 from nestor.policy.spec import Policy, PolicyError
 from nestor.policy.trees import TreesPolicy, from_lightgbm
+
+if TYPE_CHECKING:
+    import lightgbm
 
 F64 = npt.NDArray[np.float64]
 
@@ -48,6 +50,8 @@ class Trees:
             "zero_as_missing": False,
             "verbosity": -1,
         }
+        import lightgbm  # slow to import
+
         table = lightgbm.Dataset(x, y, weight=weight)
         rounds = self.coarse_rounds if coarse else self.rounds
         return BoostedTrees(lightgbm.train(options, table, rounds))
@@ -64,7 +68,7 @@ class Trees:
 class BoostedTrees:
     """A fitted model."""
 
-    booster: lightgbm.Booster
+    booster: "lightgbm.Booster"
 
     def predict(self, x: F64) -> F64:
         """Predict. See :class:`nestor.learn.distil.gain_model.Model`."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nestor.build.build import Build
-from nestor.compiler.objects import Measure
+from nestor.compiler.objects import Measure, measure
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
@@ -38,6 +38,10 @@ class InliningSize(Problem):
     def compile(self, request: Request, place: Workplace) -> Rollout:
         """Compile one module with the plugin; the outcome is a ``Measure`` of the object."""
         return compile_module(request, place)
+
+    def outcome_of(self, compiled: Path) -> Measure:
+        """Measure the object."""
+        return measure(compiled)
 
     def columns(self, outcome: Measure) -> Mapping[str, float]:
         """Return an object's loadable bytes and code; only a link has linked bytes."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nestor.build.build import Build
@@ -14,7 +15,7 @@ from nestor.problem.trajectory import Trajectory
 from nestor.problems.regalloc_eviction import credit as crediting
 from nestor.problems.regalloc_eviction.builtins import BUILTINS, NAME
 from nestor.problems.regalloc_eviction.compile import compile_module
-from nestor.problems.regalloc_eviction.cost import StaticCost
+from nestor.problems.regalloc_eviction.cost import StaticCost, function_code, static_cost
 from nestor.problems.regalloc_eviction.features import FEATURES
 from nestor.problems.regalloc_eviction.play import DEFAULT
 from nestor.progress import Progress, silent
@@ -46,6 +47,10 @@ class RegallocEviction(Problem):
     def compile(self, request: Request, place: Workplace) -> Rollout:
         """Compile one module over the channel; the outcome is a ``StaticCost`` of the object."""
         return compile_module(request, place)
+
+    def outcome_of(self, compiled: Path) -> StaticCost:
+        """Count the object's instructions and accesses to memory."""
+        return static_cost(function_code(compiled))
 
     def columns(self, outcome: StaticCost) -> Mapping[str, float]:
         """Return the sums over an object's functions."""

@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import lightgbm
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import nnls
 
 from nestor.policy.trees import from_lightgbm
 from nestor.problems.inlining_size.size.model import (
@@ -52,6 +50,8 @@ def groups(counts: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def linear(x: F64, y: F64) -> Linear:
     """Return the non-negative weights of ``x`` ``[rows, counts]`` that come closest to ``y``."""
+    from scipy.optimize import nnls  # slow to import
+
     root = 1 / np.sqrt(np.maximum(1.0, y))
     design = np.concatenate([x, np.ones((len(x), 1))], axis=1)
     # Of normal equations, so that the work does not grow with the rows.
@@ -100,6 +100,8 @@ def fit(
         "zero_as_missing": False,
         "verbosity": -1,
     }
+    import lightgbm  # slow to import
+
     ratio = np.minimum(settings.largest_ratio, y / bytes_)
     table = lightgbm.Dataset(inputs(read, x, bytes_), ratio, weight=bytes_)
     booster = lightgbm.train(options, table, settings.rounds)

@@ -1,0 +1,25 @@
+"""Predict the cycles of basic blocks."""
+
+import os
+from collections.abc import Sequence
+
+from nestor.cost.contract import Prediction
+from nestor.cost.predict.inputs import block_of
+from nestor.cost.registry import open_model
+
+
+def predict_cycles(
+    blocks: Sequence[bytes | str],
+    model: str | os.PathLike[str] = "shipped",
+    machine: str | None = None,
+) -> Prediction:
+    """Predict the core cycles of one pass through each block when it runs over and over.
+
+    :param blocks: x86-64 machine code without the jump that ends it: bytes, or hexadecimal.
+    :param model: ``shipped``, ``llvm-mca``, ``bound``, or a file of ``nestor costmodel train``.
+    :param machine: the machine to predict for, of those in the model; None is its first.
+    :return: cycles with the ends of an interval, ``[blocks]`` each; NaN where there is no answer.
+    :raises NestorError: if there is no such model, or a text is not hexadecimal.
+    """
+    code = [block_of(block) if isinstance(block, str) else block for block in blocks]
+    return open_model(os.fspath(model), machine).predict(code)

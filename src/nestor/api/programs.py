@@ -1,0 +1,113 @@
+"""Judge policies on whole programs, and search for the decisions that make one smallest."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from nestor.api.workplace import policy_of
+from nestor.build.build import check_modes, find_build
+from nestor.corpus.model import Program, Split
+from nestor.evaluate import compare
+from nestor.evaluate.compare import EvaluateSettings
+from nestor.evaluate.result import Evaluation
+from nestor.files import claimed
+from nestor.policy.names import NamedPolicy
+from nestor.problem.problem import Pool
+from nestor.progress import Progress, silent
+from nestor.rollout.stock import StockKeepingPool
+from nestor.tune import session
+from nestor.tune.search import SearchSettings
+from nestor.tune.session import Tuned, TuneSettings
+
+
+def evaluate_policies(
+    pool: Pool,
+    policies: Sequence[NamedPolicy | str],
+    *,
+    programs: Sequence[Program | str] = (),
+    split: Split | Literal["all"] | None = None,
+    build: str | None = None,
+    modes: Sequence[str] = (),
+    overrides: str | None = None,
+    summary: bool = False,
+    smoke: bool = False,
+    fresh: bool = False,
+    progress: Progress = silent,
+) -> tuple[Evaluation, ...]:
+    """Build programs stock and under each policy, and compare their scores.
+
+    :param policies: policies, or their names or paths.
+    :param programs: programs of the pool's corpus, or their names; none takes those of ``split``.
+    :param split: None takes the projects held out from training.
+    :param build: how programs are built, such as ``full-lto``; None is the problem's usual way.
+    :param modes: modes of that build, such as ``gc``; none takes its usual one.
+    :param overrides: the text of a file of answers that stand above every policy's.
+    :param summary: give summaries of the programs to policies that read them.
+    :param smoke: run the programs' smoke tests, which executes code of the corpus.
+    :param fresh: compile the stock side again, which measures the policies' compile time; without
+        it stock objects that an earlier evaluation kept in the cache are used.
+    :return: an evaluation for each policy and, within it, for each mode.
+    :raises NestorError: if a policy, program, build or mode does not exist.
+    """
+    way = find_build(pool.problem, build)
+    check_modes(way, modes)
+    chosen = tuple(_program(pool, one) for one in programs)
+    return compare.evaluate(
+        StockKeepingPool(pool, fresh=fresh),
+        way,
+        chosen or compare.select_programs(pool.corpus, split),
+        [policy_of(pool.problem, policy) for policy in policies],
+        EvaluateSettings(tuple(modes), overrides, summary, smoke),
+        progress,
+    )
+
+
+def tune_program(
+    pool: Pool,
+    program: Program | str,
+    folder: str | os.PathLike[str],
+    *,
+    policy: NamedPolicy | str = "shipped",
+    compiles: float = 25.0,
+    build: str | None = None,
+    modes: Sequence[str] = (),
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Tuned:
+    """Search for the decisions of one program that make its score smallest.
+
+    :param folder: keeps the state of the search; the same call goes on from there.
+    :param policy: where the search starts.
+    :param compiles: whole-program compiles to spend.
+    :param build: as in :func:`evaluate_policies`.
+    :param modes: those in which the program may not grow, and whose mean is made small.
+    :return: the result, whose ``text(pool.problem)`` is a file of overrides.
+    :raises NestorError: if the folder holds another search, another process is at work in it, or
+        the program cannot be built.
+    """
+    way = find_build(pool.problem, build)
+    wanted = tuple(modes) or way.modes[:1]
+    check_modes(way, wanted)
+    decides, searched = policy_of(pool.problem, policy), _program(pool, program)
+    summary = None
+    if not way.whole and pool.problem.reads_summary(decides.policy):
+        texts = pool.problem.summaries(pool, [searched], wanted[:1], progress)
+        summary = texts.get((searched.name, wanted[0]))
+    with claimed(Path(folder)):
+        return session.tune(
+            pool,
+            way,
+            searched,
+            decides,
+            TuneSettings(wanted),
+            SearchSettings(compiles=compiles),
+            seed,
+            Path(folder),
+            summary=summary,
+            progress=progress,
+        )
+
+
+def _program(pool: Pool, program: Program | str) -> Program:
+    return pool.corpus.program(program) if isinstance(program, str) else program

@@ -1,0 +1,61 @@
+"""What goes wrong with a file is said with the file's name."""
+
+from pathlib import Path
+
+import pytest
+
+from nestor.cli.main import main
+from nestor.corpus.model import Corpus
+
+_BROKEN = {
+    "overrides.txt": "no overrides\n",
+    "site.txt": "nestor-overrides 1\nsite 12 keep\n",
+    "policy.safetensors": "no policy",
+    "summary.txt": "no summary\n",
+    "trajectory.log": "no log\n",
+    "blocks.parquet": "no table",
+    "commands.json": "{",
+    "object.o": "no object",
+    "model.safetensors": "no model",
+    "run/run.json": "{",
+    "damaged/manifest.json": "{",
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("evaluate --corpus CORPUS --policy never --overrides overrides.txt", "overrides.txt"),
+        ("build one/one --corpus CORPUS --out x --overrides site.txt", "site.txt"),
+        ("evaluate --corpus CORPUS --policy policy.safetensors", "policy.safetensors"),
+        ("policy policy.safetensors", "policy.safetensors"),
+        ("flags never --overrides overrides.txt", "overrides.txt"),
+        ("flags never --summary summary.txt", "summary.txt"),
+        ("log trajectory.log", "trajectory.log"),
+        ("blocks info blocks.parquet", "blocks.parquet"),
+        ("corpus capture --out c --compile-commands commands.json", "commands.json"),
+        ("corpus info damaged", "damaged/manifest.json"),
+        ("summary object.o --out x", "object.o"),
+        ("costmodel predict 90 --model model.safetensors", "model.safetensors"),
+        ("compare run", "run/run.json"),
+        ("guard --corpus CORPUS --policy never --out x --program nothing", "corpus"),
+    ],
+)
+def test_a_broken_file_is_named(
+    words: str,
+    name: str,
+    small_corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for broken, text in _BROKEN.items():
+        path = tmp_path / "files" / broken
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.chdir(tmp_path / "files")
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert main(words.replace("CORPUS", str(small_corpus.root)).split()) == 1
+    said = capsys.readouterr().err.strip()
+    assert name in said
+    assert len(said.splitlines()) == 1
