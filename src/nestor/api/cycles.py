@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 
 from nestor.cost.contract import Prediction
-from nestor.cost.predict.inputs import block_of
 from nestor.cost.registry import open_model
+from nestor.cost.sources.inputs import block_of
 
 
 def predict_cycles(
