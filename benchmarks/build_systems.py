@@ -71,7 +71,7 @@ def projects(archive: debian.Archive, folder: Path) -> list[Project]:
         Project("jsoncpp", "CMake, Release", json, cmake("Release", *_JSONCPP)),
         Project("jsoncpp", "CMake, MinSizeRel", json, cmake("MinSizeRel", *_JSONCPP)),
         Project("jsoncpp", "Meson, werror", json, meson("-Dtests=false")),
-        Project("gperf", "autoconf", gperf, autotools()),
+        Project("gperf", "autoconf", gperf, autotools(cxx="-std=gnu++14")),
         Project("lua", "make", lua, make("-C", "src", "posix", flags="MYCFLAGS")),
     ]
 

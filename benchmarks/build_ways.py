@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from typing import Final
 WAYS: Final = ("flags", "installed", "wrapper", "ccache, flags", "ccache, installed")
 """``nestor flags``, ``nestor flags --install``, ``nestor clang``; ccache in front of two."""
 
+_SOURCE: Final = re.compile(r"\.(c|cc|cpp|cxx)$")
 _RECORDER: Final = """\
 #!/bin/sh
 file=$(mktemp {records}/XXXXXXXX)
@@ -75,13 +76,16 @@ def meson(*settings: str) -> System:
     return commands
 
 
-def autotools(*settings: str, targets: Sequence[str] = ()) -> System:
-    """Return a build by ``./configure`` and make."""
+def autotools(*settings: str, cxx: str = "") -> System:
+    """Return a build by ``./configure`` and make.
+
+    :param cxx: further options for C++.
+    """
 
     def commands(_: Path, use: Compilers, level: str) -> list[list[str]]:
         words = f"{level} {use.flags}".rstrip()
-        each = [f"CC={use.cc}", f"CXX={use.cxx}", f"CFLAGS={words}", f"CXXFLAGS={words}"]
-        return [["./configure", *each, *settings], ["make", *targets]]
+        flags = [f"CFLAGS={words}", f"CXXFLAGS={words} {cxx}".rstrip()]
+        return [["./configure", f"CC={use.cc}", f"CXX={use.cxx}", *flags, *settings], ["make"]]
 
     return commands
 
@@ -176,11 +180,15 @@ class Bench:
         built = self.build(Compilers(f"{recorders}/clang", f"{recorders}/clang++"))
         for record in records.iterdir():
             folder, *command = record.read_text().split("\0")[:-1]
-            if "-c" in command and "-o" in command:
-                out = Path(folder, command[command.index("-o") + 1])
-                name = os.path.relpath(out, self._folder)
-                if name in built.objects:
-                    self.compiles[name] = (Path(folder), command)
+            if "-c" not in command:
+                continue
+            if "-o" not in command:
+                source = next((w for w in reversed(command) if _SOURCE.search(w)), "none")
+                command += ["-o", f"{Path(source).stem}.o"]
+            out = Path(folder, command[command.index("-o") + 1])
+            name = os.path.relpath(out, self._folder)
+            if name in built.objects:
+                self.compiles[name] = (Path(folder), command)
         absent = built.objects.keys() - self.compiles.keys()
         assert not absent, f"no command line was recorded for {sorted(absent)}"
         return built
@@ -209,7 +217,9 @@ class Bench:
         """
         shutil.rmtree(self._folder, ignore_errors=True)
         shutil.copytree(self.project.sources, self._folder, symlinks=True)
-        both = {"CC": use.cc, "CXX": use.cxx}  # for CMake and Meson
+        settings = {"CC": use.cc, "CXX": use.cxx}  # for CMake and Meson
+        # Some projects, jsoncpp for one, use ccache unasked.
+        settings |= dict(environment or {"CCACHE_DISABLE": "1"})
         before = os.times()
         commands = self.project.system(self._folder, use, self.project.level)
         for command in commands:
@@ -218,7 +228,7 @@ class Bench:
             done = subprocess.run(
                 command,
                 cwd=self._folder,
-                env=os.environ | both | dict(environment or {}),
+                env=os.environ | settings,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

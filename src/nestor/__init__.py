@@ -5,8 +5,9 @@ imported when it is first used, so that ``import nestor`` itself costs nothing.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
 
+# Type checkers take this name for true. The compiler wrapper imports this file: no typing here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nestor.api.cycles import predict_cycles as predict_cycles
     from nestor.api.environments import make_environment as make_environment
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PLACES: Final = {
+_PLACES = {
     "Budget": "learn.budget",
     "Corpus": "corpus.model",
     "Evaluation": "evaluate.result",
@@ -70,8 +71,10 @@ _PLACES: Final = {
 __all__ = ["__version__", *_PLACES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is first used (PEP 562)."""
+    import importlib
+
     if name not in _PLACES:
         raise AttributeError(f"module 'nestor' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"nestor.{_PLACES[name]}"), name)
@@ -80,7 +83,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 # Gymnasium finds no environments by itself. Who uses it has imported it before us; who does not,

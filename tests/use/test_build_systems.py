@@ -98,3 +98,16 @@ def test_objects_are_those_of_the_options(
         cold, warm = bench.cached(use, tmp_path / way)
         assert cold.objects == warm.objects == expected, way
         assert (cold.cached, warm.cached) == ((0, len(expected)), (len(expected),) * 2), way
+
+
+def test_at_the_level_of_a_build_type_objects_are_stock(
+    never: Policy, plugin: Plugin, tmp_path: Path
+) -> None:
+    """CMake's own ``-O3`` comes last and wins; the policy was made for ``-Oz``."""
+    sources = _write(tmp_path / "p", "cmake")
+    project = Project("p", "cmake", sources, _SYSTEMS["cmake Release"], level="-O3")
+    bench = Bench(project, tmp_path / "work")
+    stock = bench.stock(plugin.toolchain.clang)
+    for way in ("flags", "installed"):
+        use = never.compilers(way, tmp_path / "installed")
+        assert bench.build(use).objects == stock.objects, way

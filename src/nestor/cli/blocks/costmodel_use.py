@@ -11,7 +11,8 @@ from rich.table import Table as Grid
 
 from nestor.cli.blocks.code import about, about_json, interval, read_code
 from nestor.cli.blocks.costmodel import shown
-from nestor.cli.console import print_json, stderr, stdout
+from nestor.cli.console import print_json, stdout
+from nestor.cli.remarks import remark
 
 # Models take a second to import, so they are imported when a command runs.
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Predict:
         code = read_code(self.code, self.assembly, self.intel)
         counts = functions.read_frequencies(self.frequencies) if self.frequencies else None
         if counts and (missing := functions.unmatched(counts, code.functions)):
-            stderr.print(f"{missing} of {len(counts)} blocks of the profile are not in this code")
+            remark(f"{missing} of {len(counts)} blocks of the profile are not in this code")
         target = target_of(model)
         predicted = answers(model, code.blocks)
         costs = functions.predict(model, code.functions, counts)
