@@ -4,10 +4,14 @@ The names in ``__all__`` are the Python API; docs/reference/python-api.md shows 
 imported when it is first used, so that ``import nestor`` itself costs nothing.
 """
 
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from __future__ import annotations
 
+import sys
+
+TYPE_CHECKING = False  # as typing has it, whose import takes longer than a compiler's wrapper may
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from nestor.api.cycles import predict_cycles as predict_cycles
     from nestor.api.environments import make_environment as make_environment
     from nestor.api.learning import Trained as Trained
@@ -74,6 +78,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     if name not in _PLACES:
         raise AttributeError(f"module 'nestor' has no attribute {name!r}")
+    import importlib  # not needed by a compiler's wrapper
+
     value = getattr(importlib.import_module(f"nestor.{_PLACES[name]}"), name)
     globals()[name] = value
     return value
