@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nestor.corpus.model import Corpus
 from nestor.files import ReadError, read_regular, read_regular_text
 
 LIMIT = 1000
@@ -88,3 +89,27 @@ def test_overrides_of_a_command(strange: Path, name: str) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith(f"nestor: {file} cannot be read as overrides: it is ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_run_folder_with_pipes_in_it(small_corpus: Corpus, tmp_path: Path) -> None:
+    """What a run has kept is read without waiting, too."""
+    out = tmp_path / "run"
+    out.mkdir()
+    os.mkfifo(out / "search.json")
+    os.mkfifo(out / "checkpoint.safetensors")
+    words = ["--corpus", str(small_corpus.root), "--out", str(out)]
+    for command, file in (
+        (["tune", "one"], "search.json"),
+        (["train", "inlining-size", "--learner", "bc"], "checkpoint.safetensors"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *command, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 1
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith(f"nestor: {out / file} cannot be read as a")
+        assert "it is a named pipe" in last

@@ -98,6 +98,12 @@ def test_files_can_be_read_in_a_sitting() -> None:
     assert not long, long
 
 
+def test_temporary_folders_go_with_their_process() -> None:
+    makes = re.compile(r"\b(TemporaryDirectory|mkdtemp|NamedTemporaryFile|mkstemp)\(")
+    found = [path for path in _files() if path.suffix == ".py" and makes.search(path.read_text())]
+    assert found == [SOURCES / "temporary.py"]
+
+
 def test_folders_can_be_looked_over() -> None:
     crowded = {}
     for folder in (SOURCES, *(p for p in SOURCES.rglob("*") if p.is_dir())):

@@ -4,14 +4,11 @@ The names in ``__all__`` are the Python API; docs/reference/python-api.md shows 
 imported when it is first used, so that ``import nestor`` itself costs nothing.
 """
 
-from __future__ import annotations
-
 import sys
 
-TYPE_CHECKING = False  # as typing has it, whose import takes longer than a compiler's wrapper may
+# Type checkers take this name for true. The compiler wrapper imports this file: no typing here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
-
     from nestor.api.cycles import predict_cycles as predict_cycles
     from nestor.api.environments import make_environment as make_environment
     from nestor.api.learning import Trained as Trained
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PLACES: Final = {
+_PLACES = {
     "Budget": "learn.budget",
     "Corpus": "corpus.model",
     "Evaluation": "evaluate.result",
@@ -74,19 +71,19 @@ _PLACES: Final = {
 __all__ = ["__version__", *_PLACES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is first used (PEP 562)."""
+    import importlib
+
     if name not in _PLACES:
         raise AttributeError(f"module 'nestor' has no attribute {name!r}")
-    import importlib  # not needed by a compiler's wrapper
-
     value = getattr(importlib.import_module(f"nestor.{_PLACES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 # Gymnasium finds no environments by itself. Who uses it has imported it before us; who does not,

@@ -23,6 +23,8 @@ from nestor.errors import NestorError
 USUAL_LIMIT: Final = 64 << 20
 """The most bytes of a file that are read unless the caller says otherwise, as in the plugin."""
 
+_PIECE: Final = 1 << 20
+
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -65,9 +67,11 @@ def read_regular(
                 raise ReadError(_unreadable(path, what, f"it is {kind}", remedy or _name(limit)))
             data = b""
             if status.st_size <= limit:
-                # One byte more than is allowed: a file may grow, and some do not say their size.
                 with open(descriptor, "rb", closefd=False) as file:
-                    data = file.read(limit + 1)
+                    data = file.read(status.st_size + 1)
+                    # The file may grow, and some do not say their size.
+                    while len(data) <= limit and (more := file.read(_PIECE)):
+                        data += more
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path

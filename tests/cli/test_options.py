@@ -99,6 +99,28 @@ def test_every_command_is_quiet_on_request(
     assert capsys.readouterr().err == "nestor: first\n"
 
 
+_ON_STANDARD_ERROR = {
+    "console.py": "progress, which --quiet leaves out, and the console itself",
+    "corpus/cc.py": "an error: the command ran but was not captured",
+    "doctor.py": "an error: no LLVM is ready",
+    "ending.py": "errors",
+    "main.py": "wrong usage",
+    "policies/failures.py": "errors",
+    "remarks.py": "remarks, which --quiet leaves out",
+}
+
+
+def test_only_errors_and_remarks_go_to_standard_error() -> None:
+    home = Path(remarks.__file__).parent
+    pattern = re.compile(r"stderr\.(print|write)\(")
+    found = {
+        path.relative_to(home).as_posix()
+        for path in home.rglob("*.py")
+        if pattern.search(path.read_text())
+    }
+    assert found <= set(_ON_STANDARD_ERROR), "call nestor.cli.remarks.remark"
+
+
 def test_quiet_leaves_the_result_and_errors(tmp_path: Path) -> None:
     words = ("corpus", "sweep", str(tmp_path))
     for quiet in ((*words, "--quiet"), ("--quiet", *words)):
@@ -116,13 +138,15 @@ def test_quiet_shows_no_progress(small_corpus: Corpus) -> None:
 
 
 _INTERRUPTED = """
-import sys
-from nestor.cli import commands, main
+import os, signal, sys, time
+from nestor.cli import main
 class Waits:
-    def run(self): raise KeyboardInterrupt
+    def run(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
 import nestor.cli.options as options
 options.parse = lambda *_: Waits()
-sys.exit(main.main(sys.argv[1:]))
+main.entry()
 """
 
 

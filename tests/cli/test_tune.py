@@ -4,6 +4,9 @@ import json
 import shlex
 from pathlib import Path
 
+import pytest
+
+from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus
 from nestor.problems.inlining_size.search.overrides import load
 from nestor.problems.inlining_size.summary.program_summary import load as load_summary
@@ -26,6 +29,31 @@ def test_tune_writes_overrides_and_goes_on(small_corpus: Corpus, tmp_path: Path)
     more = json.loads(nestor(*words, "--compiles", "13").stdout)
     assert more["curve"][: len(result["curve"])] == result["curve"], "it went on, not anew"
     assert len(more["curve"]) > len(result["curve"])
+
+
+def test_tune_goes_on_with_another_cache(
+    small_corpus: Corpus, plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a resumed search writes does not depend on the cache of either process."""
+    words = ["tune", "one", "--corpus", str(small_corpus.root), "--policy", "always", "--json"]
+    folders = tmp_path / "whole", tmp_path / "resumed"
+    plugins = plugin.path.parent.parent
+    for out, steps in zip(folders, (["13"], ["7", "13"]), strict=True):
+        for compiles in steps:
+            cache = tmp_path / f"cache-{compiles}"
+            cache.mkdir(exist_ok=True)
+            if not (cache / "plugins").exists():
+                (cache / "plugins").symlink_to(plugins)
+            monkeypatch.setenv("NESTOR_CACHE", str(cache))
+            done = nestor(*words, "--out", str(out), "--compiles", compiles)
+            assert done.returncode == 0, done.stderr
+    texts = [(out / "overrides.txt").read_text() for out in folders]
+    assert texts[0] == texts[1]
+    results = [json.loads((out / "result.json").read_text()) for out in folders]
+    for name in ("policy", "policy_digest", "sizes", "curve"):
+        assert results[0][name] == results[1][name]
+    assert results[0]["policy"] in ("always", "default")
+    assert f"policy {results[0]['policy']} {results[0]['policy_digest']}\n" in texts[0]
 
 
 def test_tune_keeps_the_summary_that_its_overrides_need(

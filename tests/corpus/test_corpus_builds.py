@@ -236,6 +236,16 @@ def test_what_failed_is_said_of_a_project_without_modules(tree: SourceTree) -> N
     assert "assembles itself" in lost.reason
 
 
+def test_a_source_that_refuses_the_level_is_named_in_plain_words(tree: SourceTree) -> None:
+    tree.write("a.c", "#ifdef __OPTIMIZE_SIZE__\n#error too small\n#endif\nint a;\n")
+    done = tree.cc("-O2", "-fcolor-diagnostics", "-c", "a.c")
+    reason = "a.c:2:2: error: too small"
+    assert (done.returncode, done.stderr) == (
+        0, f"nestor: a.c was built but not captured: {reason}\n",
+    )  # fmt: skip
+    assert [m.reason for m in tree.finalise().missing] == [f"a.c: {reason}"]
+
+
 def test_what_failed_once_and_succeeded_since_is_not_missing(tree: SourceTree) -> None:
     tree.write("own.h", "static inline int half(int x) { return x / 2; }\n")
     clang = tree.wrappers.toolchain.clang
@@ -289,3 +299,12 @@ def test_cmake_and_a_makefile_with_a_fixed_compiler(tree: SourceTree) -> None:
     assert tree.run(["make"]).returncode == 0
     corpus = tree.finalise()
     assert {p.name for p in corpus.programs} == {"demo/prog", "demo/other"}
+
+
+def test_a_response_file_may_be_longer_than_a_command_line(tree: SourceTree) -> None:
+    tree.write("main.c", "int main(void) { return 0; }\n")
+    tree.write("long.rsp", "main.o -o prog " + f"-L/{'long' * 250}\n" * 2500)
+    assert tree.cc("-c", "main.c").returncode == 0
+    done = tree.cc("@long.rsp")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tree.finalise().program("demo/prog").modules == ("demo/main.o",)

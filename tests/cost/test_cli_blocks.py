@@ -1,6 +1,9 @@
 """The commands ``nestor blocks extract`` and ``info``."""
 
 import json
+import os
+import resource
+import signal
 import subprocess
 from pathlib import Path
 
@@ -111,3 +114,62 @@ def test_help_has_examples(name: str, capsys: pytest.CaptureFixture[str]) -> Non
         main(["blocks", name, "--help"])
     assert left.value.code == 0
     assert f"nestor blocks {name}" in capsys.readouterr().out
+
+
+def test_extract_reads_what_predict_reads(tmp_path: Path, toolchain: Toolchain) -> None:
+    (tmp_path / "list.txt").write_text("4801d8  # an addition\n480fafc3\n")
+    (tmp_path / "code.s").write_text("subq %rbx, %rax\nret\n")
+    out = tmp_path / "t.parquet"
+    words = ["4801d8", str(tmp_path / "list.txt"), str(tmp_path / "code.s"), "--out", str(out)]
+    words += ["--assembly", "xor rax, rcx", "--intel", "--llvm", str(toolchain.clang)]
+    (tmp_path / "code.s").write_text("sub rax, rbx\nret\n")
+    assert main(["blocks", "extract", *words]) == 0
+    found = table.read(out)
+    assert [block.hex() for block in found.blocks] == ["4801d8", "480fafc3", "4829d8", "4831c8"]
+    assert found.frequency is not None and found.frequency.tolist() == [2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("suffix", ["", ".csv", ".parquet", ".s", ".o"])
+def test_what_is_no_regular_file_is_refused_at_once(suffix: str, tmp_path: Path) -> None:
+    pipe = tmp_path / f"pipe{suffix}"
+    os.mkfifo(pipe)
+    endless = tmp_path / f"endless{suffix}"
+    endless.symlink_to("/dev/zero")
+    for source in (pipe, endless):
+        for words in (
+            ["blocks", "extract", str(source), "--out", str(tmp_path / "t")],
+            ["blocks", "info", str(source)],
+            ["blocks", "measure", str(source), "--out", str(tmp_path / "t")],
+            ["costmodel", "predict", str(source)],
+            ["costmodel", "predict", "90", "--frequencies", str(source)],
+            ["costmodel", "predict", "90", "--model", str(source)],
+        ):
+            _refused_quickly(words)
+
+
+def _refused_quickly(words: list[str]) -> None:
+    def too_late(*_: object) -> None:
+        raise TimeoutError(f"{words} waits")
+
+    signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(20)
+    try:
+        assert main(words) == 1, words
+    finally:
+        signal.alarm(0)
+
+
+@pytest.mark.parametrize("suffix", ["", ".csv", ".s", ".o"])
+def test_a_file_without_end_is_refused_before_it_is_read(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sparse = tmp_path / f"sparse{suffix}"
+    with sparse.open("wb") as file:
+        file.truncate(2 << 30)
+    if suffix == ".o":
+        with sparse.open("r+b") as file:
+            file.write(b"\x7fELF")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert main(["blocks", "extract", str(sparse), "--out", str(tmp_path / "t")]) == 1
+    assert "larger than" in " ".join(capsys.readouterr().err.split())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10  # in KiB

@@ -211,7 +211,9 @@ def test_predicting_hexadecimal(run: Any, bound: Path) -> None:
     found = run("predict", "--model", str(bound), "0x4801d8", "06", "48 0f af c3")
     first, second, third = found["blocks"]
     assert first["low"] < first["cycles"] < first["high"] or first["cycles"] > 0
-    assert second == {"block_hex": "06", "cycles": None, "low": None, "high": None}
+    assert (second["cycles"], second["low"], second["high"]) == (None, None, None)
+    assert "cannot be decoded" in second["reason"]
+    assert first["reason"] is None
     assert third["block_hex"] == "480fafc3"
     assert third["cycles"] > first["cycles"]
 
@@ -266,7 +268,7 @@ def test_predicting_assembly(run: Any, bound: Path) -> None:
         (("90", "--assembly", "nop"), "not both"),
         (("--assembly", "hello world"), "cannot read this as x86-64 assembly"),
         (("--assembly", "# nothing"), "no code"),
-        (("90", "--frequencies", "nowhere.csv"), "is not a profile"),
+        (("90", "--frequencies", "nowhere.csv"), "cannot be read as frequencies"),
     ],
 )
 def test_nonsense_to_predict_gives_one_sentence(
@@ -303,3 +305,45 @@ def test_a_profile_of_another_kind_is_refused(
 
 def test_only_our_own_kind_is_explained(bound: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "can be explained" in refusal(capsys, "explain", "--model", str(bound), "90")
+
+
+def test_the_machine_is_named(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run("predict", "4801d8")
+    assert (found["machine"], found["label_method"]) == ("AMD Zen 5", "rdtsc")
+    (explained,) = run("explain", "4801d8")
+    assert (explained["machine"], explained["label_method"]) == ("AMD Zen 5", "rdtsc")
+    for command in ("predict", "explain"):
+        assert main(["costmodel", command, "4801d8"]) == 0
+        assert "cycles on AMD Zen 5" in " ".join(capsys.readouterr().out.split())
+
+
+def test_labels_of_another_machine_are_judged_with_a_remark(
+    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "zen4.parquet"
+    table.write(table.named("zen4").select(np.arange(50)), path)
+    words = ("evaluate", "--blocks", str(path), "--json")
+    assert main(["costmodel", *words]) == 0
+    said = capsys.readouterr()
+    expected = "labels of AMD Zen 4 and a model of labels of AMD Zen 5"
+    assert expected in said.err
+    assert expected in json.loads(said.out)["remark"]
+    table.write(table.named("zen5").select(np.arange(50)), path)
+    assert run("evaluate", "--blocks", str(path))["remark"] is None
+
+
+@pytest.mark.parametrize(
+    "code", ["480fafc9", "4801c84801c84801c8", "4889c84889c14889c2", "50515253", "90" * 20]
+)
+def test_an_explanation_does_not_contradict_the_prediction(
+    code: str, run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = run("explain", code)
+    (predicted,) = run("predict", code)["blocks"]
+    assert found["cycles"] == predicted["cycles"]
+    assert found["cycles"] == pytest.approx(found["simulated"] + found["learned"])
+    assert all(cycles <= found["simulated"] for _, cycles in found["simulated_resources"])
+    assert main(["costmodel", "explain", code]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "at least" not in text
+    assert f"{found['simulated']:.2f} simulated {found['learned']:+.2f} learned" in text

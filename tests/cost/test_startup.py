@@ -12,8 +12,8 @@ HEAVY = ("torch", "lightgbm", "pyarrow", "scipy", "lief", "iced_x86", "numpy", "
 @pytest.mark.parametrize(
     "words",
     [
-        "blocks extract", "blocks info", "blocks measure", "costmodel train", "costmodel evaluate",
-        "costmodel predict", "costmodel explain",
+        "blocks extract", "blocks info", "blocks measure", "blocks sweep",
+        "costmodel train", "costmodel evaluate", "costmodel predict", "costmodel explain",
     ],
 )  # fmt: skip
 def test_help_imports_nothing_heavy(words: str) -> None:
@@ -31,4 +31,5 @@ def test_help_imports_nothing_heavy(words: str) -> None:
     )
     assert f"usage: nestor {words}" in done.stdout
     assert "Examples:" in done.stdout
+    assert "--no-" not in done.stdout, "options say what they do, not what they keep from happening"
     assert done.stderr.strip() == "[]"

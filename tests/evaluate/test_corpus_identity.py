@@ -101,10 +101,17 @@ def test_the_default_is_identical_in_every_way(sound: Corpus, plugin: Plugin) ->
 
 @pytest.mark.parametrize("name", ["mlgo2020", "random"])
 def test_a_policy_is_the_same_in_c_and_in_python(
-    sound: Corpus, plugin: Plugin, random_policy: NamedPolicy, name: str
+    sound: Corpus,
+    plugin: Plugin,
+    random_policy: NamedPolicy,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     policy = random_policy if name == "random" else policy_named(name)
+    monkeypatch.chdir(tmp_path)
     result = check(sound, plugin, policy)
+    assert not list(tmp_path.iterdir()), "nothing is left in the user's folder"
     assert result.to_json()["differing"] == result.to_json()["failures"] == []
     assert (result.comparisons, result.identical) == (3 * 3, 3 * 3)
     assert result.decisions > 50

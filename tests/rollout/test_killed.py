@@ -110,6 +110,39 @@ def test_told_to_end(scratch: Path, endless: Corpus, signal_number: signal.Signa
     until(lambda: not list(processes_of(scratch)), "no process left")
 
 
+@pytest.mark.parametrize("how", ["kill", "terminate"])
+def test_what_a_build_has_started(scratch: Path, how: str) -> None:
+    """Also what a build has put into the background, while a thread waits for the build."""
+    code = (
+        "import sys, threading, time\n"
+        "from pathlib import Path\n"
+        "from nestor.cli.ending import unwound\n"
+        "from nestor.corpus.capture.build import run\n"
+        "def work():\n"
+        "    script = 'setsid sleep 1000 & sleep 1000 & touch started; wait'\n"
+        "    folder = Path(sys.argv[1])\n"
+        "    build = threading.Thread(target=run, args=(['sh', '-c', script], folder, {}))\n"
+        "    build.start()\n"
+        "    while build.is_alive():\n"
+        "        build.join(0.5)\n"
+        "    return 0\n"
+        "sys.exit(unwound(work, resumes=False))\n"
+    )
+    work = scratch.parent / "work"
+    work.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(work)],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stderr=subprocess.DEVNULL,
+    )
+    until((work / "started").exists, "building")
+    assert sum("sleep" in words for _, words in processes_of(scratch)) == 2
+    getattr(process, how)()
+    process.wait(PATIENCE)
+    until(lambda: not list(processes_of(scratch)), "no process left")
+    until(lambda: not list(scratch.iterdir()), "no folder left")
+
+
 def test_killed_with_all_that_belongs_to_it(scratch: Path, endless: Corpus) -> None:
     """As when the machine goes down: the next run removes what nobody could."""
     process = evaluate(scratch, endless)

@@ -4,8 +4,9 @@ import os
 from collections.abc import Sequence
 
 from nestor.cost.contract import Prediction
-from nestor.cost.predict.inputs import block_of
+from nestor.cost.predict.answers import answers
 from nestor.cost.registry import open_model
+from nestor.cost.sources.inputs import block_of
 
 
 def predict_cycles(
@@ -22,4 +23,4 @@ def predict_cycles(
     :raises NestorError: if there is no such model, or a text is not hexadecimal.
     """
     code = [block_of(block) if isinstance(block, str) else block for block in blocks]
-    return open_model(os.fspath(model), machine).predict(code)
+    return answers(open_model(os.fspath(model), machine), code)

@@ -41,10 +41,11 @@ COMMANDS: Final = {
     "costmodel train": Command("blocks.costmodel:Train", "Train a cost model of blocks"),
     "costmodel evaluate": Command("blocks.costmodel:Evaluate", "Judge one by measured blocks"),
     "costmodel predict": Command("blocks.costmodel_use:Predict", "Predict cycles of code"),
-    "costmodel explain": Command("blocks.costmodel_use:Explain", "Show what bounds a block"),
+    "costmodel explain": Command("blocks.explain:Explain", "Show how a prediction comes about"),
     "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),
     "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
+    "blocks sweep": Command("blocks.sweep:Sweep", "Make blocks of every instruction"),
     "blocks info": Command("blocks.blocks:Info", "Show what a table of blocks holds"),
     "blocks measure": Command(
         "blocks.measure:Measure", "Label blocks with measured cycles", resumes=True

@@ -53,6 +53,10 @@ class _Signals:
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         self.received = self.received or signal.Signals(number)
         self.uninstall()  # a second one ends the process at once
+        # Threads may wait for what was started, so that ends first.
+        orphans = sys.modules.get("nestor.compiler.orphans")
+        if orphans is not None:
+            orphans.kill_marked()
         raise KeyboardInterrupt
 
     def uninstall(self) -> None:
@@ -91,8 +95,6 @@ def explained(command: Callable[[], int]) -> int:
         return command()
     except NestorError as error:
         _say(str(error))
-    except BrokenPipeError:
-        raise
     except OSError as error:
         sentence = explain(error)
         if sentence is None:
@@ -108,8 +110,18 @@ def flushed(command: Callable[[], int]) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # the reader, head say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return _READER_GONE
+    except OSError:
+        try:
+            sys.stdout.flush()
+        except OSError:  # it is the one that is full; the interpreter must not try again
+            _discard_output()
+        raise
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def explain(error: OSError) -> str | None:

@@ -19,7 +19,7 @@ def entry() -> None:
     words = sys.argv[1:]
     name = _name(_without_quiet(words))
     resumes = name is not None and COMMANDS[name].resumes
-    sys.exit(unwound(lambda: flushed(lambda: main(words)), resumes))
+    sys.exit(unwound(lambda: main(words), resumes))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,13 +27,17 @@ def main(argv: Sequence[str]) -> int:
 
     0 is success, 1 a problem that is explained in one sentence, 2 wrong usage.
     """
+    return explained(lambda: flushed(lambda: _main(argv)))
+
+
+def _main(argv: Sequence[str]) -> int:
     words = _without_quiet(argv)
     if len(words) < len(argv):
         from nestor.cli.remarks import silence
 
         silence()
     if words and words[0] in PASS_THROUGH:
-        return explained(lambda: int(load(PASS_THROUGH[words[0]])(words[0], words[1:])))
+        return int(load(PASS_THROUGH[words[0]])(words[0], words[1:]))
     if not words or words[0] in ("-h", "--help", "help"):
         sys.stdout.write(_help())
         return 0 if words else USAGE_ERROR
@@ -47,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
     name = _name(words)
     if name is None:
         return _unknown(words)
-    return explained(lambda: _run(name, words[len(name.split()) :]))
+    return _run(name, words[len(name.split()) :])
 
 
 def _without_quiet(argv: Sequence[str]) -> list[str]:

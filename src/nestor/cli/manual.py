@@ -67,22 +67,22 @@ def _usage(parser: argparse.ArgumentParser) -> str:
 
 def _prose(text: str) -> Iterator[str]:
     """Yield paragraphs; those that are indented, and lists, keep their lines."""
-    for paragraph in re.split(r"\n{2,}", text.strip()):
+    for number, paragraph in enumerate(re.split(r"\n{2,}", text.strip())):
+        if number:
+            yield ".PP"
         head, _, rest = paragraph.partition("\n")
         if rest.startswith(" ") or head.endswith(":"):
             yield _escaped(head)
             yield from (".RS 4", ".nf", *map(_escaped, rest.split("\n")), ".fi", ".RE")
         else:
             yield _escaped(" ".join(paragraph.split()))
-        yield ".PP"
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction) or "--help" in action.option_strings:
             continue
-        value = "" if action.nargs == 0 else str(action.metavar or action.dest).upper()
-        value = str(action.metavar) if action.metavar and action.nargs != 0 else value
+        value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
         names = ", ".join(rf"\fB{_escaped(name)}\fR" for name in action.option_strings)
         yield ".TP"
         yield " ".join(filter(None, (names, rf"\fI{_escaped(value)}\fR" if value else "")))

@@ -63,6 +63,12 @@ def killed_if_left(group: int) -> Iterator[None]:
         raise
 
 
+def kill_marked() -> None:
+    """Kill every process that was started with :func:`marked`, and what it has started."""
+    for folder in list(_watchers.pipes):
+        _kill(folder)
+
+
 def _start(folder: Path) -> int:
     """Start a watcher and return the descriptor of the pipe to it."""
     reading, writing = os.pipe()
@@ -87,22 +93,23 @@ def _start(folder: Path) -> int:
     return writing
 
 
-def _watch(folder: str) -> None:
+def _watch(folder: Path) -> None:
     """Wait for the end of standard input; then clean up, unless that was done."""
     sys.stdin.buffer.read()
-    if not Path(folder).exists():
+    if not folder.exists():
         return
     quiet = 0
     while quiet < _QUIET_LOOKS:
-        quiet = 0 if _kill_marked(os.fsencode(f"{_VARIABLE}={folder}")) else quiet + 1
+        quiet = 0 if _kill(folder) else quiet + 1
         time.sleep(_LOOK_SECONDS)
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _kill_marked(variable: bytes) -> bool:
-    """Kill all processes with an environment variable; return whether there were any."""
+def _kill(folder: Path) -> bool:
+    """Kill all processes that are marked by ``folder``; return whether there were any."""
+    variable = os.fsencode(f"{_VARIABLE}={folder}")
     found = False
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it is gone, or another user's
@@ -113,4 +120,4 @@ def _kill_marked(variable: bytes) -> bool:
 
 
 if __name__ == "__main__":
-    _watch(sys.argv[1])
+    _watch(Path(sys.argv[1]))

@@ -36,3 +36,19 @@ def interval_factors(residuals: F64, coverage: float = COVERAGE) -> tuple[float,
     upper = min(1.0, (1 - outside) * (n + 1) / n)
     low, high = np.quantile(residuals, [1 - upper, upper])
     return float(np.exp(low)), float(np.exp(high))
+
+
+def weighted_interval_factors(
+    residuals: F64, weights: F64, coverage: float = COVERAGE
+) -> tuple[float, float]:
+    """Return :func:`interval_factors` where rows of one group share a weight of 1.
+
+    :param residuals: ln measured − ln predicted ``[n]``.
+    :param weights: of the rows, positive ``[n]``; their sum counts the groups.
+    """
+    order = np.argsort(residuals, kind="stable")
+    groups = weights.sum()
+    places = (np.cumsum(weights[order]) - weights[order] / 2) / groups
+    upper = min(1.0, (1 - (1 - coverage) / 2) * (groups + 1) / groups)
+    low, high = np.interp([1 - upper, upper], places, residuals[order])
+    return float(np.exp(low)), float(np.exp(high))

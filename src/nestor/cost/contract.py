@@ -6,8 +6,9 @@ those of one pass through it when it runs over and over. Every model answers thr
 opens any of them by name or file.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from nestor.errors import NestorError
@@ -26,12 +27,28 @@ class ModelError(NestorError):
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted cycles of one pass through each block, ``[n]`` each; NaN for undecodable bytes."""
+    """Predicted cycles of one pass through each block, ``[n]`` each; NaN without an answer."""
 
     cycles: "NDArray[np.float64]"
+    """NaN for undecodable bytes, and for the rows of :attr:`refused`."""
     low: "NDArray[np.float64]"
     """Lower end of the interval that holds 90 % of measurements; NaN without an interval."""
     high: "NDArray[np.float64]"
+    refused: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
+    """By row, why a block that can be decoded has no answer."""
+    untrained: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """By row, the instructions that the model never saw in training; the interval is wider."""
+
+    def part(self, start: int, stop: int) -> "Prediction":
+        """Return the rows from ``start`` to ``stop``, which is not among them."""
+        rows = slice(start, stop)
+        return Prediction(
+            self.cycles[rows],
+            self.low[rows],
+            self.high[rows],
+            {row - start: text for row, text in self.refused.items() if start <= row < stop},
+            {row - start: names for row, names in self.untrained.items() if start <= row < stop},
+        )
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ the key ``baseline`` with the kind and a description in JSON. Nothing in it is e
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +20,12 @@ from nestor.cost.baselines.mca import McaModel
 from nestor.cost.contract import CostModel, ModelError
 from nestor.cost.model import model_file
 from nestor.cost.model.hybrid import HybridModel
-from nestor.files import write_atomically
+from nestor.files import read_regular, write_atomically
 
 _KEY: Final = "baseline"
+_LARGEST_HEADER: Final = 1 << 20
+_LARGEST_BASELINE: Final = 1 << 28
+"""Bytes."""
 
 
 def open_model(name_or_path: str | Path, machine: str | None = None) -> CostModel:
@@ -47,6 +51,23 @@ def open_model(name_or_path: str | Path, machine: str | None = None) -> CostMode
     if name != "shipped" and (description := _description(path)) is not None:
         return _restore(path, description)
     return model_file.load(name_or_path, machine)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a model predicts; empty where it does not say."""
+
+    machine: str
+    """The processor."""
+    method: str
+    """How the labels were measured that it learned from."""
+
+
+def target_of(model: CostModel) -> Target:
+    """Return which labels a model predicts."""
+    if isinstance(model, HybridModel):
+        return Target(model.part.name, model.part.method)
+    return Target(model.cpu if isinstance(model, McaModel) else "", "")
 
 
 def save_model(model: CostModel, path: Path) -> None:
@@ -84,7 +105,7 @@ def _description(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
-            if size > path.stat().st_size:
+            if size > _LARGEST_HEADER:
                 return None
             found = json.loads(json.loads(file.read(size))["__metadata__"][_KEY])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -94,7 +115,9 @@ def _description(path: Path) -> dict[str, Any] | None:
 
 def _restore(path: Path, description: dict[str, Any]) -> CostModel:
     try:
-        arrays: dict[str, NDArray[Any]] = load_arrays(path.read_bytes())
+        arrays: dict[str, NDArray[Any]] = load_arrays(
+            read_regular(path, "a cost model", limit=_LARGEST_BASELINE)
+        )
         kind = description.get("kind")
         if kind == "llvm-mca":
             return McaModel.restore(arrays, description)

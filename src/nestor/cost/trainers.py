@@ -39,15 +39,18 @@ def train(
     seed: int = 0,
     checkpoint: Path | None = None,
     progress: Progress = silent,
+    borrowed: Table | None = None,
 ) -> CostModel:
     """Return a model of ``kind`` trained on ``rows`` of ``table`` (see :func:`training_rows`).
 
     :param checkpoint: where a network keeps what a killed run needs to go on.
+    :param borrowed: for our own kind: rows of another machine, whose costs stand in for opcodes
+        that ``rows`` lack.
     :raises NestorError: if the rows are too few, or LLVM is needed and missing.
     """
     settings = settings or TrainerSettings()
     if kind == "own":
-        return training.train(table, rows, seed=seed, progress=progress)
+        return training.train(table, rows, seed=seed, progress=progress, borrowed=borrowed)
     part = table.select(rows)
     if kind == "llvm-mca":
         estimate = mca.estimate(part.blocks, settings.cpu, progress)

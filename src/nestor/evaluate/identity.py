@@ -22,6 +22,7 @@ from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, digest_of_object
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
+from nestor.rollout.gate import has_ways
 from nestor.temporary import temporary_folder
 
 
@@ -139,7 +140,7 @@ def check_units(
         policy compares the ways to follow that with each other.
     :raises NestorError: if the problem has fewer than two ways.
     """
-    if len(pool.problem.ways(pool.plugin, policy, Path())) < 2:
+    if not has_ways(pool.problem, pool.plugin, policy):
         raise NestorError(f"{pool.problem.name} has no ways to compile that must agree.")
     checked = pool.map(
         lambda module: _check_unit(pool, module, policy),

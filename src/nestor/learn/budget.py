@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import read_regular, write_atomically
 from nestor.learn.accounting import Tally
 from nestor.learn.learner import Learner, Metrics
 from nestor.policy.spec import Policy
@@ -158,7 +158,8 @@ def price_list(folder: Path, prices: Mapping[str, float]) -> dict[str, float]:
     path = folder / "prices.json"
     try:
         if path.exists():
-            return {str(name): float(price) for name, price in json.loads(path.read_text()).items()}
+            content = json.loads(read_regular(path, "a run's prices"))
+            return {str(name): float(price) for name, price in content.items()}
         write_atomically(path, json.dumps(dict(prices)))
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise NestorError(f"{path} cannot be used ({error}); take another --out.") from None

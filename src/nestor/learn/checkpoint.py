@@ -16,9 +16,12 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import ReadError, read_regular, write_atomically
 
 State = TypeVar("State")
+
+_LARGEST = 8 << 30
+"""Bytes of a checkpoint, at most: a replay memory takes most of one."""
 
 
 class CheckpointError(NestorError):
@@ -47,9 +50,11 @@ def load(path: Path, like: State, run: str) -> State | None:
     :raises CheckpointError: if the file is broken or belongs to another run.
     """
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return None
+        data = read_regular(path, "a checkpoint", limit=_LARGEST)
+    except ReadError as error:
+        if error.absent:
+            return None
+        raise CheckpointError(str(error)) from None
     try:
         size = int.from_bytes(data[:8], "little")
         stored = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["run"])

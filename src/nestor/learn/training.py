@@ -6,14 +6,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import read_regular_text, write_atomically
 from nestor.learn import checkpoint
 from nestor.learn.learner import Learner
 from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
+
+_LARGEST: Final = 1 << 30
+"""Bytes of a file of curves, at most."""
 
 State = TypeVar("State", bound=Any)  # a frozen dataclass with an integer field "step"
 Batch = TypeVar("Batch")
@@ -109,7 +112,8 @@ def _make_folder(run: Run) -> None:
 def _cut(lines: Path, step: int) -> None:
     """Remove from a file of curves everything from ``step`` on."""
     kept = []
-    for line in lines.read_text().splitlines() if lines.exists() else []:
+    text = read_regular_text(lines, "curves", limit=_LARGEST) if lines.exists() else ""
+    for line in text.splitlines():
         try:
             before = json.loads(line)["step"] < step
         except (ValueError, KeyError, TypeError):

@@ -14,7 +14,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import ToolchainError
 from nestor.errors import NestorError
 from nestor.files import write_atomically
-from nestor.policy.names import DEFAULT
+from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.identity import Circumstances, Command, Way, digest_of_object
 from nestor.problem.problem import Problem
 from nestor.rollout.records import gate_record, read_gate
@@ -101,9 +101,10 @@ def require(problem: Problem, plugin: Plugin) -> Plugin:
     return plugin
 
 
-def has_ways(problem: Problem, plugin: Plugin) -> bool:
-    """Tell whether ``problem`` has several ways to compile, which must agree."""
-    return len(problem.ways(plugin, DEFAULT, Path())) > 1
+def has_ways(problem: Problem, plugin: Plugin, policy: NamedPolicy = DEFAULT) -> bool:
+    """Tell whether ``problem`` has several ways to compile under ``policy``, which must agree."""
+    with temporary_folder("identity") as folder:
+        return len(problem.ways(plugin, policy, Path(folder))) > 1
 
 
 def probe_folder() -> Path:

@@ -118,8 +118,9 @@ class LocalPool:
         progress(stage, 0, len(futures))
         try:
             while pending:
-                _, pending = wait(pending, _LONGEST_WAIT, return_when=FIRST_COMPLETED)
-                progress(stage, len(futures) - len(pending), len(futures))
+                done, pending = wait(pending, _LONGEST_WAIT, return_when=FIRST_COMPLETED)
+                if done:
+                    progress(stage, len(futures) - len(pending), len(futures))
         except BaseException:  # an interrupt must not wait for the compilers
             self.cancel()
             for future in pending:

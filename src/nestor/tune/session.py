@@ -5,19 +5,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from nestor.build.build import Build
 from nestor.build.incremental import ProgramBuild
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import ReadError, read_regular, write_atomically
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.overrides import Key, Overrides
 from nestor.problem.problem import Pool, Problem, Report
 from nestor.progress import Progress, silent
 from nestor.tune.moves import moves_of
 from nestor.tune.search import Observer, Point, SearchSettings, State, search
+
+_LARGEST: Final = 1 << 30
+"""Bytes of a kept search, at most."""
 
 
 @dataclass(frozen=True)
@@ -241,10 +244,14 @@ def _save(
 
 
 def _load(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
+        text = read_regular(path, "a kept search", limit=_LARGEST)
+    except ReadError as error:
+        if error.absent:
+            return None
+        raise
+    try:
+        content: dict[str, Any] = json.loads(text)
         own = content["identity"]
     except (ValueError, KeyError, TypeError) as error:
         raise NestorError(

@@ -30,22 +30,28 @@ class Extract:
     """Take the basic blocks out of code, each once, with its count and where it was met first.
 
     A source is an object, a program or a static library; a folder of these; a corpus, whose modules
-    are compiled at -O2; a list (FILE.csv) of machine code in hexadecimal, such as BHive's; or
-    ComPile's bitcode (FILE.parquet), which is compiled at -O2. Blocks end before the jump, call or
-    return that leaves them. The table is parquet; docs/reference/blocks.md describes it.
+    are compiled at -O2; assembly (.s); a block in hexadecimal, or a text with one in each line; a
+    list (FILE.csv) of machine code in hexadecimal, such as BHive's; or ComPile's bitcode
+    (FILE.parquet), which is compiled at -O2. Blocks of code end before the jump, call or return
+    that leaves them. The table is parquet; docs/reference/blocks.md describes it.
 
     Examples:
         nestor blocks extract /usr/bin/git --out git.parquet
         nestor blocks extract corpus/bench --out bench.parquet --objects .nestor/objects
         nestor blocks extract corpus/bench --out lua.parquet --projects lua sed
+        nestor blocks extract 4801d8480fafc3 kernel.s --out few.parquet
         nestor blocks extract bhive/skl.csv --out skl.parquet --cycles-column 1
         nestor blocks extract compile/c.parquet --out c.parquet --licences MIT Apache-2.0
     """
 
-    sources: tyro.conf.Positional[tuple[Path, ...]]
-    """Where to take blocks from."""
+    sources: tyro.conf.Positional[tuple[str, ...]]
+    """Files, folders, or blocks in hexadecimal."""
     out: Path
     """The table to write."""
+    assembly: str | None = None
+    """Assembly text to read too; instructions are parted by ';' or lines."""
+    intel: bool = False
+    """Assembly is in Intel's syntax."""
     projects: tuple[str, ...] = ()
     """Projects of a corpus to use; none named: all."""
     compiling: tyro.conf.OmitArgPrefixes[CompileSettings] = field(default_factory=CompileSettings)
@@ -65,9 +71,11 @@ class Extract:
         from nestor.cost.blocks import table
         from nestor.cost.sources.extraction import SourceError, extract
 
-        if not self.sources:
-            raise SourceError("Name at least one object, program, library, folder or corpus.")
-        settings = ExtractSettings(self.projects, self.compiling, self.columns, self.wanted)
+        if not self.sources and self.assembly is None:
+            raise SourceError("Name at least one file, folder, corpus or block in hexadecimal.")
+        settings = ExtractSettings(
+            self.projects, self.compiling, self.columns, self.wanted, self.assembly, self.intel
+        )
         start = time.monotonic()
         with progress() as report:
             found = extract(self.sources, lambda: find(self.llvm), settings, report)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.remarks import remark
 from nestor.cost.settings import Kind, SplitName, TrainerSettings
 
 # Models take a second to import, so they are imported when a command runs.
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from nestor.cost.blocks.table import Table
     from nestor.cost.judge.evaluate import Evaluation
     from nestor.cost.judge.metrics import Quality
+    from nestor.cost.registry import Target
 
 _SHOWN = 60
 """Characters of a block's assembly."""
@@ -42,8 +44,12 @@ class Train:
 
     out: Path
     """The model file to write."""
-    blocks: str = "zen5"
-    """A table with the columns block_hex, cycles and spread, or a data set: zen4, zen5."""
+    blocks: tuple[str, ...] = ("zen5",)
+    """Tables with the columns block_hex, cycles and spread, or data sets: zen4, zen4-sweep, zen5.
+    The rows of several are joined."""
+    borrow: tuple[str, ...] = ("zen4-sweep",)
+    """Tables of another machine, for our own model: opcodes that --blocks lacks take their costs
+    from there, with wider intervals; without any they get no answer."""
     kind: Kind = "own"
     """What to train."""
     split: SplitName | Literal["none"] = "random"
@@ -72,7 +78,7 @@ class Train:
                 f"--test {self.test} is not a share of the rows; name one between 0 and 1."
             )
         prepare_folder(self.out)
-        rows = table.named(self.blocks)
+        rows = table.joined(self.blocks)
         train_on, judge_by = np.arange(len(rows)), None
         if self.split != "none":
             parts = split(rows, self.split, self.seed, self.test)
@@ -88,6 +94,7 @@ class Train:
                 self.seed,
                 self.out.with_suffix(".checkpoint"),
                 report,
+                table.joined(self.borrow) if self.borrow else None,
             )
         seconds = time.process_time() - start
         save_model(model, self.out)
@@ -134,7 +141,8 @@ class Evaluate:
     """
 
     blocks: str
-    """A table with the columns block_hex, cycles and spread, or a data set: zen4, zen5."""
+    """A table with the columns block_hex, cycles and spread, or a data set: zen4, zen4-sweep,
+    zen5."""
     model: str = "shipped"
     """The model to judge."""
     machine: str | None = None
@@ -148,17 +156,46 @@ class Evaluate:
         """Evaluate and print."""
         from nestor.cost.blocks import table
         from nestor.cost.judge.evaluate import evaluate
-        from nestor.cost.registry import open_model
+        from nestor.cost.registry import open_model, target_of
 
         rows = table.named(self.blocks)
         if self.machine is not None:
             rows = _rows_of(rows, self.machine)
-        result = evaluate(open_model(self.model, self.machine), rows, seed=self.seed)
+        model = open_model(self.model, self.machine)
+        result = evaluate(model, rows, seed=self.seed)
+        target = target_of(model)
+        about = {
+            "machine": target.machine or None,
+            "label_method": target.method or None,
+            "remark": _mismatch(rows, target),
+        }
+        if about["remark"]:
+            remark(about["remark"])
         if self.json:
-            print_json(result.to_json())
+            print_json(result.to_json() | about)
         else:
-            _show_evaluation(result)
+            _show_evaluation(result, target.machine)
         return 0
+
+
+def _mismatch(rows: "Table", target: "Target") -> str | None:
+    """Return what to know of labels that are not those which the model predicts; None if they are.
+
+    A machine or method that the table or the model does not name says nothing.
+    """
+    parts = []
+    for what, of_model, of_rows in (
+        ("of", target.machine, rows.machine),
+        ("measured by", target.method, rows.backend),
+    ):
+        others = sorted({name for name in of_rows or () if name and of_model} - {of_model})
+        if others:
+            parts.append(
+                f"labels {what} {', '.join(others)} and a model of labels {what} {of_model}"
+            )
+    if not parts:
+        return None
+    return f"{'; '.join(parts)} do not compare: the errors say how the two differ, too"
 
 
 def _by_machine(model: Path, rows: "Table") -> "dict[str, Evaluation]":
@@ -185,8 +222,7 @@ def _rows_of(rows: "Table", machine: str) -> "Table":
 
 
 def _show_evaluation(result: "Evaluation", machine: str = "") -> None:
-
-    where = f"{escape(machine)}: " if machine else ""
+    where = f"a model of {escape(machine)}: " if machine else ""
     grid = Grid(title=f"{where}errors in per cent of the measured cycles")
     for name in ("rows", "n", "MAPE", "median", "Kendall", "Spearman"):
         grid.add_column(name, justify="left" if name == "rows" else "right")

@@ -1,8 +1,7 @@
-"""``nestor costmodel predict`` and ``explain``: what code costs, and why."""
+"""``nestor costmodel predict``: what code costs."""
 
 import math
-import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +9,15 @@ import tyro
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from nestor.cli.blocks.code import about, about_json, interval, read_code
 from nestor.cli.blocks.costmodel import shown
-from nestor.cli.console import print_json, stderr, stdout
+from nestor.cli.console import print_json, stdout
+from nestor.cli.remarks import remark
 
 # Models take a second to import, so they are imported when a command runs.
 if TYPE_CHECKING:
     from nestor.cost.contract import Prediction
-    from nestor.cost.model.explain import Explanation
     from nestor.cost.predict.functions import FunctionCost
-    from nestor.cost.predict.inputs import Code
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,11 @@ class Predict:
     Objects, programs, static libraries and assembly files (.s) give functions: the sum of frequency
     times cycles over their blocks, where every block runs once unless --frequencies says how
     often. The sum of functions is static: no cache misses, no mispredicted branches.
+
+    The last line names the machine that the model predicts for. Blocks that the model cannot know
+    get no answer, with the reason: what leaves the block, runs in the kernel or waits for something
+    outside of the core, and opcodes that were never measured. An opcode that was measured on
+    another machine alone is named, and the interval is wider.
 
     Examples:
         nestor costmodel predict 4801d8480fafc3
@@ -61,18 +65,21 @@ class Predict:
         import numpy as np
 
         from nestor.cost.predict import functions
-        from nestor.cost.registry import open_model
+        from nestor.cost.predict.answers import answers
+        from nestor.cost.registry import open_model, target_of
 
         model = open_model(self.model, self.machine)
-        code = _code(self.code, self.assembly, self.intel)
+        code = read_code(self.code, self.assembly, self.intel)
         counts = functions.read_frequencies(self.frequencies) if self.frequencies else None
         if counts and (missing := functions.unmatched(counts, code.functions)):
-            stderr.print(f"{missing} of {len(counts)} blocks of the profile are not in this code")
-        predicted = model.predict(code.blocks)
+            remark(f"{missing} of {len(counts)} blocks of the profile are not in this code")
+        target = target_of(model)
+        predicted = answers(model, code.blocks)
         costs = functions.predict(model, code.functions, counts)
         if self.json:
             print_json(
-                {
+                about_json(target)
+                | {
                     "blocks": _blocks_json(code.blocks, predicted),
                     "functions": [self._function_json(cost) for cost in costs],
                 }
@@ -82,8 +89,11 @@ class Predict:
                 _show_blocks(code.blocks, predicted)
             if costs:
                 self._show_functions(costs)
-        answers = [predicted.cycles, *(cost.predicted.cycles for cost in costs)]
-        return 0 if any(np.isfinite(cycles).any() for cycles in answers) else 1
+            for line in _notes([predicted, *(cost.predicted for cost in costs)]):
+                stdout.print(escape(line), soft_wrap=True)
+            stdout.print(escape(about(target)), soft_wrap=True)
+        found = [predicted.cycles, *(cost.predicted.cycles for cost in costs)]
+        return 0 if any(np.isfinite(cycles).any() for cycles in found) else 1
 
     def _function_json(self, cost: "FunctionCost") -> dict[str, Any]:
         content: dict[str, Any] = {
@@ -91,6 +101,8 @@ class Predict:
             "source": cost.function.source,
             "blocks": len(cost.function.blocks),
             "failed": cost.failed,
+            "reasons": list(cost.reasons),
+            "not_in_training": list(cost.untrained),
             "cycles": _number(cost.cycles),
             "low": _number(cost.low),
             "high": _number(cost.high),
@@ -111,9 +123,9 @@ class Predict:
         for name in ("frequency", "cycles", "90 % interval"):
             grid.add_column(name, justify="right")
         for cost in costs:
-            failed = f" [red]{cost.failed} failed[/]" if cost.failed else ""
+            failed = f" [red]{cost.failed} without an answer[/]" if cost.failed else ""
             name = escape(cost.function.name or "(no name)")
-            total = [f"{cost.cycles:,.2f}", _range(cost.low, cost.high)]
+            total = [f"{cost.cycles:,.2f}", interval(cost.low, cost.high)]
             count = len(cost.function.blocks)
             size = f"{count} block{'s' if count > 1 else ''}{failed}"
             grid.add_row(name, size, "", *total)
@@ -128,111 +140,6 @@ class Predict:
         stdout.print(grid)
 
 
-@dataclass(frozen=True)
-class Explain:
-    """Show what bounds a block (ports, longest chain or front end) and what the model adds.
-
-    Code is named as for 'nestor costmodel predict'.
-
-    Examples:
-        nestor costmodel explain 4801d8480fafc3
-        nestor costmodel explain --assembly 'mulsd %xmm1, %xmm0; addsd %xmm2, %xmm0'
-        nestor costmodel explain kernel.s --json
-    """
-
-    code: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Blocks in hexadecimal, or files; nothing: standard input."""
-    model: str = "shipped"
-    """'shipped' or a file of our own kind of model."""
-    machine: str | None = None
-    """The machine to predict for, of those in the model file."""
-    assembly: str | None = None
-    """Assembly text instead of files; instructions are parted by ';' or lines."""
-    intel: bool = False
-    """Assembly is in Intel's syntax."""
-    json: bool = False
-    """Print JSON."""
-
-    def run(self) -> int:
-        """Explain every block and print; 1 if none is code."""
-        from nestor.cost.contract import ModelError
-        from nestor.cost.model.explain import explain
-        from nestor.cost.model.hybrid import HybridModel
-        from nestor.cost.registry import open_model
-
-        model = open_model(self.model, self.machine)
-        if not isinstance(model, HybridModel):
-            raise ModelError(
-                f"Only our own kind of model can be explained, and '{self.model}' is another; name"
-                " 'shipped' or a file of 'nestor costmodel train'."
-            )
-        code = _code(self.code, self.assembly, self.intel)
-        blocks = [("", block) for block in code.blocks]
-        blocks += [(f.name, block) for f in code.functions for block in f.blocks]
-        found: list[tuple[str, bytes, Explanation | str]] = []
-        for function, block in blocks:
-            try:
-                found.append((function, block, explain(model, block)))
-            except ModelError as error:
-                found.append((function, block, str(error)))
-        if self.json:
-            print_json([_explanation_json(*item) for item in found])
-        else:
-            for item in found:
-                _show_explanation(*item)
-        return 0 if any(not isinstance(what, str) for _, _, what in found) else 1
-
-
-def _code(words: tuple[str, ...], assembly: str | None, intel: bool) -> "Code":
-    """Return the code that the command line names, or that of standard input."""
-    from nestor.cost.contract import ModelError
-    from nestor.cost.predict import inputs
-
-    if assembly is not None:
-        if words:
-            raise ModelError("Give either --assembly or code, not both.")
-        return inputs.Code(functions=inputs.from_assembly(assembly, "--assembly", intel=intel))
-    if words:
-        return inputs.read(words, intel=intel)
-    blocks = inputs.from_lines(sys.stdin.buffer.read().decode(errors="replace"))
-    if not blocks:
-        raise ModelError("There is no code on standard input; name blocks or files.")
-    return inputs.Code(blocks)
-
-
-def _explanation_json(
-    function: str, block: bytes, explanation: "Explanation | str"
-) -> dict[str, Any]:
-    content: dict[str, Any] = {"function": function, "block_hex": block.hex()}
-    if isinstance(explanation, str):
-        return content | {"error": explanation}
-    return content | asdict(explanation) | {"learned": explanation.learned}
-
-
-def _show_explanation(function: str, block: bytes, explanation: "Explanation | str") -> None:
-
-    if isinstance(explanation, str):
-        stdout.print(f"[red]{shown(block)}[/]: {escape(explanation)}", soft_wrap=True)
-        return
-    grid = Grid(title=escape(function) or None)
-    for name in ("instruction", "slots", "latency", "ports", "on the chain"):
-        grid.add_column(name, justify="right" if name in ("slots", "latency") else "left")
-    for row in explanation.instructions:
-        chained = "yes" if row.on_chain else ""
-        cells = (f"{row.slots}", f"{row.latency}", escape(row.ports), chained)
-        grid.add_row(escape(row.text), *cells)
-    stdout.print(grid)
-    bounds = ", ".join(f"{name} {cycles:.2f}" for name, cycles in explanation.bounds if cycles > 0)
-    memory = "".join(f"; {name}: {count:g}" for name, count in explanation.memory)
-    stdout.print(
-        f"{explanation.cycles:.2f} cycles ({_range(explanation.low, explanation.high)}), bound by"
-        f" {' and '.join(explanation.limits)}\n"
-        f"at least: {bounds}{memory}\n"
-        f"simulated {explanation.simulated:.2f}, the learned part {explanation.learned:+.2f}",
-        soft_wrap=True,
-    )
-
-
 def _blocks_json(blocks: tuple[bytes, ...], predicted: "Prediction") -> list[dict[str, Any]]:
     return [
         {
@@ -240,9 +147,33 @@ def _blocks_json(blocks: tuple[bytes, ...], predicted: "Prediction") -> list[dic
             "cycles": _number(predicted.cycles[i]),
             "low": _number(predicted.low[i]),
             "high": _number(predicted.high[i]),
+            "reason": _reason(predicted, i),
+            "not_in_training": list(predicted.untrained.get(i, ())),
         }
         for i, block in enumerate(blocks)
     ]
+
+
+def _reason(predicted: "Prediction", row: int) -> str | None:
+    """Return why a block has no answer; None if it has one."""
+    if math.isfinite(predicted.cycles[row]):
+        return None
+    return predicted.refused.get(row, "it cannot be decoded, or the model has no answer for it")
+
+
+def _notes(found: "list[Prediction]") -> list[str]:
+    """Return what to know of the answers, each line once: reasons, and opcodes not in training."""
+    reasons = dict.fromkeys(text for one in found for text in one.refused.values())
+    opcodes = dict.fromkeys(
+        name for one in found for names in one.untrained.values() for name in names
+    )
+    lines = [f"no answer: {reason}" for reason in reasons]
+    if opcodes:
+        lines.append(
+            f"opcode not in training: {'; '.join(opcodes)} (measured on another machine alone, so"
+            " the interval is wider)"
+        )
+    return lines
 
 
 def _number(value: float) -> float | None:
@@ -261,9 +192,5 @@ def _show_blocks(blocks: tuple[bytes, ...], predicted: "Prediction") -> None:
 
 def _cells(predicted: "Prediction", row: int) -> tuple[str, str]:
     if not math.isfinite(predicted.cycles[row]):
-        return "[red]undecodable[/]", ""
-    return f"{predicted.cycles[row]:,.2f}", _range(predicted.low[row], predicted.high[row])
-
-
-def _range(low: float, high: float) -> str:
-    return f"{low:,.2f} … {high:,.2f}" if math.isfinite(low) and math.isfinite(high) else "unknown"
+        return "[red]no answer[/]" if row in predicted.refused else "[red]undecodable[/]", ""
+    return f"{predicted.cycles[row]:,.2f}", interval(predicted.low[row], predicted.high[row])

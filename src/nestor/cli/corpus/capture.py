@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from rich.markup import escape
 
-from nestor.cli.console import progress, stderr
+from nestor.cli.console import progress
 from nestor.cli.corpus.show import show
+from nestor.cli.remarks import remark
 from nestor.compiler import toolchain
 from nestor.corpus import files, store
 from nestor.corpus.capture import build, merge
@@ -106,11 +106,6 @@ class Capture:
             for program in corpus.programs:
                 _remark_objects_without_module(program)
         return status or (0 if corpus.modules else 1)
-
-
-def remark(text: str) -> None:
-    """Print one sentence that is no failure, on standard error."""
-    stderr.print(f"nestor: {escape(text)}", soft_wrap=True, highlight=False)
 
 
 def _remark_objects_without_module(program: Program) -> None:

@@ -20,7 +20,7 @@ def show_failures(failures: Sequence[Failure], hint: str = "--json shows all") -
     for failure in unique[:_SHOWN]:
         stderr.print(
             f"[red]failed[/] {escape(failure.what)} ({escape(failure.side)}):"
-            f" {escape(failure.reason)}",
+            f" {escape('; '.join(failure.reason.splitlines()))}",
             soft_wrap=True,
         )
     if len(unique) > _SHOWN:

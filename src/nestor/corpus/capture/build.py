@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 import nestor
+from nestor.compiler.orphans import marked
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.capture.database import Command, is_built, read_commands
 from nestor.corpus.capture.journal import Journal
@@ -21,6 +22,7 @@ from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.errors import NestorError
 from nestor.files import replacing
 from nestor.progress import Progress, silent
+from nestor.temporary import run_folder
 
 # CMake keeps the wrapper's path: later it runs without our environment, and must find its clang.
 _WRAPPER = (
@@ -118,9 +120,10 @@ class Wrappers:
 
 def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
     """Run one command of a build in ``folder``; raises :class:`BuildError` if it fails."""
+    ours = {**environment, **marked(run_folder())}
     try:
         done = subprocess.run(
-            command, cwd=folder, env=dict(environment), stdin=subprocess.DEVNULL,
+            command, cwd=folder, env=ours, stdin=subprocess.DEVNULL,
             capture_output=True, timeout=3600, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -44,7 +44,8 @@ _SIDE_OUTPUTS = frozenset(
     }
 )  # fmt: skip
 _SIDE_FLAGS = ("-ftime-trace", "-stats-file", "-save-temps", "-sys-header-deps", "-MP",
-               "-coverage-", "-dwarf-debug-flags", "-fmodule-output")  # fmt: skip
+               "-coverage-", "-dwarf-debug-flags", "-fmodule-output",
+               "-fcolor-diagnostics")  # fmt: skip
 _LANGUAGES = ("c", "c++", "cpp-output", "c++-cpp-output", "pcm")
 
 
@@ -109,11 +110,12 @@ def capture(
     journal; nothing is raised for a command that cannot be captured.
     """
     temporaries: dict[str, str] = {}
+    short = arguments  # Response files hold what may be too long for a command line.
     arguments = expanded(arguments)
     if any(is_stream(word) for word in arguments):
         _fail(where, " ".join(arguments[-3:]), "a response file is a pipe and cannot be read again")
         return
-    plan = driver.plan(clang, _with_capture_options(arguments, where))
+    plan = driver.plan(clang, _with_capture_options(short, where))
     if plan is None:
         _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")
         return

@@ -31,9 +31,12 @@ LONGEST_BLOCK: Final = 1 << 16
 _DATA: Final = Path(__file__).parents[1] / "data"
 _NAMED: Final = {
     "zen4": ("zen4.parquet", "AMD Zen 4"),
+    "zen4-sweep": ("zen4_sweep.parquet", "AMD Zen 4"),
     "zen5": ("zen5.parquet", "AMD Zen 5"),
 }
 """The data sets of the package: file and machine."""
+_METHOD: Final = "rdtsc"
+"""How their labels were measured."""
 
 
 class TableError(NestorError):
@@ -60,6 +63,8 @@ class Table:
     """File or module of the first occurrence."""
     function: tuple[str, ...] | None = None
     """Function of the first occurrence, empty where that has no name."""
+    backend: tuple[str, ...] | None = None
+    """How each label was measured (``nestor.cost.measure.backend``)."""
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -89,6 +94,7 @@ class Table:
             None if self.frequency is None else self.frequency[index],
             None if self.source is None else words(self.source),
             None if self.function is None else words(self.function),
+            None if self.backend is None else words(self.backend),
         )
 
 
@@ -106,13 +112,39 @@ def named(name_or_path: str | Path) -> Table:
     if str(name_or_path) in _NAMED:
         file, machine = _NAMED[str(name_or_path)]
         table = read(_DATA / file)
-        return dataclasses.replace(table, machine=(machine,) * len(table))
+        return dataclasses.replace(
+            table, machine=(machine,) * len(table), backend=(_METHOD,) * len(table)
+        )
     if not Path(name_or_path).is_file():
         raise TableError(
             f"'{name_or_path}' is neither a file nor one of the data sets {', '.join(_NAMED)}; name"
             " a parquet file with the column block_hex."
         )
     return read(Path(name_or_path))
+
+
+def joined(names: Sequence[str | Path]) -> Table:
+    """Return the rows of several tables or data sets, one after the other; see :func:`named`.
+
+    :raises TableError: if one of them cannot be read.
+    """
+    parts = [named(name) for name in names]
+    if len(parts) == 1:
+        return parts[0]
+
+    def column(name: str) -> tuple[str, ...] | None:
+        values = [getattr(part, name) or ("",) * len(part) for part in parts]
+        return tuple(word for part in values for word in part) if any(map(any, values)) else None
+
+    return Table(
+        tuple(block for part in parts for block in part.blocks),
+        np.concatenate([part.cycles for part in parts]),
+        np.concatenate([part.spread for part in parts]),
+        machine=column("machine"),
+        source=column("source"),
+        function=column("function"),
+        backend=column("backend"),
+    )
 
 
 def read(path: Path) -> Table:
@@ -143,6 +175,7 @@ def read(path: Path) -> Table:
         _numbers(columns, "frequency", path),
         _words(columns, "source", path),
         _words(columns, "function", path),
+        _words(columns, "backend", path),
     )
 
 
@@ -152,7 +185,7 @@ def write(table: Table, path: Path) -> None:
     :raises TableError: if the file cannot be written.
     """
     columns: dict[str, Any] = {"block_hex": [block.hex() for block in table.blocks]}
-    for name in ("cycles", "spread", "machine", "frequency", "source", "function"):
+    for name in _SCHEMA.names[1:]:
         column = getattr(table, name)
         if column is not None:
             # A missing label is null in the file, as other readers expect.
@@ -183,6 +216,7 @@ _SCHEMA: Final = pa.schema(
         ("frequency", pa.float64()),
         ("source", pa.string()),
         ("function", pa.string()),
+        ("backend", pa.string()),
     ]
 )
 

@@ -72,6 +72,18 @@ class Templates:
         """Return templates of their own, to which more can be added."""
         return Templates(list(self.keys), list(self.rows), list(self.forms))
 
+    def of_forms(self, wanted: NDArray[np.bool_]) -> "Templates":
+        """Return these templates without those of other forms; all forms keep their numbers.
+
+        What is left out is described again when it is met.
+
+        :param wanted: by form ``[forms]``.
+        """
+        kept = [i for i, row in enumerate(self.rows) if row["form"] >= 0 and wanted[row["form"]]]
+        return Templates(
+            [self.keys[i] for i in kept], [self.rows[i] for i in kept], list(self.forms)
+        )
+
     def add(self, key: int, example: bytes) -> NDArray[np.void]:
         """Describe the instruction that ``example`` begins with, and keep that under ``key``.
 
@@ -96,14 +108,16 @@ class Templates:
                 numbers[row["form"]] = row["category"]
         return numbers
 
+    def mnemonics(self) -> NDArray[np.int64]:
+        """Return the number of each form's mnemonic in iced-x86 ``[forms]``."""
+        numbers = np.zeros(len(self.forms), dtype=np.int64)
+        for row in self.rows:
+            if row["form"] >= 0:
+                numbers[row["form"]] = row["mnemonic"]
+        return numbers
+
     def _form(self, instruction: Instruction) -> int:
-        words = [_CODE_NAMES[instruction.code]]
-        kinds = {instruction.op_kind(k) for k in range(instruction.op_count)}
-        words += ["mem"] if OpKind.MEMORY in kinds else []
-        words += ["lock"] if instruction.has_lock_prefix else []
-        if instruction.has_rep_prefix or instruction.has_repne_prefix:
-            words += ["rep"] if instruction.is_string_instruction else []
-        name = " ".join(words)
+        name = form_name(instruction)
         if name not in self._numbers:
             self._numbers[name] = len(self.forms)
             self.forms.append(name)
@@ -171,6 +185,22 @@ class Templates:
         if stand_in.fpu_stack_increment_info().increment < 0 and NativeRegister.STACK not in writes:
             writes.append(int(NativeRegister.STACK))
         return reads, writes
+
+
+def form_name(instruction: Instruction) -> str:
+    """Return the name of the form that an instruction is of."""
+    words = [_CODE_NAMES[instruction.code]]
+    kinds = {instruction.op_kind(k) for k in range(instruction.op_count)}
+    words += ["mem"] if OpKind.MEMORY in kinds else []
+    words += ["lock"] if instruction.has_lock_prefix else []
+    if instruction.has_rep_prefix or instruction.has_repne_prefix:
+        words += ["rep"] if instruction.is_string_instruction else []
+    return " ".join(words)
+
+
+def opcode_of(form: str) -> str:
+    """Return the opcode that a form belongs to: its forms with and without memory are one."""
+    return " ".join(word for word in form.split() if word != "mem")
 
 
 def _with_other_registers(instruction: Instruction) -> tuple[Instruction, set[Any]]:

@@ -1,7 +1,8 @@
-"""Say what bounds a block: front end, ports, the longest chain, memory, and what the trees add.
+"""Say how our model comes to its answer: what the simulated core says, and what the trees add.
 
-The bounds are those of the simulated core, so they are explanations of the model first, and of the
-machine as far as the model is right.
+What limits the simulated core (front end, ports, the longest chain) explains the model first, and
+the machine as far as the model is right. It is no bound on the answer: the trees add what labels of
+like code differ by, and labels may lie below (short chains overlap while they are measured).
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from nestor.cost.model.features import CHAIN, FEATURES
 from nestor.cost.model.hybrid import HybridModel
 
 NEAR = 0.1
-"""A bound counts as limiting if it is within this share of the simulated cycles."""
+"""A resource limits the simulation if it is busy for all but this share of its cycles."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +37,23 @@ class ExplainedInstruction:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What bounds one block, in cycles of one pass."""
+    """How an answer comes about, in cycles of one pass: ``cycles = simulated + learned``."""
 
     cycles: float
     low: float
     high: float
     simulated: float
     """What the simulated core alone says; ``cycles`` has the trees' correction in it."""
-    bounds: tuple[tuple[str, float], ...]
-    """Least cycles by resource, the tightest first: front end, chain, groups of ports."""
+    simulated_resources: tuple[tuple[str, float], ...]
+    """Cycles for which each resource keeps the simulated core busy, the longest first: front end,
+    chain, groups of ports; none is above ``simulated``."""
     limits: tuple[str, ...]
-    """The names of the bounds that the simulation runs into; several if they are equal."""
+    """The names of the resources that limit the simulation; several if they are about equal."""
     memory: tuple[tuple[str, float], ...]
     """Events per pass, those that occur: forwarded loads, split lines, …"""
     instructions: tuple[ExplainedInstruction, ...]
+    untrained: tuple[str, ...]
+    """Opcodes that the model never saw in training."""
 
     @property
     def learned(self) -> float:
@@ -60,33 +64,39 @@ class Explanation:
 def explain(model: HybridModel, block: bytes) -> Explanation:
     """Return why ``model`` predicts what it predicts for ``block``.
 
-    :raises ModelError: if the block cannot be decoded.
+    :raises ModelError: if the block cannot be decoded, or has no throughput to predict.
     """
     prediction = model.predict([block])
+    if prediction.refused:
+        raise ModelError(f"There is no answer to explain: {prediction.refused[0]}.")
     if not len(block) or np.isnan(prediction.cycles[0]):
         raise ModelError("The block does not decode as x86-64 instructions; check its bytes.")
     session = model.session
     session.keep([block])
     values = dict(zip(FEATURES, session.features(np.array([0]))[0].tolist(), strict=True))
     simulated = float(session.rates()[0])
-    bounds = _bounds(values, model.part.core.settings.dispatch_width)
-    limits = tuple(name for name, cycles in bounds if cycles >= (1 - NEAR) * simulated)
+    resources = _resources(values, model.part.core.settings.dispatch_width, simulated)
+    limits = tuple(name for name, cycles in resources if cycles >= (1 - NEAR) * simulated)
     return Explanation(
         cycles=float(prediction.cycles[0]),
         low=float(prediction.low[0]),
         high=float(prediction.high[0]),
         simulated=simulated,
-        bounds=bounds,
+        simulated_resources=resources,
         limits=limits or ("several together",),
         memory=tuple((name, values[name]) for name in _MEMORY if values[name] > 0),
         instructions=_instructions(model, block, values["chain"]),
+        untrained=prediction.untrained.get(0, ()),
     )
 
 
 _MEMORY = ("forwarded", "renamed", "partly forwarded", "split lines", "split pages")
 
 
-def _bounds(values: dict[str, float], width: int) -> tuple[tuple[str, float], ...]:
+def _resources(
+    values: dict[str, float], width: int, simulated: float
+) -> tuple[tuple[str, float], ...]:
+    """Return the busy cycles of each resource, in the steady state at most those simulated."""
     found = {
         "front end": values["slots"] / width,
         "dependency chain": float(np.exp(values["chain"])) if values["chain"] > -2.9 else 0.0,
@@ -97,7 +107,8 @@ def _bounds(values: dict[str, float], width: int) -> tuple[tuple[str, float], ..
         "FP store ports": values["FP store"],
         "divider": values["divider"],
     }
-    return tuple(sorted(found.items(), key=lambda pair: -pair[1]))
+    busy = {name: min(cycles, simulated) for name, cycles in found.items()}
+    return tuple(sorted(busy.items(), key=lambda pair: -pair[1]))
 
 
 def _instructions(

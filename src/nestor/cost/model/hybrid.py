@@ -8,6 +8,7 @@ and all of it runs on the native side (``native/cost``), so that Python only han
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,18 @@ from numpy.typing import NDArray
 from nestor.cost.contract import ModelError, Prediction
 from nestor.cost.core.parameters import CoreParameters
 from nestor.cost.core.simulator import F32, widened
+from nestor.cost.isa.refusals import refusal
 from nestor.cost.isa.templates import Templates
 from nestor.cost.model.forest import Forest
 from nestor.cost.model.levels import REACH
+from nestor.cost.model.opcode_intervals import OpcodeIntervals
 from nestor.cost.model.session import LearnedSession, ResidualMemory
+from nestor.cost.model.trained_forms import TrainedForms
+
+_TOO_FEW: Final = (
+    "is not in training, which has too few opcodes to say how far off an answer would be"
+)
+"""Ends the reason for a block whose opcodes have the costs of another machine."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,12 @@ class MachinePart:
     """Logs of cycles that answers move to: see :mod:`nestor.cost.model.levels`."""
     factor: float
     """Of the interval."""
+    opcodes: TrainedForms = field(repr=False)
+    """What the training rows have, and what stands in for the rest."""
+    borrowed: OpcodeIntervals
+    """Of blocks with opcodes that were measured on another machine alone."""
+    method: str = ""
+    """How its labels were measured; empty if the table did not say."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,9 @@ class Parts:
 class HybridModel:
     """A trained model, ready to predict for one of its machines."""
 
+    refuses: ClassVar[bool] = True
+    """It gives no answer, but a reason, for blocks that have no throughput to predict."""
+
     def __init__(self, parts: Parts, machine: str | None = None) -> None:
         names = [part.name for part in parts.machines]
         if machine is not None and machine not in names:
@@ -77,6 +95,7 @@ class HybridModel:
         self.session.set_residual_memory(self.part.memory)
         self.session.set_levels(self.part.levels, REACH)
         self.session.calibrate(number, self.part.factor, parts.on_core)
+        self.session.set_form_statuses(self.part.opcodes.statuses)
         self._lock = threading.Lock()
 
     @property
@@ -85,16 +104,44 @@ class HybridModel:
         return self.part.name
 
     def predict(self, blocks: Sequence[bytes]) -> Prediction:
-        """Return the cycles of ``blocks``; NaN where a block cannot be decoded.
+        """Return the cycles of ``blocks``; NaN where a block cannot be decoded or is refused.
 
         Answers are kept by the bytes of their block, so that a block that comes again costs little.
         """
         with self._lock:
             answers = self.session.predict(blocks, self.part.core)
         cycles, low, high = (answers[name].astype(np.float64) for name in ("cycles", "low", "high"))
-        return Prediction(cycles, low, high)
+        opcodes, intervals = self.part.opcodes, self.part.borrowed
+        refused = {row: refusal(blocks[row]) for row in _rows(answers["refused"])}
+        unmeasured = set(_rows(answers["untrained"])) - set(refused)
+        refused |= {row: _never_measured(opcodes.unmeasured(blocks[row])) for row in unmeasured}
+        untrained = {
+            row: opcodes.untrained(blocks[row])
+            for row in _rows(answers["borrowed"])
+            if row not in refused
+        }
+        rows = np.array(list(untrained), dtype=np.int64)
+        if len(rows) and intervals:
+            shares = answers["borrowed"][rows] / answers["instructions"][rows]
+            least, most = intervals.factors(shares)
+            low[rows] = np.minimum(low[rows], least * cycles[rows])
+            high[rows] = np.maximum(high[rows], most * cycles[rows])
+        else:
+            refused |= {row: f"{', '.join(names)} {_TOO_FEW}" for row, names in untrained.items()}
+        withheld = list(refused)
+        cycles[withheld] = low[withheld] = high[withheld] = np.nan
+        return Prediction(cycles, low, high, refused, untrained)
 
     def forget(self) -> None:
         """Empty the cache of answers, for measurements of speed."""
         with self._lock:
             self.session.forget_answers()
+
+
+def _rows(marks: NDArray[Any]) -> list[int]:
+    """Return where ``marks`` ``[n]`` are not 0."""
+    return [int(row) for row in np.flatnonzero(marks)]
+
+
+def _never_measured(opcodes: Sequence[str]) -> str:
+    return f"{', '.join(opcodes)} is not in training and was not measured on another machine"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from iced_x86 import Code
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
@@ -25,17 +26,19 @@ from nestor.cost.isa.template_layout import (
     NativeRegister,
     Place,
 )
-from nestor.cost.isa.templates import Templates
+from nestor.cost.isa.templates import Templates, opcode_of
 from nestor.cost.model.features import FEATURES
 from nestor.cost.model.forest import Forest, checked
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
+from nestor.cost.model.opcode_intervals import from_lists
+from nestor.cost.model.trained_forms import TrainedForms
 from nestor.files import write_atomically
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "shipped.safetensors"
 """The model that comes with the package."""
 
 _KIND: Final = "nestor cost model"
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _MOST_BYTES: Final = 64 << 20
 
 
@@ -70,7 +73,10 @@ def save(model: HybridModel, path: Path) -> None:
         keys, sums, counts = part.memory
         tensors[f"machine{number}.levels"] = part.levels
         tensors[f"machine{number}.settings"] = np.array(astuple(part.core.settings), dtype=np.int32)
-        tensors[f"machine{number}.forms"] = part.core.forms
+        # Most forms have the starting values of their category: each set of costs stands once.
+        costs, of_form = np.unique(part.core.forms, axis=0, return_inverse=True)
+        tensors[f"machine{number}.costs"] = costs
+        tensors[f"machine{number}.forms"] = of_form.reshape(-1).astype(np.uint16)
         tensors[f"machine{number}.memory.keys"] = keys
         tensors[f"machine{number}.memory.means"] = (sums / counts).astype(np.float16)
         tensors[f"machine{number}.memory.counts"] = np.minimum(counts, 65535).astype(np.uint16)
@@ -79,7 +85,7 @@ def save(model: HybridModel, path: Path) -> None:
         "format": _FORMAT,
         "features": list(FEATURES),
         "forms": parts.templates.forms,
-        "machines": [{"name": part.name, "factor": part.factor} for part in parts.machines],
+        "machines": [_described(part, parts.templates.forms) for part in parts.machines],
         "base": [parts.residual.base, parts.spread.base],
         "on core": parts.on_core,
         "provenance": dict(parts.provenance),
@@ -89,6 +95,18 @@ def save(model: HybridModel, path: Path) -> None:
         write_atomically(path, data)
     except OSError as error:
         raise ModelError(f"Cannot write '{path}': {error.strerror}.") from error
+
+
+def _described(part: MachinePart, forms: list[str]) -> dict[str, Any]:
+    measured = part.opcodes.trained | part.opcodes.borrowed
+    return {
+        "name": part.name,
+        "factor": part.factor,
+        "method": part.method,
+        "trained opcodes": sorted(part.opcodes.trained),
+        "unmeasured opcodes": sorted(set(map(opcode_of, forms)) - measured),
+        "borrowed factors": part.borrowed.groups,
+    }
 
 
 def _words(templates: Templates) -> NDArray[np.int32]:
@@ -125,6 +143,8 @@ def _parts(data: bytes) -> Parts:
     if header["features"] != list(FEATURES):
         raise ValueError("features of another version")
     forms = [str(form) for form in header["forms"]]
+    if not all(isinstance(vars(Code).get(form.split()[0]), int) for form in forms):
+        raise ValueError("forms that there are not")
     starts = _typed(tensors, "bins.starts", np.int32, 1)
     edges = _typed(tensors, "bins.edges", np.float32, 1)
     if len(starts) != len(FEATURES) + 1 or starts[0] != 0 or starts[-1] != len(edges):
@@ -134,7 +154,7 @@ def _parts(data: bytes) -> Parts:
     return Parts(
         templates=_templates(tensors, forms),
         machines=tuple(
-            _machine(tensors, number, entry, len(forms))
+            _machine(tensors, number, entry, forms)
             for number, entry in enumerate(header["machines"])
         ),
         edges=edges,
@@ -207,12 +227,14 @@ def _forest(tensors: dict[str, NDArray[Any]], name: str, base: float) -> Forest:
 
 
 def _machine(
-    tensors: dict[str, NDArray[Any]], number: int, entry: dict[str, Any], forms: int
+    tensors: dict[str, NDArray[Any]], number: int, entry: dict[str, Any], forms: list[str]
 ) -> MachinePart:
     settings = _typed(tensors, f"machine{number}.settings", np.int32, 1)
-    rows = _typed(tensors, f"machine{number}.forms", np.int32, 2)
-    if rows.shape != (forms * VARIANTS, len(FIELDS)):
+    costs = _typed(tensors, f"machine{number}.costs", np.int32, 2)
+    of_form = _typed(tensors, f"machine{number}.forms", np.uint16, 1)
+    if costs.shape[1] != len(FIELDS) or len(of_form) != len(forms) * VARIANTS:
         raise ValueError("parameters that do not fit")
+    rows = np.ascontiguousarray(costs[of_form])
     keys = _typed(tensors, f"machine{number}.memory.keys", np.uint32, 1)
     means = _typed(tensors, f"machine{number}.memory.means", np.float16, 1)
     counts = _typed(tensors, f"machine{number}.memory.counts", np.uint16, 1).astype(np.uint32)
@@ -225,5 +247,17 @@ def _machine(
     factor = float(entry["factor"])
     if not 0 < factor < 1e6:
         raise ValueError("an interval factor out of its range")
+    trained = frozenset(str(opcode) for opcode in entry["trained opcodes"])
+    others = frozenset(map(opcode_of, forms)) - trained
+    borrowed = others - {str(opcode) for opcode in entry["unmeasured opcodes"]}
     memory = (keys, (means * counts).astype(np.float32), counts)
-    return MachinePart(str(entry["name"]), core, memory, levels, factor)
+    return MachinePart(
+        str(entry["name"]),
+        core,
+        memory,
+        levels,
+        factor,
+        TrainedForms(trained, borrowed),
+        from_lists(entry["borrowed factors"]),
+        str(entry["method"]),
+    )

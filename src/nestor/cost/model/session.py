@@ -5,7 +5,8 @@ The C interface is ``native/cost/PredictApi.cpp``.
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Final, Literal
 
 import numpy as np
@@ -30,10 +31,28 @@ from nestor.cost.native.layout import Layout, check_layout
 ResidualMemory = tuple[NDArray[np.uint32], F32, NDArray[np.uint32]]
 """Keys of code, the summed residuals under each, and their counts; all ``[keys]``, by key."""
 
-ANSWER: Final = np.dtype([(name, np.float32) for name in ("cycles", "low", "high")])
+
+class FormStatus(IntEnum):
+    """What training says of an instruction form."""
+
+    UNTRAINED = 0
+    """No training row has it."""
+    TRAINED = 1
+    REFUSED = 2
+    """Its blocks have no throughput to predict."""
+    BORROWED = 3
+    """No training row has it; its costs are those of another machine."""
+
+
+ANSWER: Final = np.dtype(
+    [
+        *((name, np.float32) for name in ("cycles", "low", "high")),
+        *((name, np.int32) for name in ("instructions", "untrained", "borrowed", "refused")),
+    ]
+)
 LAYOUT: Final = Layout(
     records={"Answer": ANSWER, **records()},
-    codes={"NodeShift": NodeShift.__members__},
+    codes={"NodeShift": NodeShift.__members__, "FormStatus": FormStatus.__members__},
     names={"plain features": SIMULATION},
 )
 """What this module exchanges with the library; see :mod:`nestor.cost.native.layout`."""
@@ -52,6 +71,7 @@ class LearnedSession(Simulator):
     def __init__(self, templates: Templates | None = None) -> None:
         super().__init__(templates)
         _require_same_layout()
+        self._status_of: Callable[[Sequence[str]], NDArray[np.int8]] | None = None
 
     def features(self, which: I64) -> F32:
         """Return :data:`nestor.cost.model.features.FEATURES` of kept blocks ``[n, features]``."""
@@ -143,8 +163,21 @@ class LearnedSession(Simulator):
         """Empty the cache of answers."""
         self._native.nestor_cost_forget_answers(self._session)
 
+    def set_form_statuses(self, status_of: Callable[[Sequence[str]], NDArray[np.int8]]) -> None:
+        """Count instructions by the :class:`FormStatus` of their forms.
+
+        :param status_of: gives the statuses of forms by their names, of new ones too.
+        """
+        self._status_of = status_of
+        statuses = np.ascontiguousarray(status_of(self.templates.forms), dtype=np.int8)
+        self._native.nestor_cost_form_statuses(
+            self._session, pointer(statuses), ctypes.c_int64(len(statuses))
+        )
+
     def predict(self, blocks: Sequence[bytes], core: CoreParameters) -> NDArray[np.void]:
         """Return an :data:`ANSWER` for each block ``[n]``; NaN for an undecodable one.
+
+        Refused blocks have cycles all the same.
 
         :param core: the core that is set, to be widened by forms that are met for the first time.
         """
@@ -159,3 +192,5 @@ class LearnedSession(Simulator):
             if not undone or not self.add_missing_templates(blocks, decoding):
                 return answers
             self.set_core(widened(core, self.templates))
+            if self._status_of is not None:
+                self.set_form_statuses(self._status_of)

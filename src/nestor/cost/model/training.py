@@ -18,8 +18,9 @@ from nestor.cost.contract import COVERAGE, ModelError
 from nestor.cost.core.fitting import FittingSettings, fit
 from nestor.cost.core.parameters import CoreParameters, MachineSettings, starting_forms
 from nestor.cost.core.simulator import F32, F64, I64, widened
+from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.isa.decoding import DecodeError, sequence
-from nestor.cost.isa.templates import Templates
+from nestor.cost.isa.templates import Templates, opcode_of
 from nestor.cost.model.features import (
     FEATURES,
     MEMORY,
@@ -30,7 +31,15 @@ from nestor.cost.model.folds import FOLDS, Folds, clipped, draw_folds, out_of_fo
 from nestor.cost.model.forest import edges_of, forest_of
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
 from nestor.cost.model.levels import levels_of
+from nestor.cost.model.opcode_intervals import HoldOut, OpcodeIntervals, calibrate
+from nestor.cost.model.other_machine import (
+    OtherMachine,
+    fit_other_machine,
+    opcodes_of,
+    with_costs_of,
+)
 from nestor.cost.model.session import LearnedSession
+from nestor.cost.model.trained_forms import TrainedForms
 from nestor.cost.model.trees import TreeSettings, binned, grow
 from nestor.progress import Progress, silent
 
@@ -71,6 +80,12 @@ class _Rows:
     target: F64
     folds: Folds
     levels: F32
+    logs: F64
+    """Of the labels."""
+    opcodes: frozenset[str]
+    """Opcodes that the rows have."""
+    method: str
+    """How the labels were measured."""
 
 
 def train(
@@ -79,16 +94,18 @@ def train(
     settings: TrainingSettings | None = None,
     seed: int = 0,
     progress: Progress = silent,
+    borrowed: Table | None = None,
 ) -> HybridModel:
     """Return a model trained on the rows ``index`` of ``table`` (unstable ones are left out).
 
-    The same table, index, settings and seed give the same model.
+    The same tables, index, settings and seed give the same model.
 
+    :param borrowed: blocks with labels of another machine: opcodes that a machine of ``table`` has
+        no rows of take their costs from there.
     :raises ModelError: if a machine has too few stable labels.
     """
     settings = settings or TrainingSettings()
-    chosen = table.select(np.asarray(index, dtype=np.int64))
-    chosen = chosen.select(np.flatnonzero(chosen.stable & (chosen.cycles > 0)))
+    chosen = _stable(table.select(np.asarray(index, dtype=np.int64)))
     names = np.array(chosen.machine if chosen.machine is not None else ("",) * len(chosen))
     machines = list(dict.fromkeys(names.tolist()))
     templates = Templates()
@@ -97,6 +114,11 @@ def train(
                  seed, progress)
         for number, name in enumerate(machines)
     ]  # fmt: skip
+    other = (
+        None
+        if borrowed is None
+        else fit_other_machine(_stable(borrowed), templates, max(settings.passes, 1))
+    )
     if not parts:
         raise ModelError("There is nothing to train on: the table has no stable labels.")
     features = np.concatenate([part.features for part in parts])
@@ -126,22 +148,39 @@ def train(
     edges, starts = edges_of(dumps, len(FEATURES))
     machine_parts = []
     for number, part in enumerate(parts):
+        progress("Holding opcodes out", number, len(parts))
+        borrowed_opcodes = frozenset() if other is None else other.opcodes - part.opcodes
+        known = TrainedForms(part.opcodes, borrowed_opcodes)
+        intervals = OpcodeIntervals()
+        if other is not None:
+            intervals = _intervals_of_new(part, templates, other, settings, seed)
         of_machine = machine_of[~half] == number
         factor = calibration_factor(errors[~half][of_machine], widths[of_machine])
         part.session.remember(part.kept, clipped(part.target))
         memory = part.session.residual_memory()
-        core = widened(part.core, templates)
-        machine_parts.append(MachinePart(part.name, core, memory, part.levels, factor))
+        machine_parts.append(
+            MachinePart(
+                part.name,
+                with_costs_of(widened(part.core, templates), templates, known, other),
+                memory,
+                part.levels,
+                factor,
+                known,
+                intervals,
+                part.method,
+            )
+        )
     return HybridModel(
         Parts(
-            templates,
+            # What only the other machine has is described when it is met.
+            templates.of_forms(_trained(templates, parts)),
             tuple(machine_parts),
             edges,
             starts,
             forest_of(dumps[0], edges, starts),
             forest_of(dumps[1], edges, starts),
             settings.core,
-            _provenance(chosen, settings, seed),
+            _provenance(chosen, settings, seed, borrowed),
         )
     )
 
@@ -165,6 +204,8 @@ def _rows_of(
     kept = np.flatnonzero(decodable)
     core = CoreParameters(settings.simulation, starting_forms(templates.categories()))
     fitting = FittingSettings(passes=settings.passes)
+    if settings.passes:
+        core = with_slow_forms(session, core, kept, table.cycles)
     core = fit(session, core, kept, table.cycles, fitting, seed, progress)
     session.set_core(core)
     session.calibrate(number, 1.0)
@@ -177,7 +218,41 @@ def _rows_of(
     folds = draw_folds(sequences, settings.share_new, seed)
     residuals = target.astype(np.float32)
     features[:, MEMORY] = out_of_fold_memory(session, kept, residuals, folds)
-    return _Rows(name, session, core, kept, features, target, folds, levels_of(logs))
+    return _Rows(
+        name,
+        session,
+        core,
+        kept,
+        features,
+        target,
+        folds,
+        levels_of(logs),
+        logs,
+        opcodes_of(session, kept),
+        ", ".join(sorted({word for word in table.backend or () if word})),
+    )
+
+
+def _intervals_of_new(
+    part: _Rows, templates: Templates, other: OtherMachine, settings: TrainingSettings, seed: int
+) -> OpcodeIntervals:
+    """Return the intervals of blocks with opcodes that have the costs of another machine."""
+    rows = HoldOut(
+        part.session,
+        part.kept,
+        part.features,
+        part.target,
+        part.logs,
+        widened(part.core, templates),
+        templates.mnemonics(),
+        settings.core,
+    )
+    there = np.array([opcode_of(form) in other.opcodes for form in templates.forms])
+    return calibrate(rows, other.forms_for(templates), there, settings.threads, seed)
+
+
+def _stable(table: Table) -> Table:
+    return table.select(np.flatnonzero(table.stable & (table.cycles > 0)))
 
 
 def _number(block: bytes, numbers: dict[tuple[int, ...], int]) -> int:
@@ -213,14 +288,30 @@ def _errors_on_new_rows(
     return errors
 
 
-def _provenance(table: Table, settings: TrainingSettings, seed: int) -> dict[str, str]:
-    digest = hashlib.sha256()
-    for block, cycles in zip(table.blocks, table.cycles.tolist(), strict=True):
-        digest.update(len(block).to_bytes(4, "little") + block + np.float64(cycles).tobytes())
+def _trained(templates: Templates, parts: Sequence[_Rows]) -> NDArray[np.bool_]:
+    """Return which forms are of opcodes that a machine's rows have ``[forms]``."""
+    opcodes = frozenset[str]().union(*(part.opcodes for part in parts))
+    return np.array([opcode_of(form) in opcodes for form in templates.forms], dtype=np.bool_)
+
+
+def _provenance(
+    table: Table, settings: TrainingSettings, seed: int, borrowed: Table | None
+) -> dict[str, str]:
     shown = {key: value for key, value in asdict(settings).items() if key != "simulation"}
-    return {
+    found = {
         "rows": str(len(table)),
-        "data sha256": digest.hexdigest(),
+        "data sha256": _digest(table),
         "seed": str(seed),
         "settings": ", ".join(f"{key}={value}" for key, value in shown.items()),
     }
+    if borrowed is not None:
+        used = _stable(borrowed)
+        found |= {"borrowed rows": str(len(used)), "borrowed sha256": _digest(used)}
+    return found
+
+
+def _digest(table: Table) -> str:
+    digest = hashlib.sha256()
+    for block, cycles in zip(table.blocks, table.cycles.tolist(), strict=True):
+        digest.update(len(block).to_bytes(4, "little") + block + np.float64(cycles).tobytes())
+    return digest.hexdigest()

@@ -1,5 +1,5 @@
 """What the code that users have costs.
 
-``inputs`` reads hexadecimal, assembly and object files; ``functions`` sums the cycles of a
-function's blocks.
+``answers`` says which blocks have no answer and why; ``functions`` sums the cycles of a function's
+blocks. What users name is read by ``nestor.cost.sources.inputs``.
 """

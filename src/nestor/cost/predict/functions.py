@@ -8,33 +8,21 @@ the cycles of a function go.
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nestor.cost.contract import CostModel, ModelError, Prediction
-from nestor.cost.sources import objects
-from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.splitting import Pieces
+from nestor.cost.predict.answers import answers
+from nestor.cost.sources.functions import Function
+from nestor.files import read_regular_text
 
 F64 = NDArray[np.float64]
 
 Frequencies = Mapping[tuple[str, int], float]
 """How often a block runs, by function and by the block's number in it, from 0."""
-
-
-@dataclass(frozen=True)
-class Function:
-    """The code of one function."""
-
-    name: str
-    """Empty where it has none."""
-    source: str
-    """The file, or the library with its member."""
-    blocks: tuple[bytes, ...]
-    """In the order of their addresses."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +39,27 @@ class FunctionCost:
     def failed(self) -> int:
         """Blocks that run and have no answer: the sums leave them out."""
         return int((~np.isfinite(self.predicted.cycles) & (np.array(self.frequency) > 0)).sum())
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why blocks that run have no answer, each reason once."""
+        return tuple(
+            dict.fromkeys(
+                text for row, text in self.predicted.refused.items() if self.frequency[row] > 0
+            )
+        )
+
+    @property
+    def untrained(self) -> tuple[str, ...]:
+        """Opcodes of blocks that run which the model never saw in training."""
+        return tuple(
+            dict.fromkeys(
+                name
+                for row, names in self.predicted.untrained.items()
+                if self.frequency[row] > 0
+                for name in names
+            )
+        )
 
     @property
     def cycles(self) -> float:
@@ -73,47 +82,24 @@ class FunctionCost:
         return float(total.sum())
 
 
-@dataclass
-class _Functions(Collection):
-    """Keeps functions whole, where a table wants their blocks apart."""
-
-    found: list[Function] = field(default_factory=list)
-
-    def add_function(self, pieces: Pieces, source: str, function: str) -> None:
-        """Add what a function was cut into."""
-        super().add_function(pieces, source, function)
-        if pieces.blocks:
-            self.found.append(Function(function, source, tuple(pieces.blocks)))
-
-
-def read(path: Path) -> tuple[Function, ...]:
-    """Return the functions of an object, a program or a static library.
-
-    :raises NestorError: if it is none of these.
-    """
-    into = _Functions()
-    objects.read(path, into)
-    return tuple(into.found)
-
-
 def read_frequencies(path: Path) -> Frequencies:
     """Return the profile in a CSV file with the columns ``function,block,count``.
 
-    :raises ModelError: if the file is of another kind.
+    :raises NestorError: if the file is of another kind.
     """
     found: dict[tuple[str, int], float] = {}
+    lines = read_regular_text(path, "frequencies").splitlines()
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            if not {"function", "block", "count"} <= set(rows.fieldnames or ()):
-                raise ModelError(f"'{path}' has no header 'function,block,count'; add it.")
-            for row in rows:
-                key = (row["function"], int(row["block"]))
-                count = float(row["count"])
-                if not (math.isfinite(count) and count >= 0 and key[1] >= 0):
-                    raise ValueError("a number is negative or not finite")
-                found[key] = found.get(key, 0.0) + count
-    except (OSError, csv.Error, ValueError, TypeError) as error:
+        rows = csv.DictReader(lines)
+        if not {"function", "block", "count"} <= set(rows.fieldnames or ()):
+            raise ModelError(f"'{path}' has no header 'function,block,count'; add it.")
+        for row in rows:
+            key = (row["function"], int(row["block"]))
+            count = float(row["count"])
+            if not (math.isfinite(count) and count >= 0 and key[1] >= 0):
+                raise ValueError("a number is negative or not finite")
+            found[key] = found.get(key, 0.0) + count
+    except (csv.Error, ValueError, TypeError) as error:
         raise ModelError(
             f"'{path}' is not a profile of lines 'function,block,count' ({error}); correct it."
         ) from None
@@ -141,15 +127,14 @@ def predict(
 
     :param frequencies: None: every block runs once. Else blocks that are not in it do not run.
     """
-    predicted = model.predict([block for function in functions for block in function.blocks])
+    predicted = answers(model, [block for function in functions for block in function.blocks])
     costs, start = [], 0
     for function in functions:
-        part = slice(start, start + len(function.blocks))
-        start = part.stop
+        own = predicted.part(start, start + len(function.blocks))
+        start += len(function.blocks)
         counts = [
             1.0 if frequencies is None else frequencies.get((function.name, number), 0.0)
             for number in range(len(function.blocks))
         ]
-        own = Prediction(predicted.cycles[part], predicted.low[part], predicted.high[part])
         costs.append(FunctionCost(function, tuple(counts), own))
     return sorted(costs, key=lambda cost: (-cost.cycles, cost.function.name))

@@ -9,6 +9,7 @@ says by itself what its columns are.
 import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from nestor.cost.sources.collection import Collection
 from nestor.cost.sources.settings import Columns
 from nestor.errors import NestorError
 
+_LARGEST: Final = 1 << 30
+"""Bytes of a list."""
 _HEX_NAMES = ("block_hex", "hex")
 
 
@@ -43,6 +46,8 @@ def read(path: Path, columns: Columns, into: Collection) -> None:
     unnamed = _Layout(0, columns.cycles_column, None, columns.frequency_column, columns.iterations)
     layout: _Layout | None = None
     try:
+        if path.stat().st_size > _LARGEST:
+            raise ListError(f"'{path}' is larger than any list of blocks; split it.")
         with path.open(newline="", encoding="utf-8") as file:
             for number, row in enumerate(csv.reader(file), 1):
                 if not row:

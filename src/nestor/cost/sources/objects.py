@@ -23,8 +23,11 @@ from nestor.cost.sources.block_map import Block, BlockMapError
 from nestor.cost.sources.collection import Collection
 from nestor.cost.sources.splitting import Pieces, split
 from nestor.errors import NestorError
+from nestor.files import read_regular
 
 ELF_MAGIC: Final = b"\x7fELF"
+LARGEST_OBJECT: Final = 1 << 30
+"""Bytes of an object or a program that are read."""
 _SECTION_HEADER: Final = 64
 """Bytes of a row in the table of sections."""
 _STUBS: Final = ".plt"
@@ -56,16 +59,17 @@ def read(path: Path, into: Collection, name: str | None = None) -> None:
 
     Members of a library that are not x86-64 objects are counted as failures.
 
-    :raises ObjectFileError: if the file cannot be read, or is nothing of the kind.
+    :raises NestorError: if the file cannot be read, or is nothing of the kind.
     """
     source = name or str(path)
     try:
-        content = None if is_archive(_head(path)) else path.read_bytes()
+        archive = path.is_file() and is_archive(_head(path))
     except OSError as error:
         raise ObjectFileError(f"'{path}' cannot be read ({error.strerror}).") from error
-    if content is None:
+    if archive:
         _read_library(path, source, into)
         return
+    content = read_regular(path, "code", limit=LARGEST_OBJECT)
     try:
         read_object(content, source, into)
     except ObjectFileError as error:
@@ -93,7 +97,7 @@ def _head(path: Path) -> bytes:
 def is_code(path: Path) -> bool:
     """Tell whether a file begins like an object, a program or a library."""
     try:
-        head = _head(path)
+        head = _head(path) if path.is_file() else b""  # a named pipe would wait for a writer
     except OSError:
         return False
     return head.startswith(ELF_MAGIC) or is_archive(head)

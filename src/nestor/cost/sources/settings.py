@@ -59,3 +59,7 @@ class ExtractSettings:
     compiling: CompileSettings = field(default_factory=CompileSettings)
     columns: Columns = field(default_factory=Columns)
     wanted: Filter = field(default_factory=Filter)
+    assembly: str | None = None
+    """Assembly text to read in addition to the sources."""
+    intel: bool = False
+    """Assembly is in Intel's syntax."""

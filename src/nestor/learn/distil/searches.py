@@ -82,8 +82,9 @@ class Searches:
                 pending = set(futures)
                 while pending:
                     # A signal that comes just before a wait is seen only after it.
-                    _, pending = wait(pending, 1.0, return_when=FIRST_COMPLETED)
-                    self.progress(stage, total - len(pending), total)
+                    finished, pending = wait(pending, 1.0, return_when=FIRST_COMPLETED)
+                    if finished:
+                        self.progress(stage, total - len(pending), total)
             except BaseException:  # an interrupt: the searches end with their compilers
                 self.pool.cancel()
                 raise

@@ -18,12 +18,14 @@ from safetensors.numpy import load, save
 
 from nestor.build.incremental import ProgramBuild
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import ReadError, read_regular, write_atomically
 from nestor.tune.moves import features
 from nestor.tune.search import Trial
 
 F64 = npt.NDArray[np.float64]
 
+_LARGEST = 1 << 30
+"""Bytes of a file of trials, at most."""
 _LARGEST_GROUP = 60
 """Questions; what a move of more did says little about each."""
 
@@ -187,9 +189,11 @@ def read(path: Path) -> Trials | None:
     :raises TrialsError: if the file is broken.
     """
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return None
+        data = read_regular(path, "trials", limit=_LARGEST)
+    except ReadError as error:
+        if error.absent:
+            return None
+        raise TrialsError(str(error)) from None
     try:
         size = int.from_bytes(data[:8], "little")
         text = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["trials"])

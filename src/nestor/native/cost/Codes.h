@@ -58,6 +58,9 @@ namespace nestor {
 // Where a tree's node, 32 bits, holds its feature, the bin compared with, and its two children.
 #define NESTOR_NODE_SHIFTS(X) X(FeatureShift, 0) X(BinShift, 8) X(LeftShift, 16) X(RightShift, 24)
 
+// What training says of an instruction form (nestor/cost/model/trained_forms.py).
+#define NESTOR_FORM_STATUSES(X) X(Untrained, 0) X(Trained, 1) X(Refused, 2) X(Borrowed, 3)
+
 // The state that the measuring harness starts a block in: register i is FirstRegister + i times
 // RegisterStep, but for the stack pointer; every eight bytes of a fresh page are PageFilling.
 #define NESTOR_START_STATE(X)                                                                    \
@@ -79,6 +82,7 @@ enum Emulation : uint8_t { NESTOR_EMULATIONS(NESTOR_ENUMERATOR) };
 enum Category : int32_t { NESTOR_CATEGORIES(NESTOR_ENUMERATOR) };
 enum DecodeStatus : int8_t { NESTOR_DECODE_STATUSES(NESTOR_ENUMERATOR) };
 enum NodeShift : uint32_t { NESTOR_NODE_SHIFTS(NESTOR_ENUMERATOR) };
+enum FormStatus : int8_t { NESTOR_FORM_STATUSES(NESTOR_ENUMERATOR) };
 enum StartState : uint64_t { NESTOR_START_STATE(NESTOR_ENUMERATOR) };
 enum Limit : int32_t { NESTOR_LIMITS(NESTOR_ENUMERATOR) };
 #undef NESTOR_ENUMERATOR

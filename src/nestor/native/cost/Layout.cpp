@@ -76,7 +76,10 @@ constexpr Field OperationFields[] = {
     FIELD(OperationRecord, reads), FIELD(OperationRecord, writes)};
 static_assert(sizeOf(OperationFields) == sizeof(OperationRecord));
 
-constexpr Field AnswerFields[] = {FIELD(Answer, cycles), FIELD(Answer, low), FIELD(Answer, high)};
+constexpr Field AnswerFields[] = {
+    FIELD(Answer, cycles), FIELD(Answer, low), FIELD(Answer, high),
+    FIELD(Answer, instructions), FIELD(Answer, untrained), FIELD(Answer, borrowed),
+    FIELD(Answer, refused)};
 static_assert(sizeOf(AnswerFields) == sizeof(Answer));
 
 constexpr Field ListMemoryFields[] = {FIELD(ListMemory, mean), FIELD(ListMemory, least),
@@ -130,6 +133,7 @@ std::string describe() {
   NESTOR_CODES("Category", NESTOR_CATEGORIES)
   NESTOR_CODES("DecodeStatus", NESTOR_DECODE_STATUSES)
   NESTOR_CODES("NodeShift", NESTOR_NODE_SHIFTS)
+  NESTOR_CODES("FormStatus", NESTOR_FORM_STATUSES)
   NESTOR_CODES("StartState", NESTOR_START_STATE)
   NESTOR_CODES("Limit", NESTOR_LIMITS)
   text.back() = '}';

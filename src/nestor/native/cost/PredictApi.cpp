@@ -38,14 +38,34 @@ float moved(const Session &s, float logCycles) {
   return best;
 }
 
+// An answer without cycles: how many instructions there are, and of which standing.
+Answer countForms(const Session &s, const std::vector<Op> &ops) {
+  Answer out{NAN, NAN, NAN, int32_t(ops.size()), 0, 0, 0};
+  for (const Op &op : ops) {
+    size_t form = size_t(op.form / Variants);
+    int8_t status = form < s.forms.size() ? s.forms[form] : int8_t(Untrained);
+    out.untrained += status == Untrained, out.borrowed += status == Borrowed;
+    out.refused += status == Refused;
+  }
+  return out;
+}
+
 // Blocks that wait for the trees, which take Lanes at a time.
 struct Batch {
   Session &session;
   Answer *answers;
   int64_t where[Lanes];
   Fingerprint prints[Lanes];
+  Answer counted[Lanes];  // what is said of the instructions
   float rows[Lanes * AllFeatures];
   int count = 0;
+
+  // Computes the features of a block, whose answer goes to answers[at].
+  void add(int64_t at, const Fingerprint &print, const std::vector<Op> &ops, int size) {
+    featuresOf(session, ops, size, rows + count * AllFeatures);
+    where[count] = at, prints[count] = print, counted[count] = countForms(session, ops);
+    if (++count == Lanes) flush();
+  }
 
   void flush() {
     if (!count) return;
@@ -58,8 +78,10 @@ struct Batch {
       float learned = session.trust * rows[lane * AllFeatures] + residual[lane];
       float half = session.factor * std::exp(spread[lane]), level = moved(session, learned);
       // The interval is that of the trees, and holds the answer in any case.
-      Answer answer{std::exp(level), std::exp(std::min(learned - half, level)),
-                    std::exp(std::max(learned + half, level))};
+      Answer answer = counted[lane];
+      answer.cycles = std::exp(level);
+      answer.low = std::exp(std::min(learned - half, level));
+      answer.high = std::exp(std::max(learned + half, level));
       answers[where[lane]] = answer;
       if (session.cache.size() < CacheMost) session.cache.emplace(prints[lane], answer);
     }
@@ -91,6 +113,12 @@ void nestor_cost_calibrate(Session *s, float machine, float factor, float trust)
   s->cache.clear();
 }
 
+// Sets the FormStatus of the first `count` forms; the others are untrained.
+void nestor_cost_form_statuses(Session *s, const int8_t *statuses, int64_t count) {
+  s->forms.assign(statuses, statuses + count);
+  s->cache.clear();
+}
+
 // Sets the levels that answers move to, rising, and how far they move at most.
 void nestor_cost_levels(Session *s, const float *levels, int64_t count, float reach) {
   s->levels.assign(levels, levels + count), s->reach = reach;
@@ -101,7 +129,7 @@ void nestor_cost_levels(Session *s, const float *levels, int64_t count, float re
 // Returns the number of blocks that are not done.
 int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *offsets, int64_t n,
                             int8_t *status, int32_t *where, uint64_t *keys, Answer *answers) {
-  Batch batch{*s, answers, {}, {}, {}};
+  Batch batch{*s, answers, {}, {}, {}, {}};
   std::vector<Op> ops;
   int64_t bad = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -117,13 +145,11 @@ int64_t nestor_cost_predict(Session *s, const uint8_t *bytes, const int64_t *off
     auto result = s->decoder.decode(block, size, ops, &where[i], &keys[i]);
     status[i] = int8_t(result);
     if (result != Decoded) {
-      batch.answers[i] = {NAN, NAN, NAN};
+      batch.answers[i] = {NAN, NAN, NAN, 0, 0, 0, 0};
       ++bad;
       continue;
     }
-    featuresOf(*s, ops, size, batch.rows + batch.count * AllFeatures);
-    batch.where[batch.count] = i, batch.prints[batch.count] = print;
-    if (++batch.count == Lanes) batch.flush();
+    batch.add(i, print, ops, size);
   }
   batch.flush();
   return bad;

@@ -19,8 +19,11 @@ static_assert(sizeof(OperationRecord) == (7 + 2 * MostRegisters) * 4);
 
 struct Answer {
   float cycles, low, high;
+  int32_t instructions;
+  // Of these, by the FormStatus of their forms:
+  int32_t untrained, borrowed, refused;
 };
-static_assert(sizeof(Answer) == 3 * sizeof(float));
+static_assert(sizeof(Answer) == 3 * sizeof(float) + 4 * sizeof(int32_t));
 
 struct Fingerprint {
   uint64_t first, second;
@@ -39,6 +42,7 @@ struct Session {
   std::vector<std::vector<Op>> blocks;
   std::vector<int> sizes;
   ResidualMemory memory;
+  std::vector<int8_t> forms;  // a FormStatus of each form; what is not there is untrained
   Bins bins;
   Forest residual, spread;
   float machine = 0;  // its number among those of the model

@@ -1,21 +1,24 @@
 """Read code from what users name: hexadecimal, assembly text, object files, programs, libraries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.toolchain import find
+from nestor.compiler.toolchain import Toolchain, find
 from nestor.cost.blocks.table import LONGEST_BLOCK
 from nestor.cost.llvm_tools.machine_code import assemble
-from nestor.cost.predict import functions
-from nestor.cost.predict.functions import Function
+from nestor.cost.sources import functions
+from nestor.cost.sources.functions import Function
 from nestor.cost.sources.objects import is_code
 from nestor.errors import NestorError
+from nestor.files import read_regular
 from nestor.temporary import temporary_folder
 
 ASSEMBLY_SUFFIXES: Final = (".s", ".S", ".asm")
-_LARGEST_TEXT: Final = 1 << 28
+LARGEST_TEXT: Final = 1 << 28
+"""Bytes of a text of blocks."""
 
 
 class InputError(NestorError):
@@ -43,14 +46,14 @@ def read(words: Sequence[str], *, intel: bool = False) -> Code:
     found: list[Function] = []
     for word in words:
         path = Path(word)
-        if not _is_file(path):
+        if not exists(path):
             blocks.append(block_of(word))
         elif is_code(path):
             found += functions.read(path)
         elif path.suffix in ASSEMBLY_SUFFIXES:
-            found += from_assembly(_text(path), str(path), intel=intel)
+            found += from_assembly(text_of(path), str(path), intel=intel)
         else:
-            blocks += from_lines(_text(path))
+            blocks += from_lines(text_of(path))
     if not (blocks or found):
         raise InputError("The command names no code; name hexadecimal bytes or files.")
     return Code(tuple(blocks), tuple(found))
@@ -70,13 +73,23 @@ def from_assembly(text: str, name: str, *, intel: bool = False) -> tuple[Functio
 
     :raises NestorError: if llvm-mc is missing or refuses it.
     """
-    with temporary_folder("assembly") as folder:
-        out = Path(folder) / "code.o"
-        assemble(find(), text, out, intel=intel)
+    with assembled(text, find(), intel=intel) as out:
         found = tuple(Function(f.name, name, f.blocks) for f in functions.read(out))
     if not found:
         raise InputError(f"There is no code in {name}; name x86-64 instructions.")
     return found
+
+
+@contextmanager
+def assembled(text: str, toolchain: Toolchain, *, intel: bool = False) -> Iterator[Path]:
+    """Yield the object of x86-64 assembly, which is there as long as the block runs.
+
+    :raises NestorError: if llvm-mc is missing or refuses it.
+    """
+    with temporary_folder("assembly") as folder:
+        out = Path(folder) / "code.o"
+        assemble(toolchain, text, out, intel=intel)
+        yield out
 
 
 def block_of(text: str) -> bytes:
@@ -97,19 +110,23 @@ def block_of(text: str) -> bytes:
     return block
 
 
-def _is_file(path: Path) -> bool:
+def exists(path: Path) -> bool:
+    """Tell whether there is a file or folder of that name, whatever the name is."""
     try:
-        return path.is_file()
+        return path.exists()
     except (OSError, ValueError):  # too long for a name, or with a zero byte
         return False
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a file.
+
+    :raises NestorError: if it is no regular file, larger than any text of blocks, or no text.
+    """
+    data = read_regular(path, "blocks", limit=LARGEST_TEXT, remedy="make a table of larger ones")
     try:
-        if path.stat().st_size > _LARGEST_TEXT:
-            raise InputError(f"'{path}' is too large for a text of blocks; make a table of it.")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return data.decode()
+    except UnicodeDecodeError as error:
         raise InputError(
             f"'{path}' is neither text nor an object that can be read ({error})."
         ) from None
