@@ -150,7 +150,7 @@ def train(
     for number, part in enumerate(parts):
         progress("Holding opcodes out", number, len(parts))
         borrowed_opcodes = frozenset() if other is None else other.opcodes - part.opcodes
-        known = TrainedForms(part.opcodes, borrowed_opcodes)
+        opcodes = TrainedForms(part.opcodes, borrowed_opcodes)
         intervals = OpcodeIntervals()
         if other is not None:
             intervals = _intervals_of_new(part, templates, other, settings, seed)
@@ -161,11 +161,11 @@ def train(
         machine_parts.append(
             MachinePart(
                 part.name,
-                with_costs_of(widened(part.core, templates), templates, known, other),
+                with_costs_of(widened(part.core, templates), templates, opcodes, other),
                 memory,
                 part.levels,
                 factor,
-                known,
+                opcodes,
                 intervals,
                 part.method,
             )
