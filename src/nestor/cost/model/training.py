@@ -29,9 +29,10 @@ from nestor.cost.model.features import (
 )
 from nestor.cost.model.folds import FOLDS, Folds, clipped, draw_folds, out_of_fold_memory
 from nestor.cost.model.forest import edges_of, forest_of
+from nestor.cost.model.held_out_opcodes import HoldOut, calibrate
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
 from nestor.cost.model.levels import levels_of
-from nestor.cost.model.opcode_intervals import HoldOut, OpcodeIntervals, calibrate
+from nestor.cost.model.opcode_intervals import OpcodeIntervals
 from nestor.cost.model.other_machine import (
     OtherMachine,
     fit_other_machine,
