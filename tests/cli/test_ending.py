@@ -34,6 +34,7 @@ def run(
 def assert_one_sentence(done: "subprocess.CompletedProcess[str]", *parts: str) -> None:
     assert done.returncode == 1, done.stderr
     assert not done.stdout or done.stdout.startswith("--nestor-flags-failed=")
+    assert "Errno" not in done.stdout
     last = done.stderr.splitlines()[-1]
     assert last.startswith("nestor: "), done.stderr
     assert "Traceback" not in done.stderr

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from nestor.cli.ending import explain
 from nestor.cli.remarks import remark
 from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
@@ -80,7 +81,8 @@ def flags(name: str, own_words: list[str]) -> int:
             return _usage(_FLAGS_HELP, own_words, _failure("wrong usage of nestor flags"))
         print(_flags_text(own, own_words))
     except BaseException as error:
-        print(_failure(str(error) or type(error).__name__))
+        sentence = explain(error) if isinstance(error, OSError) else None
+        print(_failure(sentence or str(error) or type(error).__name__))
         raise
     return 0
 
