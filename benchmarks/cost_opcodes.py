@@ -34,8 +34,8 @@ from nestor.cost.blocks.table import Table
 from nestor.cost.contract import Prediction
 from nestor.cost.isa.decoding import raw
 from nestor.cost.model import training
+from nestor.cost.model.held_out_opcodes import FREQUENT
 from nestor.cost.model.hybrid import HybridModel
-from nestor.cost.model.opcode_intervals import FREQUENT
 from nestor.cost.model.trained_forms import TrainedForms
 from nestor.cost.model.training import TrainingSettings
 from nestor.cost.sweep.examples import CODES

@@ -29,8 +29,8 @@ run nestor train inlining-size --corpus "$corpus" --out "$runs/distil" --distil.
 
 step '5. Evaluate on projects that training never saw, beside the shipped policy and others.'
 policy=$runs/distil/policy.safetensors
-run nestor evaluate --corpus "$corpus" --policy "$policy" --smoke
-run nestor evaluate --corpus "$corpus" --policy shipped "$policy" threshold:15 mlgo2020 \
+run nestor evaluate --fresh --corpus "$corpus" --policy "$policy" --smoke
+run nestor evaluate --fresh --corpus "$corpus" --policy shipped "$policy" threshold:15 mlgo2020 \
   --mode gc no-gc icf
 
 step '6. Tune one program further: a reviewable list of decisions, used by plain clang.'

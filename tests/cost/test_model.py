@@ -204,7 +204,7 @@ def test_the_shipped_model_predicts_without_a_training_stack() -> None:
         "import sys; sys.modules['lightgbm'] = sys.modules['torch'] = None\n"
         "from nestor.cost.model.model_file import load\n"
         "p = load('shipped').predict([bytes.fromhex('480fafc1'), b'\\x90' * 8])\n"
-        "assert 2.5 < p.cycles[0] < 3.5 and 0.8 < p.cycles[1] < 1.3, p\n"
+        "assert 2.4 < p.cycles[0] < 3.5 and 0.8 < p.cycles[1] < 1.3, p\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 

@@ -100,7 +100,7 @@ def test_the_data_set_has_its_name_and_machine() -> None:
 
 
 def test_a_name_that_is_no_file_lists_the_data_sets(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="neither a file nor one of the data sets zen4, zen5"):
+    with pytest.raises(TableError, match="nor one of the data sets zen4, zen4-sweep, zen5"):
         table.named(tmp_path / "absent.parquet")
 
 

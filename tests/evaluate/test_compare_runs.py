@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from nestor.evaluate.compare_runs import RunError, compare, interval, read_run, to_csv, to_json
+from nestor.files import ReadError
 
 PROGRAMS = (("a/x", "a"), ("b/y", "b"), ("b/z", "b"))
 
@@ -115,3 +117,9 @@ def test_broken_files_are_one_sentence(name: str, tmp_path: Path) -> None:
         (folder / name).write_text(text)
         with pytest.raises(RunError, match=f"{name} of a run cannot be read"):
             read_run(folder)
+
+
+def test_a_run_with_a_pipe_in_it_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.json")
+    with pytest.raises(ReadError, match=r"run\.json cannot be read as .*: it is a named pipe"):
+        read_run(tmp_path)

@@ -18,8 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
+from nestor.files import read_regular, read_regular_text
 
 EVALUATION = "evaluation.json"
+
+_LARGEST = 1 << 30
+"""Bytes of a file of curves, at most."""
 
 _OLD_SCORE = "linked"
 """The column that is compared in evaluations that do not name it."""
@@ -100,7 +104,7 @@ def read_run(folder: Path) -> TrainingRun:
 def _json(path: Path) -> dict[str, Any]:
     """Return what a file of a run holds, nothing if it is not there."""
     with _naming(path):
-        return dict(json.loads(path.read_text())) if path.exists() else {}
+        return dict(json.loads(read_regular(path, "a part of a run"))) if path.exists() else {}
 
 
 @contextlib.contextmanager
@@ -115,7 +119,8 @@ def _naming(path: Path) -> Iterator[Path]:
 
 def _curve(path: Path) -> list[Point]:
     points = []
-    for line in path.read_text().splitlines() if path.exists() else []:
+    text = read_regular_text(path, "curves", limit=_LARGEST) if path.exists() else ""
+    for line in text.splitlines():
         try:
             row = json.loads(line)
         except ValueError:

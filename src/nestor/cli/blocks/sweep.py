@@ -36,11 +36,11 @@ class Sweep:
         from nestor.cost.blocks import table
         from nestor.cost.sweep.rows import opcodes_in, sweep_table
 
-        known = frozenset[str]()
+        left_out = frozenset[str]()
         if self.lacking is not None:
             rows = table.named(self.lacking)
-            known = opcodes_in(rows.select(rows.stable))
-        found, opcodes = sweep_table(known)
+            left_out = opcodes_in(rows.select(rows.stable))
+        found, opcodes = sweep_table(left_out)
         table.write(found, self.out)
         content = {"blocks": len(found), "opcodes": opcodes, "table": str(self.out)}
         if self.json:

@@ -2,7 +2,7 @@
 
 A model of one machine that never saw an opcode can take its latency, ports and slots from a like
 machine, where a sweep of all instructions was measured. Such costs are a guess, better than that of
-the instruction's category, and answers with them get intervals of their own (``untrained``).
+the instruction's category, and answers with them get intervals of their own (``opcode_intervals``).
 """
 
 from dataclasses import dataclass, field
@@ -58,13 +58,13 @@ def opcodes_of(simulator: Simulator, kept: I64) -> frozenset[str]:
 
 
 def with_costs_of(
-    core: CoreParameters, templates: Templates, known: TrainedForms, other: OtherMachine | None
+    core: CoreParameters, templates: Templates, opcodes: TrainedForms, other: OtherMachine | None
 ) -> CoreParameters:
     """Return ``core`` with the costs of another machine for the opcodes that only that one has."""
     if other is None:
         return core
-    opcodes = (opcode_of(form) for form in templates.forms)
-    taken = np.array([name in known.borrowed and name not in known.trained for name in opcodes])
+    names = (opcode_of(form) for form in templates.forms)
+    taken = np.array([n in opcodes.borrowed and n not in opcodes.trained for n in names])
     forms = np.array(core.forms)
     places = np.repeat(taken, VARIANTS)
     forms[places] = other.forms_for(templates)[places]

@@ -29,9 +29,10 @@ from nestor.cost.model.features import (
 )
 from nestor.cost.model.folds import FOLDS, Folds, clipped, draw_folds, out_of_fold_memory
 from nestor.cost.model.forest import edges_of, forest_of
+from nestor.cost.model.held_out_opcodes import HoldOut, calibrate
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
 from nestor.cost.model.levels import levels_of
-from nestor.cost.model.opcode_intervals import HoldOut, OpcodeIntervals, calibrate
+from nestor.cost.model.opcode_intervals import OpcodeIntervals
 from nestor.cost.model.other_machine import (
     OtherMachine,
     fit_other_machine,
@@ -150,7 +151,7 @@ def train(
     for number, part in enumerate(parts):
         progress("Holding opcodes out", number, len(parts))
         borrowed_opcodes = frozenset() if other is None else other.opcodes - part.opcodes
-        known = TrainedForms(part.opcodes, borrowed_opcodes)
+        opcodes = TrainedForms(part.opcodes, borrowed_opcodes)
         intervals = OpcodeIntervals()
         if other is not None:
             intervals = _intervals_of_new(part, templates, other, settings, seed)
@@ -161,11 +162,11 @@ def train(
         machine_parts.append(
             MachinePart(
                 part.name,
-                with_costs_of(widened(part.core, templates), templates, known, other),
+                with_costs_of(widened(part.core, templates), templates, opcodes, other),
                 memory,
                 part.levels,
                 factor,
-                known,
+                opcodes,
                 intervals,
                 part.method,
             )

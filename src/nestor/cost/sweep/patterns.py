@@ -56,15 +56,15 @@ class SweepBlock:
     """Whether that instruction has a memory operand."""
 
 
-def sweep(known: Collection[str] = ()) -> Iterator[SweepBlock]:
+def sweep(left_out: Collection[str] = ()) -> Iterator[SweepBlock]:
     """Yield the blocks of every instruction that the decoder knows and a block may hold.
 
-    :param known: opcodes to leave out, as :attr:`SweepBlock.opcode` names them.
+    :param left_out: opcodes to leave out, as :attr:`SweepBlock.opcode` names them.
     """
     for code in usable_codes():
         prefixed: tuple[Prefix, ...] = ("", *prefixes(code))
         for prefix in prefixed:
-            if f"{code} {prefix}".strip() in known:
+            if f"{code} {prefix}".strip() in left_out:
                 continue
             always = takes_memory(code)
             for memory in (False, True) if always is None else (always,):

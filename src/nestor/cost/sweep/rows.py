@@ -10,14 +10,14 @@ from nestor.cost.isa.templates import form_name, opcode_of
 from nestor.cost.sweep.patterns import sweep
 
 
-def sweep_table(known: Collection[str] = ()) -> tuple[Table, int]:
+def sweep_table(left_out: Collection[str] = ()) -> tuple[Table, int]:
     """Return the blocks of a sweep without labels, each once, and how many opcodes they are of.
 
     ``source`` is the pattern and ``function`` the opcode.
 
-    :param known: opcodes to leave out.
+    :param left_out: opcodes to leave out.
     """
-    rows = {row.block: row for row in sweep(known)}
+    rows = {row.block: row for row in sweep(left_out)}
     unknown = np.full(len(rows), np.nan)
     found = Table(
         tuple(rows),
