@@ -50,8 +50,8 @@ sure that ARGUMENTS ask for the level it was trained for (-Oz). The answers in t
 program does. If ARGUMENTS ask for LTO (-flto, -flto=thin), the policy decides inside lld, in the
 link, and the compiles are stock. The compiler's output and exit status are passed on unchanged.
 
-For whole builds 'nestor flags' is better: it costs nothing per compile, and ccache, which cannot
-see through this command, sees the options.
+For whole builds 'nestor flags' is better: it adds no start-up to a compile, and ccache, which
+cannot see through this command, sees the options.
 
 examples:
   nestor {name} shipped -- -Oz -c file.c -o file.o
