@@ -27,8 +27,9 @@ def test_a_build_that_keeps_its_compiler_is_explained(tree: SourceTree) -> None:
     capture = ["corpus", "capture", "--out", str(tree.wrappers.corpus)]
     done = nestor(*capture, "--", "cmake", "--build", "b", cwd=tree.source)
     assert done.returncode == 1
-    assert "nestor: the build called no compiler through Nestor" in done.stderr
+    assert "nestor: The build called no compiler through Nestor" in done.stderr
     assert "--compile-commands" in done.stderr
+    assert not tree.wrappers.corpus.exists(), "no empty corpus is left"
     # What the message proposes, in both forms.
     done = nestor(*capture, "--compile-commands", "b", cwd=tree.source)
     assert done.returncode == 1

@@ -157,7 +157,7 @@ HOSTILE: dict[str, tuple[dict[str, list[Any]], str]] = {
     "an empty block": ({"block_hex": [""], "cycles": [1.0]}, "in row 0"),
     "words for cycles": ({"block_hex": ["90"], "cycles": ["fast"]}, "cycles"),
     "no rows": ({"block_hex": [], "cycles": [], "spread": []}, ""),
-    "no code": ({"block_hex": ["06"], "cycles": [1.0], "spread": [0.0]}, "answers none"),
+    "no block": ({"block_hex": ["06"], "cycles": [1.0], "spread": [0.0]}, "answers none"),
 }
 
 
@@ -267,7 +267,7 @@ def test_predicting_assembly(run: Any, bound: Path) -> None:
         (("9",), "neither a file nor machine code"),
         (("90", "--assembly", "nop"), "not both"),
         (("--assembly", "hello world"), "cannot read this as x86-64 assembly"),
-        (("--assembly", "# nothing"), "no code"),
+        (("--assembly", "# nothing"), "no block"),
         (("90", "--frequencies", "nowhere.csv"), "cannot be read as frequencies"),
     ],
 )

@@ -67,6 +67,22 @@ def test_a_function_leaves_out_what_has_no_answer_and_says_why(
     assert found["reasons"] == ["cpuid traps to the hypervisor of a virtual machine"]
 
 
+def test_a_function_without_any_answer_has_no_sum(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["costmodel", "predict", "--assembly", "cpuid"]
+    assert main([*words, "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["functions"]
+    assert (found["cycles"], found["low"], found["high"]) == (None, None, None)
+    assert main(words) == 1
+    assert "0.00" not in capsys.readouterr().out
+
+
+def test_assembly_that_only_ends_a_block_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["costmodel", "predict", "--assembly", "ret"]) == 1
+    assert "returns, which end a block" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_answers_of_a_baseline_are_screened() -> None:
     found = answers(BoundModel(), [bytes.fromhex("4801d8"), bytes.fromhex("0fa2"), b"\x06"])
     np.testing.assert_array_equal(np.isnan(found.cycles), [False, True, True])

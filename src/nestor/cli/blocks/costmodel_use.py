@@ -123,9 +123,10 @@ class Predict:
         for name in ("frequency", "cycles", "90 % interval"):
             grid.add_column(name, justify="right")
         for cost in costs:
-            failed = f" [red]{cost.failed} without an answer[/]" if cost.failed else ""
+            failed = f", [red]{cost.failed} without an answer[/]" if cost.failed else ""
             name = escape(cost.function.name or "(no name)")
-            total = [f"{cost.cycles:,.2f}", interval(cost.low, cost.high)]
+            answered = math.isfinite(cost.cycles)
+            total = [f"{cost.cycles:,.2f}", interval(cost.low, cost.high)] if answered else []
             count = len(cost.function.blocks)
             size = f"{count} block{'s' if count > 1 else ''}{failed}"
             grid.add_row(name, size, "", *total)

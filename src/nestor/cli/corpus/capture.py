@@ -1,5 +1,6 @@
 """``nestor corpus capture``: make a corpus from one's own build."""
 
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from nestor.corpus.smoke_file import add_smoke_tests, read_smoke_file
 from nestor.errors import NestorError
 
 _NOT_CALLED = (
-    "the build called no compiler through Nestor. Either all was up to date: build again "
+    "The build called no compiler through Nestor. Either all was up to date: build again "
     "from clean. Or it keeps the compiler that it was configured with, as CMake does: "
     "configure and build a new folder after --, or capture the folder as it is with "
     "--compile-commands BUILD_FOLDER."
@@ -74,6 +75,7 @@ class Capture:
 
     def _run(self, out: Path) -> int:
         found = toolchain.find(self.llvm)
+        existed = out.exists()
         journal = Journal(out / JOURNAL)
         captures = bool(self.command) or self.compile_commands is not None
         if captures and (out / MANIFEST).exists():
@@ -95,14 +97,16 @@ class Capture:
         if self.command:
             stdout = sys.stderr if self.json else None  # Only JSON may stand on standard output.
             status = build.run_for_user(self.command, out, self.project, found, self.level, stdout)
+            if status == 0 and not journal.was_called():
+                if not existed:
+                    shutil.rmtree(out)  # nothing is in it but the wrappers
+                raise NestorError(_NOT_CALLED)
         with progress() as report:
             corpus = merge.finalise(out, journal, toolchain=found.version, progress=report)
         if tests is not None:
             corpus = add_smoke_tests(corpus, tests)
         show(corpus, self.json)
-        if self.command and status == 0 and not journal.was_called():
-            remark(_NOT_CALLED)
-        elif captures:
+        if captures:
             for program in corpus.programs:
                 _remark_objects_without_module(program)
         return status or (0 if corpus.modules else 1)

@@ -63,7 +63,7 @@ class FunctionCost:
 
     @property
     def cycles(self) -> float:
-        """The sum of frequency times cycles."""
+        """The sum of frequency times cycles; NaN if no block that runs has an answer."""
         return self._sum(self.predicted.cycles)
 
     @property
@@ -77,9 +77,11 @@ class FunctionCost:
         return self._sum(self.predicted.high)
 
     def _sum(self, values: F64) -> float:
+        frequency = np.array(self.frequency)
         answered = np.isfinite(self.predicted.cycles)
-        total = np.where(answered, values, 0.0) * np.array(self.frequency)
-        return float(total.sum())
+        if self.failed and not (answered & (frequency > 0)).any():
+            return float("nan")
+        return float((np.where(answered, values, 0.0) * frequency).sum())
 
 
 def read_frequencies(path: Path) -> Frequencies:
@@ -137,4 +139,8 @@ def predict(
             for number in range(len(function.blocks))
         ]
         costs.append(FunctionCost(function, tuple(counts), own))
-    return sorted(costs, key=lambda cost: (-cost.cycles, cost.function.name))
+    return sorted(costs, key=_most_expensive_first)
+
+
+def _most_expensive_first(cost: FunctionCost) -> tuple[float, str]:
+    return (-cost.cycles if np.isfinite(cost.cycles) else np.inf, cost.function.name)

@@ -76,7 +76,10 @@ def from_assembly(text: str, name: str, *, intel: bool = False) -> tuple[Functio
     with assembled(text, find(), intel=intel) as out:
         found = tuple(Function(f.name, name, f.blocks) for f in functions.read(out))
     if not found:
-        raise InputError(f"There is no code in {name}; name x86-64 instructions.")
+        raise InputError(
+            f"There is no block in {name}: name x86-64 instructions besides jumps, calls and"
+            " returns, which end a block."
+        )
     return found
 
 

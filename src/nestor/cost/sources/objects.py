@@ -85,8 +85,6 @@ def _read_library(path: Path, source: str, into: Collection) -> None:
                 into.failures[str(error)] += 1
     except ArchiveError as error:
         raise ObjectFileError(f"'{path}' {error}; build it again.") from error
-    except OSError as error:
-        raise ObjectFileError(f"'{path}' names a member that cannot be read ({error}).") from error
 
 
 def _head(path: Path) -> bytes:
