@@ -1,6 +1,7 @@
 """The size model: its arithmetic, its file, and files that are hostile."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nestor.files import ReadError
 from nestor.problem.trajectory import LogError
 from nestor.problems.inlining_size.size.fit import FitSettings, fit, linear
 from nestor.problems.inlining_size.size.function_log import FunctionLog, parse
@@ -119,8 +121,10 @@ def test_what_is_no_model_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(SizeModelError):
         load(tmp_path / "file")
-    with pytest.raises(SizeModelError):
-        load(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(ReadError, match="as a size model"):
+            load(path)
 
 
 LOG = [{"nestor_functions": 1, "module": "m", "counts": ["a", "b"]}, ["f", 1, 2], ["g", 3, 4],

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nestor.files import ReadError
 from nestor.problems.inlining_size.features.vocabulary import (
     VocabularyError,
     from_llvm,
@@ -57,5 +58,5 @@ def test_another_file_is_refused(content: str, tmp_path: Path) -> None:
     path.write_text(content)
     with pytest.raises(VocabularyError, match="is no vocabulary of LLVM's"):
         from_llvm(path)
-    with pytest.raises(VocabularyError):
+    with pytest.raises(ReadError, match="as a vocabulary"):
         from_llvm(tmp_path / "absent")

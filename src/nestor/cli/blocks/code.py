@@ -23,7 +23,7 @@ def read_code(words: tuple[str, ...], assembly: str | None, intel: bool) -> "Cod
     data = sys.stdin.buffer.read(inputs.LARGEST_TEXT + 1)
     if len(data) > inputs.LARGEST_TEXT:
         raise ModelError("Standard input is larger than any text of blocks; make a table of it.")
-    blocks = inputs.from_lines(data.decode(errors="replace"))
+    blocks = inputs.from_lines(data.decode(errors="replace"), "standard input")
     if not blocks:
         raise ModelError("There is no code on standard input; name blocks or files.")
     return inputs.Code(blocks)

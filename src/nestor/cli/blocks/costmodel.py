@@ -160,7 +160,7 @@ class Evaluate:
 
         rows = table.named(self.blocks)
         if self.machine is not None:
-            rows = _rows_of(rows, self.machine)
+            rows = _rows_of(rows, self.machine, f"The table {self.blocks}")
         model = open_model(self.model, self.machine)
         result = evaluate(model, rows, seed=self.seed)
         target = target_of(model)
@@ -206,10 +206,12 @@ def _by_machine(model: Path, rows: "Table") -> "dict[str, Evaluation]":
     if rows.machine is None:
         return {"": evaluate(open_model(model), rows)}
     names = sorted(set(rows.machine))
-    return {name: evaluate(open_model(model, name), _rows_of(rows, name)) for name in names}
+    return {
+        name: evaluate(open_model(model, name), _rows_of(rows, name, "The table")) for name in names
+    }
 
 
-def _rows_of(rows: "Table", machine: str) -> "Table":
+def _rows_of(rows: "Table", machine: str, table: str) -> "Table":
     import numpy as np
 
     from nestor.cost.contract import ModelError
@@ -217,7 +219,7 @@ def _rows_of(rows: "Table", machine: str) -> "Table":
     of_it = np.array([name == machine for name in rows.machine or ()], dtype=np.bool_)
     if not of_it.any():
         present = ", ".join(sorted(set(rows.machine or ()))) or "none"
-        raise ModelError(f"The table has no rows of the machine '{machine}'; it has {present}.")
+        raise ModelError(f"{table} has no rows of the machine '{machine}'; it has {present}.")
     return rows.select(of_it)
 
 

@@ -68,7 +68,7 @@ def extract(
         elif objects.is_code(source):
             objects.read(source, into)
         else:
-            _add_blocks(inputs.from_lines(inputs.text_of(source)), str(source), into)
+            _add_blocks(inputs.from_lines(inputs.text_of(source), str(source)), str(source), into)
     if settings.assembly is not None:
         _add_assembly(settings.assembly, "--assembly", settings.intel, compiler, into)
     return into

@@ -53,19 +53,29 @@ def read(words: Sequence[str], *, intel: bool = False) -> Code:
         elif path.suffix in ASSEMBLY_SUFFIXES:
             found += from_assembly(text_of(path), str(path), intel=intel)
         else:
-            blocks += from_lines(text_of(path))
+            blocks += from_lines(text_of(path), str(path))
     if not (blocks or found):
         raise InputError("The command names no code; name hexadecimal bytes or files.")
     return Code(tuple(blocks), tuple(found))
 
 
-def from_lines(text: str) -> tuple[bytes, ...]:
+def from_lines(text: str, name: str) -> tuple[bytes, ...]:
     """Return the blocks of a text: hexadecimal in each line that is not empty or a comment (#).
 
+    :param name: of the text, for messages.
     :raises InputError: if a line is something else.
     """
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    return tuple(block_of(line) for line in lines if line)
+    blocks = []
+    for number, line in enumerate(text.splitlines(), 1):
+        code = line.partition("#")[0].strip()
+        try:
+            blocks += [block_of(code)] if code else []
+        except InputError:
+            raise InputError(
+                f"{name}, line {number:,}: {code[:40]!r} is no machine code in hexadecimal of at"
+                f" most {LONGEST_BLOCK:,} bytes."
+            ) from None
+    return tuple(blocks)
 
 
 def from_assembly(text: str, name: str, *, intel: bool = False) -> tuple[Function, ...]:

@@ -75,7 +75,10 @@ class Trials:
         """
         missing = [name for name in names if name not in self.features]
         if missing:
-            raise TrialsError(f"The trials lack the features {', '.join(missing)}.")
+            raise TrialsError(
+                f"The trials lack the features {', '.join(missing)}: leave them out of --features,"
+                " or take another --trials."
+            )
         return self.x[:, [self.features.index(name) for name in names]]
 
 

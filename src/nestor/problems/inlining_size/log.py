@@ -34,6 +34,8 @@ INLINED: Final = (1, 2)
 FAILED: Final = 3
 """Values of the column ``effect``."""
 
+LARGEST_LOG: Final = 1 << 30
+"""Bytes of a log that a user names; none of a real module comes near."""
 _SUMMARY: Final = "nestor:summary "
 
 

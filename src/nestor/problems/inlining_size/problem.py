@@ -9,6 +9,7 @@ from nestor.build.build import Build
 from nestor.compiler.objects import Measure, measure
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Program
+from nestor.files import read_regular
 from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
 from nestor.problem.identity import Way
@@ -18,7 +19,7 @@ from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
 from nestor.problems.inlining_size.features.sets import FEATURES
-from nestor.problems.inlining_size.log import DEFAULT, read
+from nestor.problems.inlining_size.log import DEFAULT, LARGEST_LOG, parse
 from nestor.problems.inlining_size.plugin_flags import lto_flags
 from nestor.problems.inlining_size.report import describe
 from nestor.problems.inlining_size.score import credit as site_credit
@@ -114,7 +115,7 @@ class InliningSize(Problem):
 
     def read_log(self, path: Path) -> Trajectory:
         """Read a log that the plugin wrote."""
-        return read(path)
+        return parse(read_regular(path, "a log", limit=LARGEST_LOG), str(path))
 
     def word(self, answer: Any) -> str:
         """Return an answer in the words of a file of overrides."""

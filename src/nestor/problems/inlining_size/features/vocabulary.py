@@ -17,6 +17,7 @@ import numpy.typing as npt
 from nestor.compiler.process import Limits, run
 from nestor.compiler.toolchain import Toolchain, ToolchainError
 from nestor.errors import NestorError
+from nestor.files import read_regular
 
 F64 = npt.NDArray[np.float64]
 
@@ -54,10 +55,10 @@ def from_llvm(path: Path, scale: float = 1000.0) -> dict[str, F64]:
     """Return a vocabulary in LLVM's format, such as seedEmbeddingVocab75D.json of its sources.
 
     :param scale: whole numbers for 1.0.
-    :raises VocabularyError: if it is not one.
+    :raises NestorError: if it cannot be read or is not one.
     """
     try:
-        sections = json.loads(path.read_text())
+        sections = json.loads(read_regular(path, "a vocabulary"))
         found = {
             name: scale * weight * np.array(vector, dtype=np.float64)
             for section, weight in WEIGHTS.items()

@@ -28,7 +28,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import read_regular, write_atomically
 from nestor.policy.spec import Metadata, PolicyError
 from nestor.policy.trees import TreesPolicy
 from nestor.problems.inlining_size.size.function_log import FunctionLog
@@ -37,7 +37,6 @@ F64 = npt.NDArray[np.float64]
 
 _KEY: Final = "nestor-size"
 _VERSION: Final = 1
-_MAX_FILE: Final = 64 << 20
 _TREE: Final = ("root", "feature", "threshold", "left", "right", "value")
 _LINEAR: Final = ("linear.weight", "linear.offset", "linear.least")
 
@@ -145,12 +144,10 @@ def save(model: SizeModel, path: Path) -> None:
 def load(path: Path) -> SizeModel:
     """Read a model.
 
-    :raises SizeModelError: if the file cannot be read or is not a valid one.
+    :raises NestorError: if the file cannot be read or is not a valid one.
     """
     try:
-        if not path.is_file() or path.stat().st_size > _MAX_FILE:
-            raise ValueError("it is no plain file of at most 64 MiB")
-        return _parse(path.read_bytes())
+        return _parse(read_regular(path, "a size model"))
     except (
         OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError, SafetensorError,
         PolicyError,
