@@ -196,7 +196,7 @@ def test_an_interrupt_does_not_wait_and_leaves_nothing(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def interrupt(_stage: str, done: int, _total: int) -> None:
-        if done == 1:
+        if done > 0:  # several may end at once
             raise KeyboardInterrupt
 
     many = sound.modules * 100
