@@ -72,6 +72,7 @@ class LearnedSession(Simulator):
         super().__init__(templates)
         _require_same_layout()
         self._status_of: Callable[[Sequence[str]], NDArray[np.int8]] | None = None
+        self._forms_with_status = 0
 
     def features(self, which: I64) -> F32:
         """Return :data:`nestor.cost.model.features.FEATURES` of kept blocks ``[n, features]``."""
@@ -170,6 +171,7 @@ class LearnedSession(Simulator):
         """
         self._status_of = status_of
         statuses = np.ascontiguousarray(status_of(self.templates.forms), dtype=np.int8)
+        self._forms_with_status = len(statuses)
         self._native.nestor_cost_form_statuses(
             self._session, pointer(statuses), ctypes.c_int64(len(statuses))
         )
@@ -185,6 +187,8 @@ class LearnedSession(Simulator):
         decoding = Decoding.of(len(blocks))
         answers = np.zeros(len(blocks), dtype=ANSWER)
         while True:
+            if self._status_of is not None and len(self.templates.forms) > self._forms_with_status:
+                self.set_form_statuses(self._status_of)
             undone = self._native.nestor_cost_predict(
                 self._session, pointer(data), pointer(offsets), ctypes.c_int64(len(blocks)),
                 *decoding.pointers(), pointer(answers),
@@ -192,5 +196,3 @@ class LearnedSession(Simulator):
             if not undone or not self.add_missing_templates(blocks, decoding):
                 return answers
             self.set_core(widened(core, self.templates))
-            if self._status_of is not None:
-                self.set_form_statuses(self._status_of)

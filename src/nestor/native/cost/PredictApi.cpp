@@ -113,10 +113,13 @@ void nestor_cost_calibrate(Session *s, float machine, float factor, float trust)
   s->cache.clear();
 }
 
-// Sets the FormStatus of the first `count` forms; the others are untrained.
+// Sets the FormStatus of the first `count` forms; the others are untrained. Forms that are added to
+// those before change no answer that was given.
 void nestor_cost_form_statuses(Session *s, const int8_t *statuses, int64_t count) {
+  size_t before = s->forms.size();
+  bool added = before <= size_t(count) && std::equal(s->forms.begin(), s->forms.end(), statuses);
   s->forms.assign(statuses, statuses + count);
-  s->cache.clear();
+  if (!added) s->cache.clear();
 }
 
 // Sets the levels that answers move to, rising, and how far they move at most.
