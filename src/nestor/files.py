@@ -94,6 +94,17 @@ def read_regular_text(
     return read_regular(path, what, limit=limit, remedy=remedy).decode(errors="replace")
 
 
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal; it is never in memory as a whole.
+
+    :raises OSError: if the file cannot be read.
+    """
+    import hashlib  # the compiler wrapper hashes nothing
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _unreadable(path: Path, what: str, why: str, remedy: str | None) -> str:
     return f"{path} cannot be read as {what}: {why}{f'; {remedy}' if remedy else ''}."
 

@@ -13,7 +13,7 @@ from nestor.api.workplace import policy_of
 from nestor.corpus.level import parse_level
 from nestor.corpus.model import require_level
 from nestor.errors import NestorError
-from nestor.files import claimed
+from nestor.files import claimed, sha256_of
 from nestor.learn.accounting import Cost, Meter, Tally
 from nestor.learn.budget import Budget, Budgeted
 from nestor.learn.learners import check_setup, find_learner, usual_learner
@@ -133,7 +133,7 @@ def _identity(name: str, settings: Any, ready: Ready, setup: Setup) -> dict[str,
         "plugin": pool.plugin.digest,
     }
     if setup.estimate is not None:
-        identity["estimate"] = bundle.digest_of_file(setup.estimate)
+        identity["estimate"] = sha256_of(setup.estimate)
     if not find_learner(name).budgeted:
         return identity
     return identity | {"budget": asdict(setup.budget), "budget_unit": setup.budget.unit}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from nestor.api.workplace import policy_of
-from nestor.build.build import check_modes, find_build
+from nestor.build.build import check_modes, find_build, summary_for
 from nestor.corpus.model import Program, Split
 from nestor.evaluate import compare
 from nestor.evaluate.compare import EvaluateSettings
@@ -90,11 +90,8 @@ def tune_program(
     wanted = tuple(modes) or way.modes[:1]
     check_modes(way, wanted)
     decides, searched = policy_of(pool.problem, policy), _program(pool, program)
-    summary = None
-    if not way.whole and pool.problem.reads_summary(decides.policy):
-        texts = pool.problem.summaries(pool, [searched], wanted[:1], progress)
-        summary = texts.get((searched.name, wanted[0]))
     with claimed(Path(folder)):
+        summary = summary_for(pool, way, searched, decides, wanted[0], progress)
         return session.tune(
             pool,
             way,

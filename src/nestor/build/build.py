@@ -153,6 +153,24 @@ def builds_of(problem: Problem) -> Mapping[str, Build]:
     return cast(Mapping[str, Build], problem.builds())
 
 
+def summary_for(
+    pool: Pool,
+    build: Build,
+    program: Program,
+    policy: NamedPolicy,
+    mode: str,
+    progress: Progress = silent,
+) -> str | None:
+    """Return the summary of one program for ``policy``; None if it reads none, or needs none.
+
+    Where the compiler sees the program as a whole, no policy needs one.
+    """
+    if build.whole or not pool.problem.reads_summary(policy.policy):
+        return None
+    texts = pool.problem.summaries(pool, [program], [mode], progress)
+    return texts.get((program.name, mode))
+
+
 def find_build(problem: Problem, name: str | None) -> Build:
     """Return the way to build programs of this name, the problem's usual one for None.
 

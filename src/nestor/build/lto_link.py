@@ -23,6 +23,7 @@ from nestor.compiler.plugin import cache_folder
 from nestor.compiler.process import Ending, run
 from nestor.corpus.model import Module, Program
 from nestor.corpus.relink import LinkMode, link_command
+from nestor.files import sha256_of
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Workplace
 from nestor.problem.trajectory import LogError, Trajectory
@@ -185,8 +186,7 @@ def _link(
         found = {names.get(path.name, path.name): read_log(path) for path in sorted(logs.iterdir())}
     except (ObjectError, LogError) as error:
         return _failed(f"{Ending.FAILED.value}: {error}", outcome.cpu_seconds)
-    with binary.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    digest = sha256_of(binary)
     if job.keep:
         pool.objects.put(binary)
     sections = _sections(map_file) if job.names else []

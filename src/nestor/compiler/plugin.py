@@ -5,7 +5,6 @@ is keyed by the compiler's build id and the plugin's sources: a new compiler or 
 builds anew, everything else starts at once.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from nestor.compiler.built import build_once, digest_of, is_complete
 from nestor.compiler.cache import cache_place
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
+from nestor.files import sha256_of
 from nestor.progress import Progress, silent
 
 FILE_NAME: Final = "nestor.plugin"
@@ -34,7 +34,7 @@ class Plugin:
     @property
     def digest(self) -> str:
         """SHA-256 of the shared object."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return sha256_of(self.path)
 
 
 def cache_folder() -> Path:

@@ -1,7 +1,6 @@
 """One compile as an episode of a Gymnasium environment."""
 
 import contextlib
-import hashlib
 import math
 import os
 import weakref
@@ -21,6 +20,7 @@ from nestor.compiler.toolchain import find
 from nestor.corpus.model import CorpusError, Split
 from nestor.environment.units import PROBE, Unit, announced, units
 from nestor.errors import NestorError
+from nestor.files import sha256_of
 from nestor.problem.live import Live, LiveQuestion
 from nestor.temporary import temporary_folder
 
@@ -281,7 +281,7 @@ class CompileEnvironment(Environment):
         """
         if not path.exists():
             raise ObjectError("the compiler left no object")
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = sha256_of(path)
         return _Object(self._live.measure(path), digest)
 
     def _info(self, question: LiveQuestion | None) -> Info:

@@ -18,8 +18,9 @@ from nestor.corpus.model import Corpus, CorpusError, Module, Program, Split
 from nestor.errors import NestorError
 from nestor.evaluate.provenance import digests
 from nestor.evaluate.result import Failure
+from nestor.files import sha256_of
 from nestor.policy.names import NamedPolicy
-from nestor.problem.identity import Circumstances, digest_of_object
+from nestor.problem.identity import Circumstances
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.rollout.gate import has_ways
@@ -193,7 +194,7 @@ def _check_unit(pool: Pool, module: Module, policy: NamedPolicy) -> UnitIdentity
             out = Path(text) / f"{number}.o"
             try:
                 decisions = way.compile(command, out, use)
-                outputs[way.name] = _Output(digest_of_object(out), decisions)
+                outputs[way.name] = _Output(sha256_of(out), decisions)
             except (NestorError, OSError) as error:
                 failures.append(Failure(module.name, way.name, str(error)))
     counting = [way.name for way in ways if way.counts]

@@ -110,12 +110,6 @@ def digest(policy: Policy) -> str:
     return policy.file_digest or hashlib.sha256(to_bytes(policy)).hexdigest()
 
 
-def digest_of_file(path: Path) -> str:
-    """SHA-256 (hex) of any file, read once."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def describe(policy: Policy) -> dict[str, Any]:
     """What there is to say about a policy, as a plain JSON object."""
     return {

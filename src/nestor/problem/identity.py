@@ -4,7 +4,6 @@ Every number that Nestor prints rests on this: observing the compiler must not c
 policy must decide the same wherever it is evaluated.
 """
 
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +33,3 @@ class Way:
     nobody counts. Raises NestorError with the reason if there is no object."""
     counts: bool = False
     """Whether it counts its questions."""
-
-
-def digest_of_object(path: Path) -> str:
-    """Return the SHA-256 of an object."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()

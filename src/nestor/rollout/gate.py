@@ -13,9 +13,9 @@ from pathlib import Path
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.toolchain import ToolchainError
 from nestor.errors import NestorError
-from nestor.files import write_atomically
+from nestor.files import sha256_of, write_atomically
 from nestor.policy.names import DEFAULT, NamedPolicy
-from nestor.problem.identity import Circumstances, Command, Way, digest_of_object
+from nestor.problem.identity import Circumstances, Command, Way
 from nestor.problem.problem import Problem
 from nestor.rollout.records import gate_record, read_gate
 from nestor.temporary import temporary_folder
@@ -61,7 +61,7 @@ def compare(problem: Problem, plugin: Plugin, module: Sequence[str], name: str) 
 def _digest(way: Way, command: Command, out: Path) -> str | None:
     try:
         way.compile(command, out, Circumstances())
-        return digest_of_object(out)
+        return sha256_of(out)
     except (NestorError, OSError):
         return None
 

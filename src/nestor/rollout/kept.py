@@ -5,7 +5,6 @@ therefore has its SHA-256 in a file beside it, and arrays have the checksums of 
 fails the check counts as absent: it is made again and replaced.
 """
 
-import hashlib
 import io
 import shutil
 import zipfile
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nestor.files import replacing, write_atomically
+from nestor.files import replacing, sha256_of, write_atomically
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -29,7 +28,7 @@ def keep(file: Path, kept: Path) -> None:
 
     :raises OSError: if it cannot be written.
     """
-    digest = _digest(file)
+    digest = sha256_of(file)
     with replacing(kept) as scratch:
         shutil.copyfile(file, scratch)
     write_atomically(_digest_file(kept), digest)
@@ -38,7 +37,7 @@ def keep(file: Path, kept: Path) -> None:
 def is_whole(kept: Path) -> bool:
     """Tell whether ``kept`` is there, with the content that was put there."""
     try:
-        return _digest(kept) == _digest_file(kept).read_text()
+        return sha256_of(kept) == _digest_file(kept).read_text()
     except (OSError, UnicodeDecodeError):
         return False
 
@@ -60,11 +59,6 @@ def read_arrays(kept: Path) -> dict[str, npt.NDArray[Any]] | None:
             return dict(arrays.items())
     except _DAMAGED:
         return None
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _digest_file(kept: Path) -> Path:

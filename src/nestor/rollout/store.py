@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from nestor.files import replacing
+from nestor.files import replacing, sha256_of
 
 
 class FileStore:
@@ -19,8 +19,7 @@ class FileStore:
 
     def put(self, file: Path) -> str:
         """Copy ``file`` in and return its SHA-256."""
-        with file.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        digest = sha256_of(file)
         target = self.path(digest)
         with self._lock:
             self._uses[digest] += 1

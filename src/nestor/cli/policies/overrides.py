@@ -7,7 +7,7 @@ from pathlib import Path
 import tyro
 from rich.markup import escape
 
-from nestor.build.build import BuildError, Job
+from nestor.build.build import BuildError, Job, summary_for
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
@@ -92,9 +92,8 @@ class Check:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 summary = None
-                if self.summary and not build.whole and problem.reads_summary(policy.policy):
-                    summaries = problem.summaries(pool, [program], [mode], report)
-                    summary = summaries.get((program.name, mode))
+                if self.summary:
+                    summary = summary_for(pool, build, program, policy, mode, report)
                 job = Job(
                     program, mode, policy, overrides=text, summary=summary, log=True, names=True
                 )

@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
-from nestor.build.build import Build
+from nestor.build.build import Build, summary_for
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
@@ -102,9 +102,8 @@ class Tune:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 summary = None
-                if self.summary and not build.whole and problem.reads_summary(policy.policy):
-                    summaries = problem.summaries(pool, [program], modes[:1], report)
-                    summary = summaries.get((program.name, modes[0]))
+                if self.summary:
+                    summary = summary_for(pool, build, program, policy, modes[0], report)
                 return tune(
                     pool,
                     build,

@@ -14,7 +14,6 @@ f64 ``[1]``, the tensors ``tree.*`` of a policy (docs/reference/formats.md), and
 under ``nestor-size``, one JSON object with ``version``, ``counts`` and ``provenance``.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -153,11 +152,6 @@ def load(path: Path) -> SizeModel:
         PolicyError,
     ) as error:  # fmt: skip
         raise SizeModelError(f"Cannot use the size model {path}: {error}.") from None
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a model's file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _parse(data: bytes) -> SizeModel:
