@@ -43,8 +43,8 @@ class Codegen:
         found = toolchain.find(self.llvm)
         corpus = store.load(self.directory)
         with files.using(self.out), progress() as report:
-            made = make_codegen_corpus(
+            written = make_codegen_corpus(
                 corpus, self.out, found, profile=self.profile, jobs=self.jobs, progress=report
             )
-        show(made, self.json)
-        return 0 if len(made.missing) == len(corpus.missing) else 1
+        show(written, self.json)
+        return 0 if len(written.missing) == len(corpus.missing) else 1

@@ -53,7 +53,7 @@ def make_codegen_corpus(
         modules, missing = _optimised(corpus, out, toolchain, profiles, jobs, progress)
     names = {module.name for module in modules}
     programs = tuple(p for p in corpus.programs if names.issuperset(p.modules))
-    made = replace(
+    written = replace(
         corpus,
         root=out,
         modules=modules,
@@ -61,9 +61,9 @@ def make_codegen_corpus(
         missing=(*corpus.missing, *profiles.missing, *missing),
         toolchain=toolchain.version,
     )
-    copy_beside_modules(corpus, made)
-    store.save(made)
-    return made
+    copy_beside_modules(corpus, written)
+    store.save(written)
+    return written
 
 
 def _optimised(
@@ -99,11 +99,11 @@ def _optimised(
     modules: list[Module] = []
     missing: list[Missing] = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        for done, made in enumerate(pool.map(optimise, corpus.modules)):
+        for done, result in enumerate(pool.map(optimise, corpus.modules)):
             progress("optimise", done, len(corpus.modules))
-            if isinstance(made, Module):
-                modules.append(made)
+            if isinstance(result, Module):
+                modules.append(result)
             else:
-                missing.append(made)
+                missing.append(result)
     progress("optimise", len(corpus.modules), len(corpus.modules))
     return tuple(modules), missing
