@@ -42,7 +42,8 @@ class Measure:
     is a count and no time: the same binary gives the same J on the same machine, and where a
     program does not repeat itself the table says how far two runs of stock are apart (noise). Every
     build must leave the same output and files as stock. Beside J stand the columns of the problem,
-    over all modules, such as static cost and spills, and the bytes of code of the program.
+    over all modules, such as static cost and spills, and the bytes of code of the program; --json
+    has those too that the table has no room for.
 
     The programs judged are those of the split "test", worst first. The interval of the mean is a
     bootstrap over projects. Measurements are kept by the content of the binary and its inputs: a
@@ -144,9 +145,9 @@ def show(result: WorkloadEvaluation) -> None:
 
 
 def _other_columns(rows: Sequence[WorkloadResult]) -> list[str]:
-    """Return the columns of the builds, in their order."""
+    """Return the columns of the builds that a table has room for, in their order."""
     found = dict.fromkeys(column for row in rows for column in row.stock or {})
-    return [column for column in found if column not in RUN_COLUMNS]
+    return [c for c in found if c not in RUN_COLUMNS and not c.startswith("static_")]
 
 
 def _other(row: WorkloadResult, column: str) -> str:
