@@ -40,8 +40,8 @@ def test_the_default_changes_nothing_and_a_bad_policy_does(
     assert same.failures == first.failures == ()
     assert set(same.changes().values()) == {0.0}
     assert same.total()["ci95"] == [0.0, 0.0]
-    # To free the first register that may be freed spills what is used most.
-    assert all(change > 1 for change in first.changes().values())
+    # It evicts what weighs least, which is another choice than the stock heuristic's.
+    assert min(map(abs, first.changes().values())) > 0.1, first.changes()
     worst, best = first.programs
     assert worst.change_pct() >= best.change_pct()
     total = first.total()
@@ -87,16 +87,12 @@ def test_the_commands(
 
 
 def test_a_corpus_without_workloads_is_refused(workloads: Corpus) -> None:
-    bare = replace(
-        workloads, programs=tuple(replace(p, workload=None) for p in workloads.programs)
-    )
+    bare = replace(workloads, programs=tuple(replace(p, workload=None) for p in workloads.programs))
     with pytest.raises(CorpusError, match="corpus fetch speed"):
         require_workloads(bare, bare.programs)
 
 
-def test_a_build_that_fails_is_named(
-    workloads: Corpus, plugin: Plugin, tmp_path: Path
-) -> None:
+def test_a_build_that_fails_is_named(workloads: Corpus, plugin: Plugin, tmp_path: Path) -> None:
     root = tmp_path / "corpus"
     shutil.copytree(workloads.root, root)
     broken = store.load(root)

@@ -1,7 +1,7 @@
 """Inputs of workloads that are computed from a seed, so that no large file is kept for them.
 
-The same kind, size and seed give the same bytes on every machine: only integers and sums of them
-decide, drawn by :meth:`random.Random.random`, whose sequence Python guarantees.
+The same kind, size and seed give the same bytes on every machine: only products of numbers drawn by
+:meth:`random.Random.random`, whose sequence Python guarantees, and integers decide.
 """
 
 import random
@@ -43,7 +43,8 @@ def _words(draw: random.Random, count: int = 3000) -> list[str]:
 
 def _word(draw: random.Random, words: list[str]) -> str:
     """Return a word; the first ones of the vocabulary are much more frequent than the last."""
-    return words[int(len(words) * draw.random() ** 3)]
+    place = draw.random()
+    return words[int(len(words) * (place * place * place))]
 
 
 def _text(size: int, draw: random.Random) -> bytes:
