@@ -100,9 +100,7 @@ class Optimised:
     bitcode: Path
     options: tuple[str, ...]
 
-    def compile(
-        self, out: Path, words: Sequence[str] = (), limits: Limits = LIMITS
-    ) -> Outcome:
+    def compile(self, out: Path, words: Sequence[str] = (), limits: Limits = LIMITS) -> Outcome:
         """Generate code into the object ``out``."""
         command = [self.clang, *self.options, *words, "-x", "ir", self.bitcode, "-o", out]
         return run(list(map(str, command)), limits)
