@@ -30,7 +30,7 @@ class StaticCost:
     writes: float
     """Instructions that write memory."""
     updates: float
-    """Of them, those that both read and write it, which callgrind counts as one read alone."""
+    """Instructions that do both: two accesses here, and one in the counts of callgrind."""
     undecodable: int
     """Blocks that are expected to run and hold bytes that are no code: they count nothing."""
 
