@@ -1,0 +1,121 @@
+"""What a trace costs: the sum over the entries that ran, with the code that they have now.
+
+Each distinct entry is predicted once, as code that repeats without end, and counts as often as it
+ran. So the cost of a segment is additive in its blocks; overlap across blocks, cache misses and
+mispredicted branches are not part of it. Calls, jumps and returns cost nothing.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nestor.cost.contract import CostModel
+from nestor.cost.isa.decoding import DecodeError, sequence
+from nestor.cost.predict.answers import answers
+from nestor.cost.trace.entries import straight
+from nestor.cost.trace.messages import EntryId, Segment, TraceError
+
+Code = tuple[bytes, ...]
+"""The code of an entry: in one piece, or instruction by instruction as it was recorded."""
+Prices = Callable[[Sequence[Code]], list[float]]
+"""Costs of entries; NaN for one that has no cost."""
+
+
+@dataclass(frozen=True)
+class SegmentCost:
+    """The cost of one segment."""
+
+    cost: float
+    """Sum of runs × cost of the entry; what has no cost is left out."""
+    runs: int
+    """Entries that ran."""
+    unanswered: int
+    """Of them, those without a cost."""
+
+
+def cycles_of(model: CostModel) -> Prices:
+    """Return what a cost model says: the sum of the cycles of an entry's runs of code."""
+
+    def price(entries: Sequence[Code]) -> list[float]:
+        runs = [_runs(entry) for entry in entries]
+        distinct = list(dict.fromkeys(run for found in runs for run in found or ()))
+        cycles = dict(zip(distinct, answers(model, distinct).cycles.tolist(), strict=True))
+        return [
+            float("nan") if found is None else math.fsum(cycles[run] for run in found)
+            for found in runs
+        ]
+
+    return price
+
+
+def instructions_of(entries: Sequence[Code]) -> list[float]:
+    """Return how many instructions each entry has, calls and jumps included."""
+    found = []
+    for entry in entries:
+        try:
+            found.append(float(sum(len(sequence(code)) for code in entry)))
+        except DecodeError:
+            found.append(float("nan"))
+    return found
+
+
+def _runs(entry: Code) -> list[bytes] | None:
+    """Return the runs of an entry between calls and jumps; None if it is no code."""
+    try:
+        return list(straight(entry))
+    except DecodeError:
+        return None
+
+
+def replay(
+    segments: Iterable[Segment],
+    codes: Mapping[EntryId, bytes],
+    indices: Mapping[str, int],
+    price: Prices,
+) -> Iterator[SegmentCost]:
+    """Yield the cost of each segment, in order.
+
+    :param codes: the code of the program's entries.
+    :param indices: of functions, by name.
+    :raises TraceError: if a block that ran is not among ``codes``.
+    """
+    prices: dict[EntryId, float] = {}
+    recorded: dict[EntryId, Code] = {}
+    for segment in segments:
+        recorded |= segment.recorded
+        new = {
+            entry: _code(entry, codes, recorded, indices)
+            for entry in segment.runs
+            if entry not in prices
+        }
+        prices |= dict(zip(new, price(list(new.values())), strict=True))
+        found = np.array([prices[entry] for entry in segment.runs])
+        runs = np.array(list(segment.runs.values()), dtype=np.float64)
+        answered = np.isfinite(found)
+        yield SegmentCost(
+            float((found[answered] * runs[answered]).sum()),
+            int(runs.sum()),
+            int(runs[~answered].sum()),
+        )
+
+
+def _code(
+    entry: EntryId,
+    codes: Mapping[EntryId, bytes],
+    recorded: Mapping[EntryId, Code],
+    indices: Mapping[str, int],
+) -> Code:
+    if entry in recorded:
+        return recorded[entry]
+    if entry in codes:
+        return (codes[entry],)
+    if entry.function is not None and entry.entry > 0:
+        return ()  # the call is gone, and what was behind it belongs to the entry before
+    name = next((n for n, index in indices.items() if index == entry.function), None)
+    where = f"of the function '{name}'" if name else f"of the function with index {entry.function}"
+    raise TraceError(
+        f"The trace runs block {entry.block} {where}, which the code does not have; compile all"
+        " modules of the traced program, from the same bitcode, with -fbasic-block-address-map."
+    )
