@@ -44,6 +44,8 @@ COMMANDS: Final = {
     "costmodel functions": Command(
         "blocks.functions:Functions", "Show the expected cost of one call"
     ),
+    "costmodel record-trace": Command("blocks.trace:RecordTrace", "Trace the blocks of a run"),
+    "costmodel trace-model": Command("blocks.trace:TraceModel", "Print the cost of a trace"),
     "costmodel explain": Command("blocks.explain:Explain", "Show how a prediction comes about"),
     "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),

@@ -31,6 +31,8 @@ class MappedBlock:
     code: bytes
     filling: bytes
     """What lies between it and the next block and is executed on the way there."""
+    address: int
+    """Of its first byte; in an object, from the beginning of its section."""
     identity: int
     """The compiler's number of the block in its function."""
     frequency: float | None
@@ -116,6 +118,7 @@ def _blocks(found: ElfFile, function: MappedPlaces) -> Iterator[MappedBlock]:
             yield MappedBlock(
                 code[block.offset : end],
                 code[end : following.offset] if executed else b"",
+                section.start + part.place.offset + block.offset,
                 block.identity,
                 _relative(block, entry),
                 block.successors,
