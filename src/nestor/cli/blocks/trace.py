@@ -94,6 +94,9 @@ class TraceModel:
     """The processor that 'mca' models, as LLVM names it."""
     target_triple: str = "x86_64"
     """The target; x86-64 alone."""
+    skip_missing: bool = False
+    """Blocks that ran and that the code does not have cost nothing, and are counted in a remark.
+    The compiler merges and removes blocks after register allocation, not always the same ones."""
     thread_count: int = 1
     """Accepted and not needed: each distinct block is predicted once."""
 
@@ -119,14 +122,18 @@ class TraceModel:
         code = codes(functions, indices)
         if self.serialized_bbs_path is not None:
             code = program.serialized_codes(self.serialized_bbs_path) | code
-        segments = runs = unanswered = 0
-        for segment in replay(program.segments(self.bb_trace_path), code, indices, price):
+        segments = runs = unanswered = missing = 0
+        trace = program.segments(self.bb_trace_path)
+        for segment in replay(trace, code, indices, price, skip_missing=self.skip_missing):
             sys.stdout.write(f"{segment.cost!r}\n")
             segments += 1
             runs += segment.runs
             unanswered += segment.unanswered
+            missing += segment.missing
         if unanswered:
             remark(f"{unanswered:,} of {runs:,} blocks that ran have no answer and count nothing")
+        if missing:
+            remark(f"{missing:,} of {runs:,} blocks that ran are not in the code and cost nothing")
         return 0 if segments else 1
 
     def _prices(self) -> "Prices":

@@ -33,6 +33,8 @@ class SegmentCost:
     """Entries that ran."""
     unanswered: int
     """Of them, those without a cost."""
+    missing: int
+    """Of them, those in blocks that the code does not have."""
 
 
 def cycles_of(model: CostModel) -> Prices:
@@ -74,22 +76,32 @@ def replay(
     codes: Mapping[EntryId, bytes],
     indices: Mapping[str, int],
     price: Prices,
+    *,
+    skip_missing: bool = False,
 ) -> Iterator[SegmentCost]:
     """Yield the cost of each segment, in order.
 
     :param codes: the code of the program's entries.
     :param indices: of functions, by name.
-    :raises TraceError: if a block that ran is not among ``codes``.
+    :param skip_missing: blocks that are not among ``codes`` cost nothing and are counted: another
+        register allocation lets the compiler merge or remove other blocks after it.
+    :raises TraceError: if a block that ran is not among ``codes``, unless they are skipped.
     """
     prices: dict[EntryId, float] = {}
+    missing: set[EntryId] = set()
     recorded: dict[EntryId, Code] = {}
     for segment in segments:
         recorded |= segment.recorded
-        new = {
-            entry: _code(entry, codes, recorded, indices)
-            for entry in segment.runs
-            if entry not in prices
-        }
+        new: dict[EntryId, Code] = {}
+        for entry in segment.runs:
+            if entry in prices:
+                continue
+            code = _code(entry, codes, recorded)
+            if code is None and not skip_missing:
+                raise _absent(entry, indices)
+            if code is None:
+                missing.add(entry)
+            new[entry] = code or ()
         prices |= dict(zip(new, price(list(new.values())), strict=True))
         found = np.array([prices[entry] for entry in segment.runs])
         runs = np.array(list(segment.runs.values()), dtype=np.float64)
@@ -98,24 +110,28 @@ def replay(
             float((found[answered] * runs[answered]).sum()),
             int(runs.sum()),
             int(runs[~answered].sum()),
+            sum(count for entry, count in segment.runs.items() if entry in missing),
         )
 
 
 def _code(
-    entry: EntryId,
-    codes: Mapping[EntryId, bytes],
-    recorded: Mapping[EntryId, Code],
-    indices: Mapping[str, int],
-) -> Code:
+    entry: EntryId, codes: Mapping[EntryId, bytes], recorded: Mapping[EntryId, Code]
+) -> Code | None:
+    """Return the code of an entry; None if its block is missing."""
     if entry in recorded:
         return recorded[entry]
     if entry in codes:
         return (codes[entry],)
     if entry.function is not None and entry.entry > 0:
         return ()  # the call is gone, and what was behind it belongs to the entry before
+    return None
+
+
+def _absent(entry: EntryId, indices: Mapping[str, int]) -> TraceError:
     name = next((n for n, index in indices.items() if index == entry.function), None)
     where = f"of the function '{name}'" if name else f"of the function with index {entry.function}"
-    raise TraceError(
+    return TraceError(
         f"The trace runs block {entry.block} {where}, which the code does not have; compile all"
-        " modules of the traced program, from the same bitcode, with -fbasic-block-address-map."
+        " modules of the traced program, from the same bitcode, with -fbasic-block-address-map, or"
+        " leave such blocks out with --skip-missing."
     )

@@ -59,7 +59,7 @@ def read_records(path: Path) -> Iterator[bytes]:
                 if header.kind == _SIMPLE:
                     yield from _records(header, data)
             if first:
-                raise RiegeliError("it is empty")
+                raise RiegeliError("it is too short for a signature")
     except OSError as error:
         raise RiegeliError(f"'{path}' cannot be read ({error.strerror}).") from None
     except RiegeliError as error:
