@@ -26,7 +26,9 @@ class Functions:
     instruction: LLVM then writes down how often it expects each block to run, from a profile where
     there is one. Two costs are summed over the blocks, each times its frequency: 'cycles', as the
     model predicts them, and 'static', which is instructions plus instructions that read memory plus
-    instructions that write it. Neither counts cache misses or mispredicted branches.
+    instructions that write it. Neither counts cache misses or mispredicted branches. 'cycles' are
+    those of a single pass: a block that does not jump back to its own beginning waits for no
+    register of its own last pass. 'repeated_cycles', in JSON, are the model's own answers.
 
     With a profile the totals of a file weight each function by how often it was entered; without
     one they are null.
@@ -73,7 +75,7 @@ class Functions:
 def _object_json(path: str, costs: "list[ExpectedCost]") -> dict[str, Any]:
     return {
         "object": path,
-        "total_cycles": _weighted([(c, c.cycles) for c in costs]),
+        "total_cycles": _weighted([(c, c.cycles.cycles) for c in costs]),
         "total_static": _weighted([(c, c.static.total) for c in costs]),
         "functions": [
             {
@@ -81,8 +83,9 @@ def _object_json(path: str, costs: "list[ExpectedCost]") -> dict[str, Any]:
                 "names": list(cost.function.names),
                 "entry_count": cost.function.entry_count,
                 "blocks": len(cost.function.blocks),
-                "cycles": cost.cycles,
-                "unanswered": cost.unanswered,
+                "cycles": cost.cycles.cycles,
+                "repeated_cycles": cost.cycles.repeated,
+                "unanswered": cost.cycles.unanswered,
                 "static": cost.static.total,
                 "instructions": cost.static.instructions,
                 "reads": cost.static.reads,
@@ -109,13 +112,14 @@ def _show(path: str, costs: "list[ExpectedCost]") -> None:
     for name in ("entered", "blocks", "cycles", "static", "instructions", "reads", "writes"):
         grid.add_column(name, justify="right")
     for cost in sorted(costs, key=lambda c: -c.static.total):
-        unanswered = f" [red]({cost.unanswered} without an answer)[/]" if cost.unanswered else ""
+        missing = cost.cycles.unanswered
+        unanswered = f" [red]({missing} without an answer)[/]" if missing else ""
         static = cost.static
         grid.add_row(
             escape(cost.function.name or "(no name)"),
             f"{cost.function.entry_count:,}" if cost.function.entry_count else "",
             f"{len(cost.function.blocks):,}{unanswered}",
-            *(f"{value:,.2f}" for value in (cost.cycles, static.total)),
+            *(f"{value:,.2f}" for value in (cost.cycles.cycles, static.total)),
             *(f"{value:,.2f}" for value in (static.instructions, static.reads, static.writes)),
         )
     stdout.print(grid)

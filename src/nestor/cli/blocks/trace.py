@@ -65,9 +65,9 @@ class TraceModel:
     It takes the arguments and the files of basic_block_trace_model, which the register-allocation
     trainers of Google's ml-compiler-opt start for their reward, and prints what they read; the
     installed command 'basic_block_trace_model' is this one under that name. The objects must be
-    compiled with -fbasic-block-address-map. Each entry of a block that ran counts with its
-    predicted cycles, as code that repeats without end; calls, jumps, cache misses and mispredicted
-    branches cost nothing.
+    compiled with -fbasic-block-address-map. Each block that ran counts with the predicted cycles of
+    a single pass, or of a repeated one if it jumps back to its own beginning; calls, jumps, cache
+    misses and mispredicted branches cost nothing.
 
     --model-type is 'mca' (llvm-mca's cycles for --cpu-name, block by block), 'instruction_counting'
     or any cost model: 'shipped', 'bound' or a model file. Given twice, the last one counts, so a

@@ -16,7 +16,8 @@ from nestor.cost.contract import CostModel
 from nestor.cost.elf import mapped
 from nestor.cost.elf.mapped import MappedBlock, MappedFunction
 from nestor.cost.isa.decoding import DecodeError, decode
-from nestor.cost.predict.answers import answers
+from nestor.cost.isa.recurrence import jumps_to_itself
+from nestor.cost.predict.single_pass import pass_cycles
 from nestor.cost.sources.splitting import split
 
 
@@ -41,15 +42,25 @@ class StaticCost:
 
 
 @dataclass(frozen=True)
+class ExpectedCycles:
+    """Predicted cycles of one call; blocks without an answer are left out."""
+
+    cycles: float
+    """Sum of frequency × cycles of a block. A block that does not jump back to its own beginning
+    waits for no register of its own last pass (:mod:`nestor.cost.isa.recurrence`)."""
+    repeated: float
+    """The same as if every block repeated by itself, which is what a cost model answers for."""
+    unanswered: int
+    """Blocks that are expected to run, and that the model has no answer for."""
+
+
+@dataclass(frozen=True)
 class ExpectedCost:
     """What one call of a function costs."""
 
     function: MappedFunction
     static: StaticCost
-    cycles: float
-    """Sum of frequency × predicted cycles; blocks without an answer are left out."""
-    unanswered: int
-    """Blocks that are expected to run, and that the model has no answer for."""
+    cycles: ExpectedCycles
 
 
 def cycles_by_function(content: bytes, model: CostModel) -> dict[str, float]:
@@ -60,7 +71,7 @@ def cycles_by_function(content: bytes, model: CostModel) -> dict[str, float]:
     """
     functions = mapped.functions(content, frequencies=True)
     sums = expected_cycles(functions, model)
-    return {f.name: cycles for f, (cycles, _) in zip(functions, sums, strict=True)}
+    return {f.name: found.cycles for f, found in zip(functions, sums, strict=True)}
 
 
 def static_by_function(content: bytes) -> dict[str, StaticCost]:
@@ -75,10 +86,8 @@ def static_by_function(content: bytes) -> dict[str, StaticCost]:
 def expected_costs(functions: Sequence[MappedFunction], model: CostModel) -> list[ExpectedCost]:
     """Return both costs of functions that have frequencies, in their order."""
     return [
-        ExpectedCost(function, static_cost(function), cycles, unanswered)
-        for function, (cycles, unanswered) in zip(
-            functions, expected_cycles(functions, model), strict=True
-        )
+        ExpectedCost(function, static_cost(function), cycles)
+        for function, cycles in zip(functions, expected_cycles(functions, model), strict=True)
     ]
 
 
@@ -97,33 +106,46 @@ def static_cost(function: MappedFunction) -> StaticCost:
     return StaticCost(instructions, reads, writes, updates, undecodable)
 
 
-def expected_cycles(
-    functions: Sequence[MappedFunction], model: CostModel
-) -> list[tuple[float, int]]:
-    """Return, for each function, the cycles of one call and how many blocks have no answer."""
-    pieces = {
-        piece: None
-        for function in functions
+def expected_cycles(functions: Sequence[MappedFunction], model: CostModel) -> list[ExpectedCycles]:
+    """Return the predicted cycles of one call of each function."""
+    blocks = [
+        (number, block, _Pieces.of(block))
+        for number, function in enumerate(functions)
         for block in function.blocks
         if block.frequency
-        for piece in _pieces(block)
-    }
-    predicted = dict(zip(pieces, answers(model, tuple(pieces)).cycles.tolist(), strict=True))
-    sums = []
-    for function in functions:
-        cycles, unanswered = 0.0, 0
-        for block in function.blocks:
-            if block.frequency:
-                values = np.array([predicted[piece] for piece in _pieces(block)])
-                cycles += block.frequency * float(np.nansum(values))
-                unanswered += bool(np.isnan(values).any())
-        sums.append((cycles, unanswered))
-    return sums
+    ]
+    distinct = list(dict.fromkeys(code for _, _, pieces in blocks for code in pieces.codes))
+    place = {code: row for row, code in enumerate(distinct)}
+    predicted = pass_cycles(model, distinct)
+    found = [ExpectedCycles(0.0, 0.0, 0)] * len(functions)
+    for number, block, pieces in blocks:
+        rows = [place[code] for code in pieces.codes]
+        repeated = predicted.repeated[rows]
+        single = repeated if pieces.loops else predicted.single[rows]
+        before, frequency = found[number], block.frequency or 0.0
+        found[number] = ExpectedCycles(
+            before.cycles + frequency * float(np.nansum(single)),
+            before.repeated + frequency * float(np.nansum(repeated)),
+            before.unanswered + bool(np.isnan(repeated).any()),
+        )
+    return found
 
 
-def _pieces(block: MappedBlock) -> list[bytes]:
-    """Return what a model predicts: the block's runs of code between its calls and jumps."""
-    return split(block.code + block.filling).blocks
+@dataclass(frozen=True)
+class _Pieces:
+    """What a model predicts of a block: its runs of code between its calls and jumps."""
+
+    codes: tuple[bytes, ...]
+    loops: bool
+    """The block repeats by itself."""
+
+    @staticmethod
+    def of(block: MappedBlock) -> "_Pieces":
+        codes = tuple(split(block.code + block.filling).blocks)
+        try:
+            return _Pieces(codes, len(codes) == 1 and jumps_to_itself(block.code))
+        except DecodeError:
+            return _Pieces(codes, loops=False)
 
 
 def _counts(code: bytes) -> tuple[int, int, int, int]:

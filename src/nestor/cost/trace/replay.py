@@ -1,8 +1,8 @@
 """What a trace costs: the sum over the entries that ran, with the code that they have now.
 
-Each distinct entry is predicted once, as code that repeats without end, and counts as often as it
-ran. So the cost of a segment is additive in its blocks; overlap across blocks, cache misses and
-mispredicted branches are not part of it. Calls, jumps and returns cost nothing.
+Each distinct entry is predicted once and counts as often as it ran. So the cost of a segment is
+additive in its blocks; overlap across blocks, cache misses and mispredicted branches are not part
+of it. Calls, jumps and returns cost nothing.
 """
 
 import math
@@ -13,7 +13,8 @@ import numpy as np
 
 from nestor.cost.contract import CostModel
 from nestor.cost.isa.decoding import DecodeError, sequence
-from nestor.cost.predict.answers import answers
+from nestor.cost.isa.recurrence import jumps_to_itself
+from nestor.cost.predict.single_pass import pass_cycles
 from nestor.cost.trace.entries import straight
 from nestor.cost.trace.messages import EntryId, Segment, TraceError
 
@@ -38,16 +39,26 @@ class SegmentCost:
 
 
 def cycles_of(model: CostModel) -> Prices:
-    """Return what a cost model says: the sum of the cycles of an entry's runs of code."""
+    """Return what a cost model says: the sum of the cycles of an entry's runs of code.
+
+    An entry that does not jump back to its own beginning is priced as a single pass
+    (:mod:`nestor.cost.predict.single_pass`).
+    """
 
     def price(entries: Sequence[Code]) -> list[float]:
         runs = [_runs(entry) for entry in entries]
         distinct = list(dict.fromkeys(run for found in runs for run in found or ()))
-        cycles = dict(zip(distinct, answers(model, distinct).cycles.tolist(), strict=True))
-        return [
-            float("nan") if found is None else math.fsum(cycles[run] for run in found)
-            for found in runs
-        ]
+        place = {run: row for row, run in enumerate(distinct)}
+        predicted = pass_cycles(model, distinct)
+        costs = []
+        for entry, found in zip(entries, runs, strict=True):
+            if found is None:
+                costs.append(math.nan)
+                continue
+            loops = len(found) == 1 == len(entry) and jumps_to_itself(entry[0])
+            cycles = predicted.repeated if loops else predicted.single
+            costs.append(math.fsum(cycles[place[run]] for run in found))
+        return costs
 
     return price
 
