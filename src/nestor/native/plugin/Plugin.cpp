@@ -7,6 +7,8 @@
 #include "plugin/core/Options.h"
 #include "plugin/functions/FunctionLog.h"
 #include "plugin/inlining/Advisors.h"
+#include "plugin/regalloc/PassConstructors.h"
+#include "plugin/regalloc/RegallocOptions.h"
 #include "llvm/Analysis/InlineAdvisor.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -40,8 +42,12 @@ static bool beforeCodeGeneration(Module &M, TargetMachine &TM, CodeGenFileType,
 }
 
 static void registerCallbacks(PassBuilder &PB) {
+  // Without a -nestor-… option the compiler is the stock compiler.
+  if (nestor::currentRegallocSettings().enabled())
+    if (Error E = nestor::replacePassConstructors())
+      report_fatal_error("nestor: " + Twine(toString(std::move(E))), false);
   if (!nestor::currentInliningSettings().enabled())
-    return; // Without a -nestor-… option the compiler is the stock compiler.
+    return;
   PB.registerAnalysisRegistrationCallback([](ModuleAnalysisManager &MAM) {
     CurrentMAM = &MAM;
     MAM.registerPass([] { return PluginInlineAdvisorAnalysis(makeAdvisor); });
@@ -54,6 +60,7 @@ static void registerCallbacks(PassBuilder &PB) {
 __attribute__((constructor)) static void onLoad() {
   nestor::registerOptions();
   nestor::registerInliningOptions();
+  nestor::registerRegallocOptions();
 }
 
 extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo

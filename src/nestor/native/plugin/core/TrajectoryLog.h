@@ -37,11 +37,16 @@ public:
   create(llvm::StringRef Path, const std::vector<llvm::TensorSpec> &Columns,
          llvm::StringRef Module);
 
-  /// Begins a decision; one put() per column, in their order, and end() follow.
+  /// Begins a decision; one put() or putTensor() per column, in their order, and
+  /// end() follow.
   void begin();
   template <typename T> void put(T Value) {
     static_assert(sizeof(T) == 8, "a column is int64 or double, one element");
     Log.logTensorValue(Column++, reinterpret_cast<const char *>(&Value));
+  }
+  /// All elements of a column of any shape.
+  void putTensor(const void *Elements) {
+    Log.logTensorValue(Column++, static_cast<const char *>(Elements));
   }
   void end() { Log.endObservation(); }
   /// Ends the log; fails if any byte of it could not be written.

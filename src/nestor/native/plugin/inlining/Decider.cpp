@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Decider.h"
+#include "plugin/core/StableIDs.h"
 #include "policy/Draws.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
+#include "plugin/core/StableIDs.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/IR/LLVMContext.h"

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SiteFeatures.h"
+#include "plugin/core/StableIDs.h"
 #include "SiteKeys.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"

@@ -5,37 +5,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "SiteKeys.h"
+#include "plugin/core/StableIDs.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Metadata.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/Endian.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/xxhash.h"
 
 using namespace llvm;
 
 namespace nestor {
-
-static uint64_t combine(uint64_t A, uint64_t B) {
-  uint8_t Bytes[16];
-  support::endian::write64le(Bytes, A);
-  support::endian::write64le(Bytes + 8, B);
-  return xxh3_64bits(ArrayRef<uint8_t>(Bytes));
-}
-
-uint64_t functionID(const Function &F) {
-  uint64_t Name = xxh3_64bits(F.getName());
-  if (!F.hasLocalLinkage())
-    return Name;
-  return combine(Name, moduleID(*F.getParent()));
-}
-
-uint64_t moduleID(const Module &M) {
-  return xxh3_64bits(sys::path::filename(M.getSourceFileName()));
-}
 
 SiteKeys::SiteKeys(Module &M) : Kind(M.getMDKindID("nestor.site")) {
   for (Function &F : M) {
@@ -50,7 +30,7 @@ SiteKeys::SiteKeys(Module &M) : Kind(M.getMDKindID("nestor.site")) {
       const Function *Callee = CB->getCalledFunction();
       uint64_t CalleeID = Callee ? functionID(*Callee) : 0;
       uint64_t Ordinal = Ordinals[CalleeID]++;
-      tag(*CB, combine(combine(Owner, CalleeID), Ordinal), Owner);
+      tag(*CB, combineIDs(combineIDs(Owner, CalleeID), Ordinal), Owner);
     }
   }
 }
@@ -84,11 +64,11 @@ uint64_t SiteKeys::keyOf(CallBase &CB) {
     // Made by a pass after the keys were given, out of nothing that had one.
     uint64_t Owner = functionID(*CB.getCaller());
     const Function *Callee = CB.getCalledFunction();
-    Origin = combine(combine(Owner, Callee ? functionID(*Callee) : 0), ~0ULL);
+    Origin = combineIDs(combineIDs(Owner, Callee ? functionID(*Callee) : 0), ~0ULL);
     tag(CB, Origin, Owner);
   }
   for (uint64_t Copy = 0;; ++Copy) {
-    uint64_t Key = Copy ? combine(Origin, Copy) : Origin;
+    uint64_t Key = Copy ? combineIDs(Origin, Copy) : Origin;
     Claim &C = Claims[Key];
     if (C.Gone || (C.Site && C.Site != &CB))
       continue;
@@ -119,7 +99,7 @@ void SiteKeys::onInlined(Function &Caller, uint64_t Inlined) {
       continue;
     MDNode *Node = CB->getMetadata(Kind);
     if (Node && operand(*Node, 1) != Owner)
-      tag(*CB, combine(Inlined, operand(*Node, 0)), Owner, Node);
+      tag(*CB, combineIDs(Inlined, operand(*Node, 0)), Owner, Node);
   }
 }
 

@@ -34,13 +34,6 @@ class Module;
 
 namespace nestor {
 
-/// xxh3 of \p F's name; local functions carry their source file's name too, since
-/// another module of the program may have its own function of that name.
-uint64_t functionID(const llvm::Function &F);
-
-/// xxh3 of the name of \p M's source file, without its folder.
-uint64_t moduleID(const llvm::Module &M);
-
 class SiteKeys {
 public:
   /// Gives every call in \p M its key. To be made before the first decision.

@@ -1,0 +1,321 @@
+//===- AllocationSession.cpp - Who decides in which function --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AllocationSession.h"
+#include "AllocationSearch.h"
+#include "TensorRunner.h"
+#include "plugin/core/StableIDs.h"
+#include "policy/Draws.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/xxhash.h"
+#include <cmath>
+#include <limits>
+
+using namespace llvm;
+
+namespace nestor {
+
+/// Beyond so many deviations the stock heuristic, which is proved to end, decides:
+/// policies that evict in circles cannot hang the compiler.
+static unsigned maxDeviations(const MachineFunction &MF) {
+  return 1000 + 4 * MF.getRegInfo().getNumVirtRegs();
+}
+
+/// Larger functions are not tried: a trial of one costs seconds.
+constexpr unsigned MaxTriedInstructions = 100000;
+
+static thread_local std::weak_ptr<AllocationSession> OnThisThread;
+static thread_local AllocationSession *InUse = nullptr;
+
+std::shared_ptr<AllocationSession> AllocationSession::of(Module &M) {
+  std::shared_ptr<AllocationSession> Session = OnThisThread.lock();
+  if (Session && &Session->M == &M)
+    return Session;
+  Session.reset(new AllocationSession(M, currentRegallocSettings()));
+  if (Error E = Session->load())
+    M.getContext().emitError("nestor: " + toString(std::move(E)));
+  else
+    Session->Works = true;
+  OnThisThread = Session;
+  InUse = Session.get();
+  return Session;
+}
+
+AllocationSession *AllocationSession::current() { return InUse; }
+
+AllocationSession::~AllocationSession() {
+  if (InUse == this)
+    InUse = nullptr;
+}
+
+void AllocationSession::finish() {
+  Error E = Error::success();
+  if (Log)
+    E = joinErrors(std::move(E), Log->finish());
+  if (Questions)
+    E = joinErrors(std::move(E), Questions->finish(M));
+  if (Priorities)
+    E = joinErrors(std::move(E), Priorities->finish(M));
+  Log.reset();
+  Questions.reset();
+  Priorities.reset();
+  if (E)
+    M.getContext().emitError("nestor: cannot write the log: " +
+                             toString(std::move(E)));
+}
+
+Draw AllocationSession::draw(unsigned Question) const {
+  if (!S.Seed)
+    return {};
+  const uint64_t Counter =
+      S.SeedFunctions ? Run.ID : combineIDs(Run.ID, Question);
+  return {uniform(*S.Seed, Counter), S.Temperature};
+}
+
+void AllocationSession::begin(const MachineFunction &MF) {
+  Run = Function();
+  if (!Works)
+    return;
+  Run.ID = functionID(MF.getFunction());
+  Run.MaxDeviations = maxDeviations(MF);
+  Run.IsStock = Overrides.isStock(moduleID(M), Run.ID);
+  if (Run.IsStock)
+    return;
+  if (const AllocationChoices *Choices = Overrides.find(Run.ID))
+    Run.Fixed = *Choices;
+  const bool MayTry = S.tries() && MF.getInstructionCount() <= MaxTriedInstructions &&
+                      canTry();
+  if (!S.tries()) {
+    Run.Chosen = Alternatives.size() - 1;
+  } else if (MayTry && S.Search) {
+    search();
+  } else if (MayTry && S.Best) {
+    // Priorities differ from the first live range on, evictions only now and then.
+    if (Orderers.empty())
+      Run.Pending = true;
+    else
+      keepCheapest();
+  }
+  if (MayTry && S.Labels && !isTrial())
+    planLabels();
+}
+
+bool AllocationSession::tryNow(size_t Alternative, const AllocationChoices &Fixed,
+                               Allocation &Result) {
+  if (forkTrial(Result)) {
+    Run.Chosen = Alternative;
+    Run.Fixed = Fixed;
+    Run.Pending = false;
+    Run.LabelEvery = 0;
+    return true;
+  }
+  ++Run.Trials;
+  return false;
+}
+
+void AllocationSession::keepCheapest() {
+  Run.Pending = false;
+  double Least = std::numeric_limits<double>::infinity();
+  size_t Cheapest = 0;
+  for (size_t I = 0; I < Alternatives.size(); ++I) {
+    Allocation Result;
+    if (tryNow(I, Run.Fixed, Result))
+      return; // In the child.
+    if (I == 0)
+      Run.StockCost = Result.Cost;
+    Run.Tried.push_back(Result.Cost.total());
+    if (Result.Cost.total() < Least) {
+      Least = Result.Cost.total();
+      Cheapest = I;
+    }
+  }
+  Run.Chosen = Cheapest;
+}
+
+void AllocationSession::search() {
+  SearchSettings Settings;
+  Settings.Trials = S.Search;
+  Settings.Alternatives = Alternatives.size();
+  Settings.Evictions = S.SearchEviction;
+  Settings.Priorities = S.SearchPriority;
+  Settings.Seed = combineIDs(Run.ID, S.Seed.value_or(0));
+  SearchResult Result;
+  Run.Wrap = true;
+  if (searchAllocations(
+          Settings,
+          [&](const SearchPoint &P, Allocation &R) {
+            return tryNow(P.Alternative, P.Fixed, R);
+          },
+          Result))
+    return; // In a child.
+  Run.StockCost = Result.AtStock.Cost;
+  if (Result.AtBest.Cost.total() < Result.AtStock.Cost.total()) {
+    Run.Chosen = Result.Best.Alternative;
+    Run.Fixed = std::move(Result.Best.Fixed);
+  }
+}
+
+void AllocationSession::planLabels() {
+  Allocation Result;
+  if (tryNow(Run.Chosen, Run.Fixed, Result))
+    return;
+  constexpr unsigned UsualCandidates = 8;
+  Run.StockCost = Result.Cost;
+  if (Result.Questions)
+    Run.LabelEvery = 1 + Result.Questions * UsualCandidates / S.Labels;
+}
+
+bool AllocationSession::wantsQuestion() const {
+  if (!Works)
+    return false;
+  if (!isTrial() && (Questions || Run.LabelEvery))
+    return true;
+  if (Run.Fixed.Evictions.count(Run.Done.Questions))
+    return true;
+  if (Run.IsStock || Run.Done.Deviations >= Run.MaxDeviations)
+    return false;
+  return Run.Pending || Alternatives[Run.Chosen].Evict;
+}
+
+bool AllocationSession::question(int Default, function_ref<void()> Ask) {
+  DefaultCandidate = Default;
+  Left = false;
+  Tensors->Answer = [this](const MLModelRunner &Values) {
+    return evict(EvictionQuestion(*Offered, Values, DefaultCandidate));
+  };
+  Ask();
+  ++Run.Done.Questions;
+  Run.Done.Deviations += Left;
+  return Left;
+}
+
+EvictionAnswer AllocationSession::answerOf(size_t Which, const EvictionQuestion &Q) {
+  EvictionPolicy *Policy = Alternatives[Which].Evict;
+  if (Run.IsStock || !Policy || Run.Done.Deviations >= Run.MaxDeviations)
+    return {unsigned(Q.defaultCandidate()), 0, 0};
+  return Policy->answer(Q, draw(Run.Done.Questions));
+}
+
+/// Whether an alternative leaves the stock heuristic's choice.
+bool AllocationSession::differ(const EvictionQuestion &Q) {
+  for (size_t I = 1; I < Alternatives.size(); ++I)
+    if (int(answerOf(I, Q).Candidate) != Q.defaultCandidate())
+      return true;
+  return false;
+}
+
+/// Tries every candidate, going on as the function's alternative does.
+void AllocationSession::label(const EvictionQuestion &Q, EvictionRecord &Record) {
+  for (unsigned Candidate : Q.allowed()) {
+    AllocationChoices Fixed = Run.Fixed;
+    Fixed.Evictions[Run.Done.Questions] = Candidate;
+    Allocation Result;
+    if (tryNow(Run.Chosen, Fixed, Result))
+      return; // In the child.
+    Record.Costs[Candidate] = Result.Cost.total();
+  }
+}
+
+unsigned AllocationSession::evict(const EvictionQuestion &Q) {
+  if (!Q.allows(Q.defaultCandidate())) // The stock heuristic's choice stands.
+    return Q.allowed().front();
+  EvictionRecord Record;
+  Record.Costs.fill(std::numeric_limits<double>::quiet_NaN());
+  if (Run.LabelEvery && !isTrial() && Run.Done.Questions % Run.LabelEvery == 0)
+    label(Q, Record);
+  if (Run.Pending && differ(Q))
+    keepCheapest();
+  const EvictionAnswer Answer = answerOf(Run.Chosen, Q);
+  unsigned Candidate = Answer.Candidate;
+  auto Fixed = Run.Fixed.Evictions.find(Run.Done.Questions);
+  if (Fixed != Run.Fixed.Evictions.end()) {
+    if (Q.allows(int(Fixed->second)))
+      Candidate = Fixed->second;
+    else
+      Candidate = Run.Wrap ? Q.allowed()[Fixed->second % Q.allowed().size()]
+                           : unsigned(Q.defaultCandidate());
+    Record.Overridden = true;
+  }
+  Left = int(Candidate) != Q.defaultCandidate();
+  if (isTrial())
+    return Candidate;
+  if (Left)
+    Run.Taken.Evictions[Run.Done.Questions] = Candidate;
+  if (Questions) {
+    Record.Function = Run.ID;
+    Record.Question = Run.Done.Questions;
+    Record.Logit = Answer.Logit;
+    Record.LogProbability = Answer.LogProbability;
+    Record.Default = unsigned(Q.defaultCandidate());
+    Record.Answer = Candidate;
+    Questions->write(*Tensors, Record);
+  }
+  return Candidate;
+}
+
+unsigned AllocationSession::priority(unsigned Stock,
+                                     function_ref<PriorityInputs()> Inputs) {
+  const unsigned Number = Run.Done.Priorities++;
+  if (!Works)
+    return Stock;
+  PriorityPolicy *Policy =
+      Run.IsStock ? nullptr : Alternatives[Run.Chosen].Order;
+  const bool Logged = Priorities && !isTrial();
+  PriorityRecord Record;
+  PriorityAnswer Answer;
+  if (Policy || Logged)
+    Record.Inputs = Inputs();
+  if (Policy)
+    Answer = Policy->answer(Record.Inputs, draw(Number));
+  auto Fixed = Run.Fixed.Priorities.find(Number);
+  if (Fixed != Run.Fixed.Priorities.end()) {
+    Answer.Value = Fixed->second;
+    Record.Overridden = true;
+  }
+  const unsigned Priority = scaledPriority(Stock, Answer.Value);
+  Run.Done.Deviations += Priority != Stock;
+  if (isTrial())
+    return Priority;
+  if (Priority != Stock)
+    Run.Taken.Priorities[Number] = Answer.Value;
+  if (Logged) {
+    Record.Function = Run.ID;
+    Record.Question = Number;
+    Record.Logit = Record.Answer = Answer.Value;
+    Record.LogProbability = Answer.LogProbability;
+    Record.Default = Stock;
+    Record.Priority = Priority;
+    Priorities->write(Record);
+  }
+  return Priority;
+}
+
+void AllocationSession::allocated(const MachineFunction &MF,
+                                  const MachineBlockFrequencyInfo &Frequencies) {
+  if (!Works || !(isTrial() || Log))
+    return;
+  const llvm::Function &F = MF.getFunction();
+  if (const uint64_t ID = functionID(F); ID != Run.ID) {
+    Run = Function(); // It has no virtual registers, so nothing was allocated.
+    Run.ID = ID;
+  }
+  Run.Done.Cost = costOf(MF, Frequencies);
+  if (isTrial())
+    finishTrial(Run.Done);
+  if (Questions)
+    Questions->name(Run.ID, F.getName());
+  if (Priorities)
+    Priorities->name(Run.ID, F.getName());
+  Log->write(F, {Run.ID, Run.Done, Run.Chosen, Run.Trials, Run.StockCost,
+                Run.Tried, Run.Taken});
+}
+
+} // namespace nestor

@@ -1,0 +1,128 @@
+//===- AllocationSession.h - Who decides in which function ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One session serves the code generation of one module. It holds the policies, and
+// for the function that is being allocated what was asked so far. With several
+// alternatives it has the function allocated under each in a forked child, from the
+// first question on which they differ, and goes on under the cheapest.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_ALLOCATIONSESSION_H
+#define NESTOR_ALLOCATIONSESSION_H
+
+#include "AllocationLog.h"
+#include "AllocationOverrides.h"
+#include "AllocationTrajectories.h"
+#include "EvictionPolicy.h"
+#include "PriorityPolicy.h"
+#include "RegallocOptions.h"
+#include "TensorRunner.h"
+#include "Trial.h"
+#include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
+#include <memory>
+
+namespace nestor {
+
+/// Who decides: a policy, or null for the stock heuristic.
+struct Alternative {
+  EvictionPolicy *Evict = nullptr;
+  PriorityPolicy *Order = nullptr;
+};
+
+class AllocationSession {
+public:
+  /// The session of \p M on this thread, made if there is none. What is wrong with
+  /// the settings becomes an error of the compilation, and nothing is decided.
+  static std::shared_ptr<AllocationSession> of(llvm::Module &M);
+  /// The session of the function that is being compiled on this thread, or null.
+  static AllocationSession *current();
+  ~AllocationSession();
+
+  /// Whether the settings could be loaded; else the stock heuristics decide.
+  bool works() const { return Works; }
+  /// Writes what is left to write.
+  void finish();
+
+  /// To be called when the allocation of \p MF begins.
+  void begin(const llvm::MachineFunction &MF);
+  /// LLVM's own advisor, which describes the candidates and asks evict().
+  std::unique_ptr<llvm::RegAllocEvictionAdvisor>
+  describingAdvisor(const llvm::MachineFunction &MF, const llvm::RAGreedy &RA,
+                    llvm::MachineBlockFrequencyInfo *MBFI,
+                    llvm::MachineLoopInfo *Loops) {
+    return Stock->getAdvisor(MF, RA, MBFI, Loops);
+  }
+
+  /// Whether the answer to the next question may depend on what it is about.
+  bool wantsQuestion() const;
+  /// The question was answered by the stock heuristic's choice.
+  void skipQuestion() { ++Run.Done.Questions; }
+  /// Lets \p Ask describe the candidates, which leads to evict(), and returns
+  /// whether it did and left the stock heuristic's choice \p Default.
+  bool question(int Default, llvm::function_ref<void()> Ask);
+
+  /// The priority of a live range whose stock priority is \p Stock.
+  unsigned priority(unsigned Stock, llvm::function_ref<PriorityInputs()> Inputs);
+
+  /// To be called when the cost of \p MF, allocated and with its frame, is to be
+  /// taken. Ends the process if it is a trial.
+  void allocated(const llvm::MachineFunction &MF,
+                 const llvm::MachineBlockFrequencyInfo &Frequencies);
+
+private:
+  /// The function that is being allocated, and what was decided in it.
+  struct Function {
+    uint64_t ID = 0;
+    bool IsStock = true;     ///< No policy decides here.
+    bool Pending = false;    ///< The alternatives have not been tried yet.
+    size_t Chosen = 0;       ///< Among the alternatives.
+    AllocationChoices Fixed; ///< They stand above the alternative.
+    bool Wrap = false;       ///< A search's choice: any number means a candidate.
+    AllocationChoices Taken; ///< All answers that left the stock heuristics.
+    Allocation Done;
+    unsigned MaxDeviations = 0;
+    unsigned Trials = 0;
+    unsigned LabelEvery = 0; ///< Of the questions; 0: none.
+    std::optional<FunctionCost> StockCost;
+    llvm::SmallVector<double, 0> Tried; ///< Total costs of the alternatives.
+  };
+
+  AllocationSession(llvm::Module &M, RegallocSettings S) : M(M), S(std::move(S)) {}
+  llvm::Error load();
+  llvm::Error loadPolicies();
+  llvm::Error openLogs();
+  bool tryNow(size_t Alternative, const AllocationChoices &Fixed, Allocation &Result);
+  void keepCheapest();
+  void search();
+  void planLabels();
+  unsigned evict(const EvictionQuestion &Q);
+  EvictionAnswer answerOf(size_t Which, const EvictionQuestion &Q);
+  bool differ(const EvictionQuestion &Q);
+  void label(const EvictionQuestion &Q, EvictionRecord &Record);
+  Draw draw(unsigned Question) const;
+
+  llvm::Module &M;
+  const RegallocSettings S;
+  bool Works = false;
+  std::unique_ptr<llvm::RegAllocEvictionAdvisorProvider> Stock;
+  TensorRunner *Tensors = nullptr; ///< Owned by Stock.
+  std::optional<EvictionTensors> Offered;
+  std::vector<std::unique_ptr<EvictionPolicy>> Evictors;
+  std::vector<std::unique_ptr<PriorityPolicy>> Orderers;
+  std::vector<Alternative> Alternatives; ///< The first is the stock compiler.
+  AllocationOverrides Overrides;
+  std::unique_ptr<AllocationLog> Log;
+  std::unique_ptr<EvictionLog> Questions;
+  std::unique_ptr<PriorityLog> Priorities;
+  Function Run;
+  int DefaultCandidate = 0; ///< Of the question that is being asked; -1: none.
+  bool Left = false;        ///< Its answer left the default.
+};
+
+} // namespace nestor
+
+#endif

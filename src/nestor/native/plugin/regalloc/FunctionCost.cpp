@@ -1,0 +1,42 @@
+//===- FunctionCost.cpp - What an allocated function will execute ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FunctionCost.h"
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+FunctionCost costOf(const MachineFunction &MF,
+                    const MachineBlockFrequencyInfo &Frequencies) {
+  FunctionCost Cost;
+  const TargetInstrInfo *TII = MF.getSubtarget().getInstrInfo();
+  for (const MachineBasicBlock &MBB : MF) {
+    const double Often = Frequencies.getBlockFreqRelativeToEntryBlock(&MBB);
+    for (const MachineInstr &MI : MBB) {
+      if (MI.isMetaInstruction())
+        continue;
+      const bool Spill = MI.getSpillSize(TII) || MI.getFoldedSpillSize(TII);
+      const bool Reload = MI.getRestoreSize(TII) || MI.getFoldedRestoreSize(TII);
+      Cost.Instructions += Often;
+      Cost.Reads += MI.mayLoad() ? Often : 0;
+      Cost.Writes += MI.mayStore() ? Often : 0;
+      Cost.Spills += Spill ? Often : 0;
+      Cost.Reloads += Reload ? Often : 0;
+      Cost.Copies += MI.isCopy() ? Often : 0;
+      ++Cost.Size;
+      Cost.SpillCount += Spill;
+      Cost.ReloadCount += Reload;
+    }
+  }
+  return Cost;
+}
+
+} // namespace nestor
