@@ -43,7 +43,7 @@ def check_problem(problem: Problem, place: Workplace, units: Sequence[Module]) -
         log = _log(default)
         if (log.answer != log.default).any():
             raise ProblemError(f"{unit.name}: without a policy the answers are not the default's.")
-        if echo is not None and log.complete:
+        if echo is not None:
             echoed = _compile(problem, place, unit, echo)
             _same(problem, default, echoed, "compiled with the default's answers given to it")
         questions += len(log)
