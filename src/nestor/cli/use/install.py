@@ -1,4 +1,4 @@
-"""Put a policy and the plugin into a folder of the user's, with compilers that use them.
+"""Put policies and the plugin into a folder of the user's, with compilers that use them.
 
 File names are digests of contents, so several policies share a folder, and a build that is going
 on keeps its files. The compilers are shell scripts: a shell starts in a millisecond, they find
@@ -61,14 +61,14 @@ def install(found: Ingredients, folder: Path, command: str) -> Ingredients:
     """
     folder = folder.absolute()
     try:
-        policy = found.policy
         plugin = replace(found.plugin, path=_copied(found.plugin.path, folder, "nestor.plugin"))
-        copied = Ingredients(
-            plugin,
-            _copied(policy, folder, "policy.safetensors") if isinstance(policy, Path) else policy,
-            found.overrides and _copied(found.overrides, folder, "overrides.txt"),
-            found.summary and _copied(found.summary, folder, "summary.txt"),
+        options = (
+            replace(option, value=_copied(option.value, folder, option.file_name))
+            if isinstance(option.value, Path)
+            else option
+            for option in found.choice.options
         )
+        copied = Ingredients(plugin, replace(found.choice, options=tuple(options)))
         for name in ("clang", "clang++"):
             _write_if_changed(folder / name, _script(copied, folder, name, command))
     except OSError as error:
@@ -108,7 +108,7 @@ def _write_if_changed(path: Path, script: str) -> None:
 def _script(found: Ingredients, folder: Path, name: str, command: str) -> str:
     """Return the text of a compiler that adds the options."""
     toolchain = found.plugin.toolchain
-    if found.summary is None:
+    if not found.choice.has_summary:
         options = _words(found.link_options(), folder)
         link = (
             f"set -- --start-no-unused-arguments \\\n    {options} \\\n"
