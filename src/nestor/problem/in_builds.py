@@ -25,7 +25,7 @@ class TextKind:
     """Where the cache keeps copies."""
     holds: str
     """What such a file holds, for messages: "a summary"."""
-    makers: str
+    makers: tuple[str, ...]
     """The commands that make such files, for messages."""
     header: str
     """The first line that is not empty and no comment."""

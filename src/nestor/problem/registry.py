@@ -8,7 +8,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -69,8 +69,7 @@ def find_policy(name_or_path: str, problems: Sequence[str]) -> tuple[str, NamedP
         all have ``default``, the first is meant.
     :raises PolicyError: if there is no such policy or the file is not one.
     """
-    all_of_them = _AllBuiltins(tuple(find_problem(name).builtins for name in problems))
-    policy = named_policy(name_or_path, all_of_them)
+    policy = named_policy(name_or_path, _AllBuiltins(tuple(problems)))
     if policy.policy is None:
         return problems[0], policy
     return policy.policy.metadata.problem, policy
@@ -78,17 +77,20 @@ def find_policy(name_or_path: str, problems: Sequence[str]) -> tuple[str, NamedP
 
 @dataclass(frozen=True)
 class _AllBuiltins:
-    """The policies of several problems that need no file."""
+    """The policies of several problems that need no file; only those needed are imported."""
 
-    parts: tuple[Builtins, ...]
+    problems: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for part in self.parts for name in part.names))
+        return tuple(dict.fromkeys(name for part in self._parts() for name in part.names))
 
     def resolve(self, name: str) -> Policy | None:
-        found = (part.resolve(name) for part in self.parts)
+        found = (part.resolve(name) for part in self._parts())
         return next((policy for policy in found if policy is not None), None)
+
+    def _parts(self) -> Iterator[Builtins]:
+        return (find_problem(problem).builtins for problem in self.problems)
 
 
 def _package(name: str) -> ModuleType:

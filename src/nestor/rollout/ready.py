@@ -58,14 +58,15 @@ def stored_text(path: Path, kind: TextKind) -> Path:
 
     :raises NestorError: if the file cannot be read or is not of this kind; it names the file.
     """
-    content = read_regular(path, kind.holds, remedy=f"{kind.makers} makes such a file")
+    makers = " or ".join(kind.makers)
+    content = read_regular(path, kind.holds, remedy=f"{makers} makes such a file")
     digest = hashlib.sha256(content).hexdigest()
     copy = text_copy(kind.folder, digest)
     if _digest(copy) != digest:
         try:
             kind.check(content.decode(errors="replace"))
         except NestorError as error:
-            raise type(error)(f"{path}: {error} Make it anew: {kind.makers}.") from None
+            raise type(error)(f"{path}: {error} Make it anew: {makers}.") from None
         write_atomically(copy, content)
     return copy
 

@@ -53,11 +53,11 @@ def choose(own: Words, problems: Mapping[str, InBuilds]) -> Choice:
     """
     if own.problem is not None and own.problem not in problems:
         raise NestorError(
-            f"No build can use policies for a problem {own.problem!r}; there are"
+            f"There is no problem {own.problem!r} that a build can leave to a policy; there are"
             f" {', '.join(sorted(problems))}."
         )
     policies = _policies(own, problems)
-    texts = _overrides(own.overrides, {each.overrides.header: each for each in problems.values()})
+    texts = _overrides(own.overrides, [each.overrides for each in problems.values()])
     decided = [
         each for name, each in problems.items() if name in policies or each.overrides in texts
     ]
@@ -96,21 +96,19 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[Pa
             )
     if own.problem is not None and own.problem not in found:
         raise NestorError(
-            f"{' and '.join(own.policies)}: no policy for {own.problem}, which --problem names."
+            f"None of the policies ({', '.join(own.policies)}) is for {own.problem}, which"
+            " --problem names."
         )
     return found
 
 
-def _overrides(
-    paths: Sequence[str], by_header: Mapping[str, InBuilds]
-) -> dict[TextKind, Path]:
+def _overrides(paths: Sequence[str], possible: Iterable[TextKind]) -> dict[TextKind, Path]:
     """Return the copies of the files of overrides by what they are about."""
-    kinds = {header: each.overrides for header, each in by_header.items()}
+    kinds = {kind.header: kind for kind in possible}
     found: dict[TextKind, Path] = {}
     for word in paths:
         path = Path(word)
-        header = header_of(read_regular_text(path, "overrides", limit=MOST_BYTES))
-        kind = kinds.get(header)
+        kind = kinds.get(header_of(_text(path, kinds.values())))
         if kind is None:
             raise NestorError(
                 f"{path}: These are no overrides: the first line is none of"
@@ -123,6 +121,12 @@ def _overrides(
             )
         found[kind] = stored_text(path, kind)
     return {kind: found[kind] for kind in kinds.values() if kind in found}
+
+
+def _text(path: Path, kinds: Iterable[TextKind]) -> str:
+    makers = dict.fromkeys(maker for kind in kinds for maker in kind.makers)
+    remedy = f"{' or '.join(makers)} makes such a file"
+    return read_regular_text(path, "overrides", limit=MOST_BYTES, remedy=remedy)
 
 
 def _summary(
