@@ -42,9 +42,13 @@ class FunctionCost:
     def from_json(data: Mapping[str, Any]) -> "FunctionCost":
         """Return the cost in an object of the log."""
         return FunctionCost(
-            *(float(data[name]) for name in ("instructions", "reads", "writes")),
-            *(float(data[name]) for name in ("spills", "reloads", "copies")),
-            int(data["size"]),
+            instructions=float(data["instructions"]),
+            reads=float(data["reads"]),
+            writes=float(data["writes"]),
+            spills=float(data["spills"]),
+            reloads=float(data["reloads"]),
+            copies=float(data["copies"]),
+            size=int(data["size"]),
         )
 
 

@@ -1,12 +1,12 @@
 """One rollout: a module compiled by clang with the plugin, and the plugin's logs read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from nestor.compiler.invocation import compile_command
-from nestor.compiler.process import Ending, run
-from nestor.corpus.model import CorpusError
+from nestor.compiler.process import Ending, Outcome, run
+from nestor.corpus.model import CorpusError, Module
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import LogError, Trajectory
 from nestor.regalloc import allocation_log
@@ -35,14 +35,8 @@ def compile_module(
         questions = folder / "questions" if request.log and request.policy is not None else None
         logs = Logs(folder / "allocations", questions)
         out = folder / "module.o"
-        command = compile_command(
-            place.plugin.toolchain,
-            request.unit.options,
-            place.corpus.bitcode(request.unit),
-            out,
-            as_flags(place.plugin, request_options(request, decision, place.files, logs, labels)),
-        )
-        process = run(command, place.limits, cancelled=place.cancelled)
+        options = request_options(request, decision, place.files, logs, labels)
+        process = run_plugin(request.unit, place, out, options)
         if not process.ok:
             return Rollout.failed(request, process.reason, process.cpu_seconds)
         try:
@@ -57,6 +51,18 @@ def compile_module(
             log = replace(with_weighted_labels(log, outcome), names=names)
         kept = place.objects.put(out) if request.keep else None
         return Rollout(request, outcome, log, process.cpu_seconds, None, kept)
+
+
+def run_plugin(unit: Module, place: Workplace, out: Path, options: Sequence[str]) -> Outcome:
+    """Compile ``unit`` into ``out``; ``options`` are the plugin's."""
+    command = compile_command(
+        place.plugin.toolchain,
+        unit.options,
+        place.corpus.bitcode(unit),
+        out,
+        as_flags(place.plugin, options),
+    )
+    return run(command, place.limits, cancelled=place.cancelled)
 
 
 def names_of(functions: tuple[FunctionAllocation, ...]) -> dict[int, str]:

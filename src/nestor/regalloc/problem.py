@@ -20,7 +20,9 @@ from nestor.progress import Progress, silent
 from nestor.regalloc import credit as crediting
 from nestor.regalloc.compile import compile_module
 from nestor.regalloc.outcome import COLUMNS, CostOfFunctions, ModuleCost
+from nestor.regalloc.override_format import AllocationOverrides
 from nestor.regalloc.plugin_flags import Decision
+from nestor.regalloc.search import AllocationSearch
 from nestor.regalloc.ways import ways
 
 LEVEL: Final = "-O2"
@@ -105,3 +107,11 @@ class AllocationProblem(Problem):
         """Return the name, or the id in hexadecimal digits, of the function that was allocated."""
         number = int(trajectory.decisions[crediting.FUNCTION][question]) % 2**64
         return trajectory.names.get(number, f"{number:016x}")
+
+    def overrides(self) -> AllocationOverrides:
+        """Return overrides by module, by function and by question of a function."""
+        return AllocationOverrides("evict" if self.decision == "eviction" else "priority")
+
+    def compiler_search(self) -> AllocationSearch:
+        """Return the plugin's search over the answers to this problem's questions."""
+        return AllocationSearch(self.decision)

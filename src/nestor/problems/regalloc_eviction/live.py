@@ -71,8 +71,10 @@ class LiveEviction:
         return EvictionQuestions(layout_of(tensors))
 
     def measure(self, path: Path) -> Mapping[str, float]:
-        """Return the cost of the object and its parts; the plugin, which says what will execute,
-        and the channel exclude each other."""
+        """Return the cost of the object and its parts.
+
+        The plugin, which says what will execute, and the channel exclude each other.
+        """
         cost = static_cost(function_code(path))
         return {name: cost.total(name) for name in ("cost", "instructions", "reads", "writes")}
 

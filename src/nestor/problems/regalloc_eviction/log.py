@@ -4,15 +4,14 @@ It is an LLVM training log: LLVM's own tensors, then the plugin's columns. A que
 so all questions of a log are made rows of features at once.
 """
 
-import json
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler import training_log
-from nestor.problem.trajectory import LogError, Trajectory
+from nestor.problem.trajectory import Trajectory
 from nestor.problems.regalloc_eviction.question import CANDIDATES, DEFAULT, Layout, Questions
+from nestor.regalloc import question_log
 from nestor.regalloc.credit import FUNCTION, LABEL, QUESTION
 
 ANSWER: Final = "index_to_evict"
@@ -22,7 +21,6 @@ it was not tried."""
 
 _COPIED: Final = ("logit", "log_probability", "overridden", FUNCTION, QUESTION)
 _OWN: Final = (ANSWER, DEFAULT, COSTS, *_COPIED)
-_SUMMARY: Final = "nestor:summary "
 
 _DECISIONS: Final = (
     (DEFAULT, "<i8"),
@@ -44,33 +42,7 @@ def parse(data: bytes, name: str = "log") -> Trajectory:
 
     :raises LogError: if it is not a log, is malformed, or was cut short.
     """
-    try:
-        return _parse(data)
-    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
-        raise LogError(
-            f"'{name}' is no complete log of evictions ({error}); compile again."
-        ) from None
-
-
-def _parse(data: bytes) -> Trajectory:
-    log = training_log.parse(data)
-    summaries = [text for text in log.contexts if text.startswith(_SUMMARY)]
-    if not summaries:
-        raise ValueError("the summary at its end is missing")
-    summary = json.loads(summaries[-1][len(_SUMMARY) :])
-    records = log.records
-    if summary["decisions"] != len(records):
-        raise ValueError("decisions are missing")
-    trajectory = _trajectory(records)
-    return Trajectory(
-        features=trajectory.features,
-        decisions=trajectory.decisions,
-        default_column=DEFAULT,
-        candidates=trajectory.candidates,
-        question=trajectory.question,
-        names={int(key, 16): str(name) for key, name in summary.get("names", {}).items()},
-        facts={"module": int(summary["module"], 16)},
-    )
+    return question_log.parse(data, name, _trajectory)
 
 
 def _trajectory(records: npt.NDArray[Any]) -> Trajectory:

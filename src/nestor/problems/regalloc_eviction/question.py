@@ -137,7 +137,8 @@ class Questions:
     @cached_property
     def counts(self) -> I64:
         """How many candidates may be chosen, ``[questions]``."""
-        return self.mask.sum(axis=1)
+        counts: I64 = self.mask.sum(axis=1)
+        return counts
 
     @cached_property
     def first(self) -> I64:
@@ -161,7 +162,7 @@ class Questions:
 
     def row_of(self, candidates: I64) -> I64:
         """Return the row within its question of one candidate of each, ``[questions]``."""
-        place = np.cumsum(self.mask, axis=1) - 1
+        place: I64 = np.cumsum(self.mask, axis=1) - 1
         return place[np.arange(len(candidates)), candidates]
 
     def columns(self) -> dict[str, F64]:

@@ -10,6 +10,7 @@
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -77,6 +78,11 @@ void AllocationLog::write(const Function &F, const AllocationRecord &R) {
     J.attributeObject("cost", [&] { writeCost(J, R.Done.Cost); });
     if (R.StockCost)
       J.attributeObject("stock", [&] { writeCost(J, *R.StockCost); });
+    if (!R.Tried.empty())
+      J.attributeArray("tried", [&] {
+        for (double Cost : R.Tried)
+          J.value(std::isfinite(Cost) ? json::Value(Cost) : json::Value(nullptr));
+      });
     writeChoices(J, "evict", R.Taken.Evictions);
     writeChoices(J, "priority", R.Taken.Priorities);
   });

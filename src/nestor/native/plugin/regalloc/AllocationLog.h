@@ -14,6 +14,7 @@
 
 #include "AllocationOverrides.h"
 #include "Trial.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/raw_ostream.h"
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@ struct AllocationRecord {
   size_t Alternative; ///< 0 is the stock compiler.
   unsigned Trials;
   const std::optional<FunctionCost> &StockCost; ///< If it was tried.
+  llvm::ArrayRef<double> Tried; ///< Total costs of the alternatives.
   const AllocationChoices &Taken;
 };
 

@@ -131,6 +131,7 @@ void AllocationSession::keepCheapest() {
       return; // In the child.
     if (I == 0)
       Run.StockCost = Result.Cost;
+    Run.Tried.push_back(Result.Cost.total());
     if (Result.Cost.total() < Least) {
       Least = Result.Cost.total();
       Cheapest = I;
@@ -301,15 +302,20 @@ void AllocationSession::allocated(const MachineFunction &MF,
                                   const MachineBlockFrequencyInfo &Frequencies) {
   if (!Works || !(isTrial() || Log))
     return;
+  const llvm::Function &F = MF.getFunction();
+  if (const uint64_t ID = functionID(F); ID != Run.ID) {
+    Run = Function(); // It has no virtual registers, so nothing was allocated.
+    Run.ID = ID;
+  }
   Run.Done.Cost = costOf(MF, Frequencies);
   if (isTrial())
     finishTrial(Run.Done);
-  const llvm::Function &F = MF.getFunction();
   if (Questions)
     Questions->name(Run.ID, F.getName());
   if (Priorities)
     Priorities->name(Run.ID, F.getName());
-  Log->write(F, {Run.ID, Run.Done, Run.Chosen, Run.Trials, Run.StockCost, Run.Taken});
+  Log->write(F, {Run.ID, Run.Done, Run.Chosen, Run.Trials, Run.StockCost,
+                Run.Tried, Run.Taken});
 }
 
 } // namespace nestor
