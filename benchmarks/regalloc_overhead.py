@@ -4,7 +4,7 @@ What policies about register allocation cost: the compiler's processor time over
     python -m benchmarks.regalloc_overhead CORPUS [--modules N] [--rounds N] [--variants NAME ...]
         [--instructions] [--json FILE]
 
-Whole compiles from the corpus' bitcode, modules of all sizes. All variants compile a module
+Whole compiles from the corpus' bitcode, of modules of all sizes. All variants compile a module
 one after the other, in an order that turns with the round; each round gives a ratio over all
 modules. Policies answer as the stock heuristic nearly always, so that a ratio is the price of
 asking and not of another program: how many objects are stock's is printed. Those of the variants
@@ -12,6 +12,7 @@ asking and not of another program: how many objects are stock's is printed. Thos
 """
 
 import argparse
+import itertools
 import re
 import resource
 import statistics
@@ -37,6 +38,7 @@ from nestor.files import sha256_of
 from nestor.policy import bundle, network
 from nestor.policy.network import Layer, LogNormalisation
 from nestor.policy.rule import PICK, VALUE
+from nestor.policy.spec import F64
 
 DEFAULT: Final = "eviction_default"
 """The feature that is 1 for the candidate that the stock heuristic chooses."""
@@ -52,7 +54,7 @@ MANY: Final = (
 """What a network reads here: 25 features."""
 HIDDEN: Final = 16
 LARGEST: Final = 512 << 10
-"""Bytes of a module's bitcode; larger ones take too long for a benchmark of many rounds."""
+"""Bytes of a module's bitcode; those of larger ones take long in a benchmark of many rounds."""
 
 LEAVES: Final = 0.05
 """The weight of the default in policies that leave it in some functions, as trained ones do."""
@@ -72,7 +74,7 @@ def eviction_policy(
     rng = np.random.default_rng(seed)
     widths = (len(features), *hidden, 1)
     layers = []
-    for before, after in zip(widths, widths[1:], strict=False):
+    for before, after in itertools.pairwise(widths):
         weight = rng.normal(0.0, 0.02, (after, before)).astype(np.float32)
         weight[0, 0] = default  # of the first feature
         layers.append(Layer(weight, np.zeros(after, dtype=np.float32)))
@@ -140,11 +142,11 @@ def variants(plugin: Plugin, folder: Path) -> dict[str, list[str]]:
     }
 
 
-def chosen(corpus: Corpus, count: int) -> list[Module]:
-    """Return ``count`` modules from the smallest to the largest of :data:`LARGEST` bytes."""
+def chosen(corpus: Corpus, count: int, largest: int) -> list[Module]:
+    """Return ``count`` modules of all sizes of bitcode up to ``largest`` bytes."""
     sized = [(corpus.bitcode(module).stat().st_size, module.name) for module in corpus.modules]
-    names = [name for size, name in sorted(sized) if size <= LARGEST]
-    places = np.linspace(0, len(names) - 1, min(count, len(names))).astype(int)
+    names = [name for size, name in sorted(sized) if size <= largest]
+    places = np.linspace(len(names) - 1, 0, min(count, len(names))).astype(int)
     by_name = {module.name: module for module in corpus.modules}
     return [by_name[names[place]] for place in places]
 
@@ -171,10 +173,12 @@ Cost = Callable[[Sequence[str], Path], float]
 
 @dataclass(frozen=True)
 class Measured:
-    """The cost of every compile, ``[rounds, modules]`` by variant, and which objects are stock's."""
+    """What the compiles of a benchmark came to, by variant."""
 
-    costs: Mapping[str, "np.ndarray[tuple[int, int], np.dtype[np.float64]]"]
+    costs: Mapping[str, F64]
+    """The cost of every compile, ``[rounds, modules]``."""
     same: Mapping[str, int]
+    """Modules whose objects are stock's."""
 
     def by_round(self, name: str) -> list[float]:
         """Return each round's ratio to stock over all modules."""
@@ -197,8 +201,13 @@ def measure(
     options: Mapping[str, Options],
     rounds: int,
     cost: Cost,
+    *,
+    show: bool = False,
 ) -> Measured:
-    """Compile every module in every round by every variant and return what it cost."""
+    """Compile every module in every round by every variant and return what it cost.
+
+    :param show: print each compile's cost.
+    """
     names = [STOCK, *options]
     costs = {name: np.zeros((rounds, len(modules))) for name in names}
     same = dict.fromkeys(names, 0)
@@ -219,6 +228,8 @@ def measure(
                     )
                     costs[name][turn, number] = cost(command, folder)
                     digests[name] = sha256_of(out)
+                    if show:
+                        print(f"{module.name} {name} {costs[name][turn, number]:.0f}", flush=True)
                 for name in names if turn == 0 else ():
                     same[name] += digests[name] == digests[STOCK]
             ratios = ", ".join(
@@ -234,6 +245,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().partition("\n")[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--modules", type=int, default=40)
+    parser.add_argument("--largest", type=int, default=LARGEST, help="bytes of bitcode")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--variants", nargs="+", help="only these")
     parser.add_argument(
@@ -247,7 +259,7 @@ def main() -> None:
 
     toolchain = find()
     plugin, corpus = ensure_plugin(toolchain), store.load(arguments.corpus)
-    modules = chosen(corpus, arguments.modules)
+    modules = chosen(corpus, arguments.modules, arguments.largest)
     unit = "instructions" if arguments.instructions else "processor seconds"
     machine = describe(toolchain)
     print(f"{unit} of the compiler over stock, {len(modules)} modules")
@@ -261,7 +273,9 @@ def main() -> None:
             options = {name: words for name, words in options.items() if "best" not in name}
         rounds = 1 if arguments.instructions else arguments.rounds
         cost = instructions if arguments.instructions else processor_seconds
-        measured = measure(plugin, corpus, modules, options, rounds, cost)
+        measured = measure(
+            plugin, corpus, modules, options, rounds, cost, show=arguments.instructions
+        )
     cells: list[list[object]] = []
     for name in options:
         ratios = measured.by_round(name)

@@ -71,9 +71,7 @@ def stored_text(path: Path, kind: TextKind) -> Path:
     return copy
 
 
-def passed_plugin(
-    llvm: str | None, problems: Iterable[str], progress: Progress = silent
-) -> Plugin:
+def passed_plugin(llvm: str | None, problems: Iterable[str], progress: Progress = silent) -> Plugin:
     """Return the plugin of the toolchain to use, built and through the problems' identity gates.
 
     :param progress: hears of the plugin's build.

@@ -37,6 +37,8 @@ class Choice:
 
     problems: tuple[str, ...]
     options: tuple[Option, ...]
+    best: bool = False
+    """Functions are compiled on trial, in forked children of a compiler with one thread."""
 
     @property
     def has_summary(self) -> bool:
@@ -71,7 +73,7 @@ def choose(own: Words, problems: Mapping[str, InBuilds]) -> Choice:
         options.append(_summary(own.summary, decided, problems))
     if own.best:
         options.append(_best(policies, problems))
-    return Choice(tuple(each.problem for each in decided), tuple(options))
+    return Choice(tuple(each.problem for each in decided), tuple(options), own.best)
 
 
 def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[Path | str]]:
@@ -129,9 +131,7 @@ def _text(path: Path, kinds: Iterable[TextKind]) -> str:
     return read_regular_text(path, "overrides", limit=MOST_BYTES, remedy=remedy)
 
 
-def _summary(
-    path: str, decided: Iterable[InBuilds], problems: Mapping[str, InBuilds]
-) -> Option:
+def _summary(path: str, decided: Iterable[InBuilds], problems: Mapping[str, InBuilds]) -> Option:
     kind = next((each.summary for each in decided if each.summary is not None), None)
     if kind is None:
         readers = ", ".join(name for name, each in problems.items() if each.summary is not None)

@@ -29,6 +29,10 @@ LTO_WITH_SUMMARY: Final = (
     "A summary holds what one module cannot see of its program, and LTO sees all of it:"
     " leave --summary out."
 )
+BEST_WITH_THIN_LTO: Final = (
+    "--best tries functions in a compiler with one thread, and thin LTO has several: use full LTO"
+    " (-flto), or leave --best out."
+)
 
 
 @dataclass(frozen=True)
@@ -58,14 +62,19 @@ class Ingredients:
         """
         if self.choice.has_summary:
             raise NestorError(LTO_WITH_SUMMARY)
-        return ["-fuse-ld=lld", *link_flags(self.plugin, self._words())]
+        threads = ["-Xlinker", "--threads=1"] if self.choice.best else []
+        return ["-fuse-ld=lld", *threads, *link_flags(self.plugin, self._words())]
 
-    def compiler(self, name: str, *, by_lto: bool) -> list[str]:
+    def compiler(self, name: str, lto: str) -> list[str]:
         """Return the compiler ``clang`` or ``clang++`` with its options, before the user's.
 
-        :param by_lto: whether the user's options ask for LTO: then the policy decides in the link.
+        :param lto: the kind of LTO for which the user's options ask, nothing if for none. With
+            LTO the policies decide in the link.
+        :raises NestorError: for what this kind of LTO cannot do.
         """
-        options = self.link_options() if by_lto else self.compile_options()
+        if lto == "thin" and self.choice.best:
+            raise NestorError(BEST_WITH_THIN_LTO)
+        options = self.link_options() if lto else self.compile_options()
         path = self.plugin.toolchain.clang.with_name(name)
         # The plugin's options must not warn where nothing is compiled, as in a link.
         return [str(path), "--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
@@ -90,7 +99,13 @@ class Memory:
     """What a command line depends on, noted before it is read, and kept if that is safe."""
 
     def __init__(self, own: Words):
-        named = (*own.policies, *own.overrides, own.summary, own.llvm, os.environ.get("NESTOR_LLVM"))
+        named = (
+            *own.policies,
+            *own.overrides,
+            own.summary,
+            own.llvm,
+            os.environ.get("NESTOR_LLVM"),
+        )
         # A path that is too long or has a NUL is refused later, in better words.
         self._user = [word for word in named if word and os.path.exists(word)]  # noqa: PTH110
         self._settled = all(map(remembered.settled, self._user))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from nestor.cli.use.command import LTO_WITH_SUMMARY, Ingredients
+from nestor.cli.use.command import BEST_WITH_THIN_LTO, LTO_WITH_SUMMARY, Ingredients
 from nestor.errors import NestorError
 from nestor.files import replacing, write_atomically
 
@@ -36,12 +36,13 @@ done
 lto=
 for word do
   case $word in
-    -flto | -flto=*) lto=1 ;;
+    -flto) lto=full ;;
+    -flto=*) lto=${{word#-flto=}} ;;
     -fno-lto) lto= ;;
   esac
 done
 # The options must not warn where nothing is compiled, as in a link.
-if [ "$lto" ]; then
+{refusal}if [ "$lto" ]; then
   {link}
 else
   set -- --start-no-unused-arguments \\
@@ -115,7 +116,8 @@ def _script(found: Ingredients, folder: Path, name: str, command: str) -> str:
             '    --end-no-unused-arguments "$@"'
         )
     else:
-        link = f"printf '%s\\n' {shlex.quote('nestor: ' + LTO_WITH_SUMMARY)} >&2\n  exit 1"
+        link = _refuse(LTO_WITH_SUMMARY)
+    thin = f'if [ "$lto" = thin ]; then\n  {_refuse(BEST_WITH_THIN_LTO)}\nfi\n'
     return _SCRIPT.format(
         name=name,
         version=toolchain.version,
@@ -124,9 +126,15 @@ def _script(found: Ingredients, folder: Path, name: str, command: str) -> str:
         command_word=shlex.quote(command),
         files=" ".join(path.name for path in (found.plugin.path, *found.files)),
         compile=_words(found.compile_options(), folder),
+        refusal=thin if found.choice.best else "",
         link=link,
         compiler=shlex.quote(str(toolchain.clang.with_name(name))),
     )
+
+
+def _refuse(sentence: str) -> str:
+    """Return the lines of a shell script that end with an error."""
+    return f"printf '%s\\n' {shlex.quote(f'nestor: {sentence}')} >&2\n  exit 1"
 
 
 def _words(options: Sequence[str], folder: Path) -> str:

@@ -22,8 +22,8 @@ one name, as all have 'default'; that is inlining otherwise.
 
 With --best the compiler allocates each function by the stock heuristics and by the policies about
 register allocation, and keeps what will execute least; then several policies about the same are
-alternatives. Functions in which they differ are allocated several times (docs/guide/
-register-allocation.md has the price).
+alternatives. A function in which they differ is allocated once more for each of them:
+PRICE
 
 The answers in the files of --overrides, as 'nestor guard' and 'nestor tune' write them, stand above
 the policies'; a file's first line says which problem it is about. The file of --summary, as 'nestor
@@ -108,13 +108,13 @@ def clang(name: str, own_words: list[str]) -> int:
     own, rest = words.split(own_words)
     if own is None or rest is None or own.lto or own.install is not None:
         return _usage(_CLANG_HELP.format(name=name), own_words)
-    by_lto = quick.asks_for_lto(rest)
+    lto = quick.kind_of_lto(rest)
     from nestor.cli.use import command  # not needed for help
 
     memory = command.Memory(own)
     found = command.find(own, _report)
-    line = found.compiler(name, by_lto=by_lto)
-    key = quick.key_of_clang(name, own_words[: own_words.index("--")], by_lto=by_lto)
+    line = found.compiler(name, lto)
+    key = quick.key_of_clang(name, own_words[: own_words.index("--")], lto)
     memory.keep(key, found, line)
     return quick.start(line, rest)
 

@@ -1,4 +1,4 @@
-"""This problem in a user's build: see :mod:`nestor.regalloc.in_builds`."""
+"""The problem in a user's build: see :mod:`nestor.regalloc.in_builds`."""
 
 from typing import Final
 
