@@ -1,6 +1,6 @@
 """Policies about register allocation that nobody would ship: they try the plugin's safety."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ _HUGE: Final = 3e38
 
 _EVICTORS: Final[Mapping[str, Mapping[str, float]]] = {
     "first": {"position": -1},
+    "keep": {"is_own": 1},
     "last": {"position": 1},
     # What is evicted comes back and evicts the next.
     "heaviest": {"use_def_density": 1, "is_own": -100},
@@ -52,15 +53,18 @@ class Hostile:
     options: tuple[str, ...]
 
 
-def greedy(folder: Path, names: Sequence[str]) -> list[Hostile]:
-    """Return the eviction policies ``names``, written to ``folder``."""
-    return [Hostile(name, (f"-nestor-eviction={_evictor(folder, name)}",)) for name in names]
+def eviction_policy(name: str) -> Policy:
+    """Return one of the policies about eviction."""
+    return linear(EVICTION, "pick", _EVICTORS[name])
 
 
 def hostile(folder: Path) -> list[Hostile]:
     """Return every way to answer, with its policies written to ``folder``."""
-    evict = {name: f"-nestor-eviction={_evictor(folder, name)}" for name in _EVICTORS}
-    order = {}
+    evict, order = {}, {}
+    for name in _EVICTORS:
+        path = folder / f"eviction {name}.safetensors".replace(" ", "-")
+        bundle.save(eviction_policy(name), path)
+        evict[name] = f"-nestor-eviction={path}"
     for name, weights in _ORDERERS.items():
         path = folder / f"priority {name}.safetensors".replace(" ", "-")
         bundle.save(linear(PRIORITY, "value", weights), path)
@@ -72,9 +76,3 @@ def hostile(folder: Path) -> list[Hostile]:
     best = ("-nestor-best", evict["first"], evict["heaviest"], order["small first"])
     every.append(Hostile("best of 6, random", (*best, *random)))
     return every
-
-
-def _evictor(folder: Path, name: str) -> Path:
-    path = folder / f"eviction {name}.safetensors".replace(" ", "-")
-    bundle.save(linear(EVICTION, "pick", _EVICTORS[name]), path)
-    return path
