@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from nestor.problems.regalloc_eviction.credit import function_id
 
 from nestor.policy.names import DEFAULT, NamedPolicy, named_policy
 from nestor.policy.spec import PolicyError
@@ -12,7 +13,6 @@ from nestor.problem.registry import find_problem
 from nestor.problem.rollout import Request, Rollout
 from nestor.problems.inlining_size.builtins import constant
 from nestor.problems.regalloc_eviction.builtins import BUILTINS
-from nestor.problems.regalloc_eviction.credit import function_id
 from nestor.rollout.local_pool import LocalPool
 from tests.conftest import module_named
 

@@ -1,10 +1,8 @@
-"""The static cost of an object: each instruction, and each access to memory, counts one.
+"""The cost of an object: each instruction, and each access to memory, counts one.
 
-A spilled live range costs a store and loads, an instruction each; one that is kept in place of it
-costs nothing. So the number of instructions, memory reads and memory writes that a function is left
-with is the cheapest number that says whether its registers were well given: decoding takes
-milliseconds, no program is linked or run, and the same object always has the same cost. It does not
-know how often a block runs: a spill in a loop counts as one beside the loop.
+For the environment alone, whose compiles are without the plugin and thereby without its log of
+costs. Decoding takes milliseconds, and the same object always has the same cost. It does not say
+how often a block runs: a spill in a loop counts as one beside the loop.
 """
 
 import functools
