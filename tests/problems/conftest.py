@@ -22,7 +22,7 @@ CC1 = (
 
 @pytest.fixture(scope="session")
 def corpus(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Two built-in modules, one that asks much and one that asks nothing, in LLVM's plain layout."""
+    """Two built-in modules, one that asks much and one that asks nothing, in LLVM's layout."""
     folder = tmp_path_factory.mktemp("allocation")
     silent = folder / "silent.c"
     silent.write_text("int answer(void) { return 42; }\n")
