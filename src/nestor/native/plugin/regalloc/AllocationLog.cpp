@@ -11,6 +11,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
+#include <mutex>
 
 using namespace llvm;
 
@@ -20,6 +21,9 @@ constexpr int FormatVersion = 1;
 
 Expected<std::unique_ptr<AllocationLog>> AllocationLog::create(StringRef Path,
                                                                const Module &M) {
+  // As in TrajectoryLog::create().
+  static std::mutex Opening;
+  std::lock_guard<std::mutex> Guard(Opening);
   Expected<std::string> File = logPath(Path, M.getModuleIdentifier());
   if (!File)
     return File.takeError();

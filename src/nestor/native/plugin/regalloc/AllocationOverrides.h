@@ -7,12 +7,12 @@
 #ifndef NESTOR_ALLOCATIONOVERRIDES_H
 #define NESTOR_ALLOCATIONOVERRIDES_H
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace nestor {
 
@@ -33,7 +33,7 @@ public:
 
   /// Whether the stock heuristics decide in this function.
   bool isStock(uint64_t Module, uint64_t Function) const {
-    return StockModules.contains(Module) || StockFunctions.contains(Function);
+    return StockModules.count(Module) || StockFunctions.count(Function);
   }
   /// Null if nothing is fixed.
   const AllocationChoices *find(uint64_t Function) const {
@@ -44,8 +44,9 @@ public:
 private:
   std::string read(llvm::ArrayRef<llvm::StringRef> Words);
 
-  llvm::DenseSet<uint64_t> StockModules, StockFunctions;
-  llvm::DenseMap<uint64_t, AllocationChoices> Choices;
+  // Not LLVM's tables, which keep two keys for themselves: a file may hold any.
+  std::unordered_set<uint64_t> StockModules, StockFunctions;
+  std::unordered_map<uint64_t, AllocationChoices> Choices;
 };
 
 } // namespace nestor

@@ -84,7 +84,8 @@ private:
     bool Wrap = false;       ///< A search's choice: any number means a candidate.
     AllocationChoices Taken; ///< All answers that left the stock heuristics.
     Allocation Done;
-    unsigned MaxDeviations = 0;
+    unsigned Evictions = 0; ///< That left the stock heuristic.
+    unsigned MaxEvictions = 0;
     unsigned Trials = 0;
     unsigned LabelEvery = 0; ///< Of the questions; 0: none.
     std::optional<FunctionCost> StockCost;

@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <dirent.h>
 #include <fcntl.h>
+#include <cstdlib>
 #include <limits>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <type_traits>
@@ -41,10 +43,27 @@ bool canTry() {
 
 bool isTrial() { return ReportTo >= 0; }
 
+/// Closes what this process has open but for the standard streams and \p Kept:
+/// what it writes to the parent's files, such as remarks, would be in them.
+static void closeFiles(int Kept) {
+  DIR *Open = opendir("/proc/self/fd");
+  if (!Open)
+    _exit(1);
+  while (const dirent *Entry = readdir(Open))
+    // The names "." and ".." are no numbers, and 0 is a standard stream.
+    if (const int FD = atoi(Entry->d_name);
+        FD > STDERR_FILENO && FD != Kept && FD != dirfd(Open))
+      close(FD);
+  closedir(Open);
+}
+
 /// A crash must not run the handlers of the compiler, which would delete the
 /// parent's output, and must not be heard of but through the pipe.
-static void becomeTrial(int Pipe) {
+static void becomeTrial(int Pipe, pid_t Parent) {
   ReportTo = Pipe;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != Parent) // It has ended already.
+    _exit(1);
   for (int Signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGTERM,
                      SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU})
     signal(Signal, SIG_DFL);
@@ -53,9 +72,12 @@ static void becomeTrial(int Pipe) {
   setrlimit(RLIMIT_CPU, &Time);
   remove_fatal_error_handler();
   install_fatal_error_handler([](void *, const char *, bool) { _exit(1); });
+  closeFiles(Pipe);
   const int Nowhere = open("/dev/null", O_WRONLY);
-  if (Nowhere >= 0)
-    dup2(Nowhere, STDERR_FILENO);
+  if (Nowhere < 0)
+    _exit(1);
+  dup2(Nowhere, STDOUT_FILENO);
+  dup2(Nowhere, STDERR_FILENO);
 }
 
 static bool receive(int Pipe, Allocation &Result) {
@@ -78,10 +100,11 @@ bool forkTrial(Allocation &Result) {
   int Pipe[2];
   if (pipe2(Pipe, O_CLOEXEC) != 0)
     return false;
+  const pid_t Parent = getpid();
   const pid_t Child = fork();
   if (Child == 0) {
     close(Pipe[0]);
-    becomeTrial(Pipe[1]);
+    becomeTrial(Pipe[1], Parent);
     return true;
   }
   close(Pipe[1]);
@@ -95,6 +118,8 @@ bool forkTrial(Allocation &Result) {
   return false;
 }
 
+void abandonTrial() { _exit(1); }
+
 void finishTrial(const Allocation &Result) {
   const char *From = reinterpret_cast<const char *>(&Result);
   size_t Sent = 0;
@@ -103,7 +128,7 @@ void finishTrial(const Allocation &Result) {
     if (Bytes < 0 && errno == EINTR)
       continue;
     if (Bytes <= 0)
-      _exit(1);
+      abandonTrial();
     Sent += size_t(Bytes);
   }
   _exit(0);

@@ -16,6 +16,7 @@
 
 #include "AllocationOverrides.h"
 #include "FunctionCost.h"
+#include <cmath>
 
 namespace nestor {
 
@@ -26,6 +27,9 @@ struct Allocation {
   unsigned Questions = 0, Priorities = 0;
   /// Where the answers left the stock heuristics.
   unsigned Deviations = 0;
+
+  /// False for a trial that crashed or took too long.
+  bool succeeded() const { return std::isfinite(Cost.total()); }
 };
 
 /// Whether this process may fork trials: not if it has several threads, whose
@@ -42,6 +46,9 @@ bool forkTrial(Allocation &Result);
 
 /// Sends \p Result to the parent and ends this process.
 [[noreturn]] void finishTrial(const Allocation &Result);
+
+/// Ends this process; the trial has failed.
+[[noreturn]] void abandonTrial();
 
 } // namespace nestor
 
