@@ -2,10 +2,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from nestor.problems.regalloc_eviction.cost import FunctionCost, function_code, static_cost
 
 from nestor.compiler.objects import ObjectError
 from nestor.compiler.toolchain import Toolchain
+from nestor.problems.regalloc_eviction.object_cost import FunctionCost, function_code, static_cost
 
 SOURCE = """
     .text

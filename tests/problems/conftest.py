@@ -1,4 +1,4 @@
-"""A small corpus at -O2 whose modules have questions about eviction, and a pool for it."""
+"""A small corpus at -O2 whose modules ask the register allocator's questions, and pools for it."""
 
 import subprocess
 from collections.abc import Iterator
@@ -22,12 +22,13 @@ CC1 = (
 
 @pytest.fixture(scope="session")
 def corpus(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """The built-in modules and one that has nothing to evict, in LLVM's plain layout."""
-    folder = tmp_path_factory.mktemp("eviction")
+    """Two built-in modules, one that asks much and one that asks nothing, in LLVM's layout."""
+    folder = tmp_path_factory.mktemp("allocation")
     silent = folder / "silent.c"
     silent.write_text("int answer(void) { return 42; }\n")
     names = []
-    for source in (probe_folder() / "probe.c", probe_folder() / "probe.cpp", silent):
+    pressure = Path(__file__).parent / "pressure.c"
+    for source in (pressure, probe_folder() / "probe.c", probe_folder() / "probe.cpp", silent):
         name = f"{source.name}.o"
         command: list[str | Path] = [
             str(toolchain.clang),
@@ -49,6 +50,17 @@ def corpus(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Co
 @pytest.fixture
 def pool(corpus: Corpus, plugin: Plugin) -> Iterator[LocalPool]:
     """A pool that compiles for eviction."""
-    problem = find_problem("regalloc-eviction")
-    with LocalPool(problem, corpus, plugin, PoolSettings(jobs=1)) as opened:
+    with pool_for("regalloc-eviction", corpus, plugin) as opened:
         yield opened
+
+
+@pytest.fixture
+def priority_pool(corpus: Corpus, plugin: Plugin) -> Iterator[LocalPool]:
+    """A pool that compiles for priority."""
+    with pool_for("regalloc-priority", corpus, plugin) as opened:
+        yield opened
+
+
+def pool_for(problem: str, corpus: Corpus, plugin: Plugin) -> LocalPool:
+    """Return a pool that compiles for a problem of this name."""
+    return LocalPool(find_problem(problem), corpus, plugin, PoolSettings(jobs=1))
