@@ -105,11 +105,7 @@ void AllocationSession::begin(const MachineFunction &MF) {
   } else if (MayTry && S.Search) {
     search();
   } else if (MayTry && S.Best) {
-    // Priorities differ from the first live range on, evictions only now and then.
-    if (Orderers.empty())
-      Run.Pending = true;
-    else
-      keepCheapest();
+    Run.Pending = true; // Until an alternative leaves the stock heuristics.
   }
   if (MayTry && S.Labels && !isTrial())
     planLabels();
@@ -223,6 +219,14 @@ bool AllocationSession::differ(const EvictionQuestion &Q) {
   return false;
 }
 
+/// Whether a policy leaves the stock priority.
+bool AllocationSession::differ(const PriorityInputs &X, unsigned Stock,
+                               unsigned Number) {
+  return llvm::any_of(Orderers, [&](const std::unique_ptr<PriorityPolicy> &P) {
+    return scaledPriority(Stock, P->answer(X, draw(Number)).Value) != Stock;
+  });
+}
+
 /// Tries every candidate, going on as the function's alternative does.
 void AllocationSession::label(const EvictionQuestion &Q, EvictionRecord &Record) {
   for (unsigned Candidate : Q.allowed()) {
@@ -282,8 +286,13 @@ unsigned AllocationSession::priority(unsigned Stock,
   const bool Logged = Priorities && !isTrial();
   PriorityRecord Record;
   PriorityAnswer Answer;
-  if (Policy || Logged)
+  const bool Compared = Run.Pending && !Orderers.empty();
+  if (Policy || Logged || Compared)
     Record.Inputs = Inputs();
+  if (Compared && differ(Record.Inputs, Stock, Number)) {
+    keepCheapest();
+    Policy = Alternatives[Run.By.Alternative].Order;
+  }
   if (Policy)
     Answer = Policy->answer(Record.Inputs, draw(Number));
   auto Fixed = Run.By.Fixed.Priorities.find(Number);

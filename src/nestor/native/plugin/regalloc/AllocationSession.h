@@ -102,6 +102,7 @@ private:
   unsigned evict(const EvictionQuestion &Q);
   EvictionAnswer answerOf(size_t Which, const EvictionQuestion &Q);
   bool differ(const EvictionQuestion &Q);
+  bool differ(const PriorityInputs &X, unsigned Stock, unsigned Number);
   void label(const EvictionQuestion &Q, EvictionRecord &Record);
   Draw draw(unsigned Question) const;
 
