@@ -47,6 +47,11 @@ COMMANDS: Final = {
     "costmodel train": Command("blocks.costmodel:Train", "Train a cost model of blocks"),
     "costmodel evaluate": Command("blocks.costmodel:Evaluate", "Judge one by measured blocks"),
     "costmodel predict": Command("blocks.costmodel_use:Predict", "Predict cycles of code"),
+    "costmodel functions": Command(
+        "blocks.functions:Functions", "Show the expected cost of one call"
+    ),
+    "costmodel record-trace": Command("blocks.trace:RecordTrace", "Trace the blocks of a run"),
+    "costmodel trace-model": Command("blocks.trace:TraceModel", "Print the cost of a trace"),
     "costmodel explain": Command("blocks.explain:Explain", "Show how a prediction comes about"),
     "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AllocationSession.h"
-#include "AllocationSearch.h"
+#include "plugin/regalloc/trials/AllocationSearch.h"
 #include "TensorRunner.h"
 #include "plugin/core/StableIDs.h"
 #include "policy/Draws.h"
@@ -23,9 +23,9 @@ using namespace llvm;
 
 namespace nestor {
 
-/// Beyond so many deviations the stock heuristic, which is proved to end, decides:
-/// policies that evict in circles cannot hang the compiler.
-static unsigned maxDeviations(const MachineFunction &MF) {
+/// Beyond so many evictions that are not its own, the stock heuristic, which is
+/// proved to end, decides: policies that evict in circles cannot hang the compiler.
+static unsigned maxEvictions(const MachineFunction &MF) {
   return 1000 + 4 * MF.getRegInfo().getNumVirtRegs();
 }
 
@@ -57,6 +57,8 @@ AllocationSession::~AllocationSession() {
 }
 
 void AllocationSession::finish() {
+  if (isTrial()) // No pass took the cost of its function.
+    abandonTrial();
   Error E = Error::success();
   if (Log)
     E = joinErrors(std::move(E), Log->finish());
@@ -81,11 +83,17 @@ Draw AllocationSession::draw(unsigned Question) const {
 }
 
 void AllocationSession::begin(const MachineFunction &MF) {
+  if (isTrial()) // As in finish().
+    abandonTrial();
   Run = Function();
   if (!Works)
     return;
   Run.ID = functionID(MF.getFunction());
-  Run.MaxDeviations = maxDeviations(MF);
+  Run.MaxEvictions = maxEvictions(MF);
+  if (Questions)
+    Questions->name(Run.ID, MF.getName());
+  if (Priorities)
+    Priorities->name(Run.ID, MF.getName());
   Run.IsStock = Overrides.isStock(moduleID(M), Run.ID);
   if (Run.IsStock)
     return;
@@ -129,8 +137,11 @@ void AllocationSession::keepCheapest() {
     Allocation Result;
     if (tryNow(I, Run.Fixed, Result))
       return; // In the child.
-    if (I == 0)
+    if (I == 0) {
+      if (!Result.succeeded())
+        return; // Nothing can be called better: stock, the usual choice, stands.
       Run.StockCost = Result.Cost;
+    }
     Run.Tried.push_back(Result.Cost.total());
     if (Result.Cost.total() < Least) {
       Least = Result.Cost.total();
@@ -156,6 +167,8 @@ void AllocationSession::search() {
           },
           Result))
     return; // In a child.
+  if (!Result.AtStock.succeeded())
+    return; // As in keepCheapest().
   Run.StockCost = Result.AtStock.Cost;
   if (Result.AtBest.Cost.total() < Result.AtStock.Cost.total()) {
     Run.Chosen = Result.Best.Alternative;
@@ -168,6 +181,8 @@ void AllocationSession::planLabels() {
   if (tryNow(Run.Chosen, Run.Fixed, Result))
     return;
   constexpr unsigned UsualCandidates = 8;
+  if (!Result.succeeded())
+    return;
   Run.StockCost = Result.Cost;
   if (Result.Questions)
     Run.LabelEvery = 1 + Result.Questions * UsualCandidates / S.Labels;
@@ -180,7 +195,7 @@ bool AllocationSession::wantsQuestion() const {
     return true;
   if (Run.Fixed.Evictions.count(Run.Done.Questions))
     return true;
-  if (Run.IsStock || Run.Done.Deviations >= Run.MaxDeviations)
+  if (Run.IsStock || Run.Evictions >= Run.MaxEvictions)
     return false;
   return Run.Pending || Alternatives[Run.Chosen].Evict;
 }
@@ -194,12 +209,13 @@ bool AllocationSession::question(int Default, function_ref<void()> Ask) {
   Ask();
   ++Run.Done.Questions;
   Run.Done.Deviations += Left;
+  Run.Evictions += Left;
   return Left;
 }
 
 EvictionAnswer AllocationSession::answerOf(size_t Which, const EvictionQuestion &Q) {
   EvictionPolicy *Policy = Alternatives[Which].Evict;
-  if (Run.IsStock || !Policy || Run.Done.Deviations >= Run.MaxDeviations)
+  if (Run.IsStock || !Policy || Run.Evictions >= Run.MaxEvictions)
     return {unsigned(Q.defaultCandidate()), 0, 0};
   return Policy->answer(Q, draw(Run.Done.Questions));
 }
@@ -308,12 +324,11 @@ void AllocationSession::allocated(const MachineFunction &MF,
     Run.ID = ID;
   }
   Run.Done.Cost = costOf(MF, Frequencies);
-  if (isTrial())
+  if (isTrial()) {
+    if (MF.getProperties().hasFailedRegAlloc()) // Reported as an error, no more.
+      abandonTrial();
     finishTrial(Run.Done);
-  if (Questions)
-    Questions->name(Run.ID, F.getName());
-  if (Priorities)
-    Priorities->name(Run.ID, F.getName());
+  }
   Log->write(F, {Run.ID, Run.Done, Run.Chosen, Run.Trials, Run.StockCost,
                 Run.Tried, Run.Taken});
 }

@@ -14,14 +14,14 @@
 #ifndef NESTOR_ALLOCATIONSESSION_H
 #define NESTOR_ALLOCATIONSESSION_H
 
-#include "AllocationLog.h"
-#include "AllocationOverrides.h"
-#include "AllocationTrajectories.h"
+#include "plugin/regalloc/records/AllocationLog.h"
+#include "plugin/regalloc/records/AllocationOverrides.h"
+#include "plugin/regalloc/records/AllocationTrajectories.h"
 #include "EvictionPolicy.h"
 #include "PriorityPolicy.h"
 #include "RegallocOptions.h"
 #include "TensorRunner.h"
-#include "Trial.h"
+#include "plugin/regalloc/trials/Trial.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
 #include <memory>
 
@@ -84,7 +84,8 @@ private:
     bool Wrap = false;       ///< A search's choice: any number means a candidate.
     AllocationChoices Taken; ///< All answers that left the stock heuristics.
     Allocation Done;
-    unsigned MaxDeviations = 0;
+    unsigned Evictions = 0; ///< That left the stock heuristic.
+    unsigned MaxEvictions = 0;
     unsigned Trials = 0;
     unsigned LabelEvery = 0; ///< Of the questions; 0: none.
     std::optional<FunctionCost> StockCost;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AllocationSession.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
 #include <cmath>
@@ -90,7 +91,18 @@ Error AllocationSession::loadPolicies() {
   return Error::success();
 }
 
+/// Whether two of the logs that were asked for have the same path.
+static bool shareFile(ArrayRef<StringRef> Logs) {
+  for (size_t I = 0; I < Logs.size(); ++I)
+    if (!Logs[I].empty() && is_contained(Logs.drop_front(I + 1), Logs[I]))
+      return true;
+  return false;
+}
+
 Error AllocationSession::openLogs() {
+  if (shareFile({S.AllocationLog, S.EvictionLog, S.PriorityLog}))
+    return createStringError("the logs of evictions, of priorities and of allocations "
+                             "need a file or a folder each");
   if (!S.AllocationLog.empty()) {
     auto Opened = AllocationLog::create(S.AllocationLog, M);
     if (!Opened)
