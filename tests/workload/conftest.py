@@ -76,8 +76,11 @@ def built(workloads: Corpus, toolchain: Toolchain, tmp_path: Path) -> BuildProgr
         objects = {}
         for number, name in enumerate(program.modules):
             module, out = workloads.module(name), tmp_path / f"{number}{len(options)}.o"
-            command = [toolchain.clang, *module.options, *options, "-x", "ir"]
-            subprocess.run([*command, workloads.bitcode(module), "-o", out], check=True)
+            options_of = [*module.options, *options]
+            subprocess.run(
+                [toolchain.clang, *options_of, "-x", "ir", workloads.bitcode(module), "-o", out],
+                check=True,
+            )
             objects[name] = out
         binary = tmp_path / f"built{len(options)}-{program.project}"
         subprocess.run(link_command(toolchain, workloads, program, objects, binary), check=True)

@@ -39,20 +39,21 @@ def test_the_sums_are_those_that_callgrind_prints(
 ) -> None:
     program = workloads.programs[0]
     binary = built(program)
-    ours = measure(workloads, program, binary, ("40",), toolchain)
+    ours = measure(workloads, program, binary, ("4000",), toolchain)
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", "--cache-sim=yes", "--callgrind-out-file=/dev/null",
-         str(binary), "40"],
+         str(binary), "4000"],
         capture_output=True, text=True, check=True, cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": "/tmp"},
     )  # fmt: skip
     found = re.search(r"Collected : (\d+) (\d+) (\d+)", done.stderr)
     assert found is not None
     theirs = Counts(*map(int, found.groups()))
-    # The program's name differs, which the dynamic linker reads.
-    assert abs(theirs.instructions - ours.counts.instructions) < 3000
-    assert abs(theirs.reads - ours.counts.reads) < 1000
-    assert abs(theirs.writes - ours.counts.writes) < 1000
+    # Ours has a library more to load at the start.
+    assert abs(theirs.instructions - ours.counts.instructions) < 30_000
+    assert abs(theirs.reads - ours.counts.reads) < 10_000
+    assert abs(theirs.writes - ours.counts.writes) < 10_000
+    assert theirs.instructions > 1_000_000
 
 
 def test_the_same_binary_gives_the_same_counts(

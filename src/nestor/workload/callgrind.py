@@ -18,7 +18,7 @@ from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.temporary import temporary_folder
 from nestor.workload.counts import Counts, FunctionCounts, Measurement
-from nestor.workload.fixed_time import fixed_time_library
+from nestor.workload.fixed_time import NAME, fixed_time_library
 from nestor.workload.running import run_program
 
 EVENTS: Final = ("Ir", "Dr", "Dw")

@@ -1,8 +1,8 @@
 """Measurements that are kept, so that the same build of a program is not measured again.
 
 A measurement is kept under a digest of all that it depends on: the content of the binary, the
-arguments, the inputs, valgrind's version and the library of fixed times. So a command that was interrupted goes on where it
-was, and policies that make the same program share its measurement.
+arguments, the inputs, valgrind's version and the library of fixed times. So a command that was
+interrupted goes on where it was, and policies that make the same program share its measurement.
 """
 
 import functools
