@@ -94,7 +94,7 @@ def measure(
     """Compare stock with the policy ``name``."""
     with tempfile.TemporaryDirectory(prefix="nestor-cpu-") as text:
         folder = Path(text)
-        flags = plugin_flags(plugin, stored_policy(name, PROBLEM.name))
+        flags = plugin_flags(plugin, stored_policy(name, [PROBLEM.name]).place)
 
         def command(module: Module, out: str, extra: list[str]) -> list[str]:
             return compile_command(

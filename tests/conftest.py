@@ -18,6 +18,7 @@ from nestor.corpus.capture.journal import Journal
 from nestor.corpus.fetch.fetch import fetch
 from nestor.corpus.fetch.tiers import recipes
 from nestor.corpus.layout import JOURNAL
+from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.corpus.model import Corpus, Module
 
 # The same examples each time, however busy the machine is.
@@ -50,13 +51,22 @@ def plugin(toolchain: Toolchain) -> Plugin:
 @pytest.fixture(scope="session")
 def tiny_corpus(toolchain: Toolchain) -> Corpus:
     """The tiny corpus; fetched from the Debian archive by whichever worker comes first."""
-    named = os.environ.get("NESTOR_TEST_CORPUS")
-    folder = Path(named) if named else ROOT / ".nestor" / "tiny"
+    return _tiny(toolchain, os.environ.get("NESTOR_TEST_CORPUS"), "tiny", DEFAULT_LEVEL)
+
+
+@pytest.fixture(scope="session")
+def tiny_speed_corpus(toolchain: Toolchain) -> Corpus:
+    """The tiny corpus at -O2, fetched in the same way."""
+    return _tiny(toolchain, os.environ.get("NESTOR_TEST_SPEED_CORPUS"), "tiny-O2", "-O2")
+
+
+def _tiny(toolchain: Toolchain, named: str | None, name: str, level: Level) -> Corpus:
+    folder = Path(named) if named else ROOT / ".nestor" / name
     if not named:
         folder.parent.mkdir(exist_ok=True)
         with (folder.parent / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            result = fetch(recipes("tiny"), folder, toolchain)
+            result = fetch(recipes("tiny"), folder, toolchain, level=level)
         assert not result.missing, f"the archive does not have {result.missing}"
     return store.load(folder)
 

@@ -28,6 +28,7 @@ GENERAL = (
     "rollout",
     "temporary.py",
     "tune",
+    "workload",
     "native/policy",
     "native/plugin/core",
 )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nestor.problem.rollout import Request as Request
     from nestor.problem.rollout import Rollout as Rollout
     from nestor.problem.trajectory import Trajectory as Trajectory
-    from nestor.tune.session import Tuned as Tuned
+    from nestor.tune.result import Tuned as Tuned
 
 __version__ = "0.1.0"
 
@@ -53,7 +53,7 @@ _PLACES = {
     "Rollout": "problem.rollout",
     "Trained": "api.learning",
     "Trajectory": "problem.trajectory",
-    "Tuned": "tune.session",
+    "Tuned": "tune.result",
     "evaluate_policies": "api.programs",
     "find_problem": "problem.registry",
     "load_policy": "api.workplace",

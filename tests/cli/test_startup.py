@@ -81,16 +81,16 @@ def test_a_policy_that_was_damaged_in_the_cache_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path))
-    path = stored_policy("shipped", "inlining-size")
+    path = stored_policy("shipped", ["inlining-size"]).place
     assert isinstance(path, Path)
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    assert stored_policy("shipped", "inlining-size") == path
+    assert stored_policy("shipped", ["inlining-size"]).place == path
     assert path.read_bytes() == whole
     with pytest.raises(PolicyError, match="no such file"):
-        stored_policy("no such file", "inlining-size")
+        stored_policy("no such file", ["inlining-size"])
     with pytest.raises(PolicyError):
-        stored_policy("with a\0.safetensors", "inlining-size")
+        stored_policy("with a\0.safetensors", ["inlining-size"])
 
 
 @pytest.mark.parametrize("name", ["corpus capture", "corpus fetch", "corpus info", "doctor"])

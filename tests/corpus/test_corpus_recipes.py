@@ -7,8 +7,9 @@ import pytest
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.fetch.fetch import recipe_digest
-from nestor.corpus.fetch.reading import RecipeError, read_recipes, read_tiers
+from nestor.corpus.fetch.reading import read_recipes, read_tiers
 from nestor.corpus.fetch.recipe import Step
+from nestor.corpus.fetch.tables import RecipeError
 from nestor.corpus.fetch.tiers import recipes
 
 TIERS = """
@@ -50,7 +51,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_tiers_include_others(folder: Path) -> None:
-    assert read_tiers(folder) == {"small": ("one", "two"), "large": ("one", "two", "three")}
+    found = {name: content.projects for name, content in read_tiers(folder).items()}
+    assert found == {"small": ("one", "two"), "large": ("one", "two", "three")}
 
 
 def test_every_kind_of_step(folder: Path) -> None:

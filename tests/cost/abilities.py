@@ -1,6 +1,7 @@
 """What a machine may lack, looked at without the code under test."""
 
 import platform
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,6 @@ def _missing() -> str | None:
 
 needs_sandbox = pytest.mark.skipif(_missing() is not None, reason=_missing() or "")
 """Skips what runs blocks in the measuring harness where no program could do so."""
+
+needs_valgrind = pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is absent")
+"""Skips what compares with the counts or the trace of a real run."""

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor.compiler.toolchain import Toolchain
+from nestor.cost.elf import block_map
+from nestor.cost.elf.binary import ObjectFileError
+from nestor.cost.elf.block_map import BlockMapError
 from nestor.cost.isa.decoding import decode, raw
-from nestor.cost.sources import block_map, objects
-from nestor.cost.sources.block_map import BlockMapError
+from nestor.cost.sources import objects
 from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.objects import ObjectFileError
 from nestor.cost.sources.splitting import split
 from nestor.files import ReadError
 
@@ -118,25 +119,35 @@ def test_maps_are_read_as_llvm_reads_them(tmp_path: Path, toolchain: Toolchain) 
         said = subprocess.run(
             [readobj, "--bb-addr-map", str(object_file)], check=True, capture_output=True, text=True
         ).stdout
-        entry = r"\bOffset: (0x\w+).*?Size: (0x\w+).*?CanFallThrough: (\w+)"
+        entry = r"\bID: (\w+)\s+Offset: (0x\w+).*?Size: (0x\w+).*?CanFallThrough: (\w+)"
         expected = [
-            (int(offset, 16), int(size, 16), falls == "Yes")
-            for offset, size, falls in re.findall(entry, said, re.DOTALL)
+            (int(offset, 16), int(size, 16), falls == "Yes", int(identity))
+            for identity, offset, size, falls in re.findall(entry, said, re.DOTALL)
         ]
         contents = [content for _, content in maps_of(object_file)]
         assert len(contents) == 2
         assert len(expected) > 10
-        assert [b for c in contents for r in block_map.parse(c) for b in r.blocks] == expected
+        functions = [f for content in contents for f in block_map.parse(content)]
+        blocks = [b for f in functions for part in f.ranges for b in part.blocks]
+        assert [block[:4] for block in blocks] == expected
+        counts = [int(count) for count in re.findall(r"FuncEntryCount: (\d+)", said)]
+        assert [f.entry_count for f in functions] == (counts if more else [None, None])
+        frequencies = [int(text) for text in re.findall(r"\bFrequency: (\d+)", said)]
+        assert [b.frequency for b in blocks] == (frequencies if more else [None] * len(blocks))
+        edges = re.findall(r"\bID: (\d+)\s+Probability: (0x\w+)", said)
+        expected_edges = [(int(to), int(chance, 16) / 2**31) for to, chance in edges]
+        assert bool(edges) == bool(more)
+        assert [edge for block in blocks for edge in block.successors] == expected_edges
 
 
 @settings(max_examples=200)
 @given(st.binary(max_size=80), st.sampled_from([b"", b"\x05\x20\x00", b"\x02\x00", b"\x03\x2f"]))
 def test_any_map_is_read_or_refused(content: bytes, head: bytes) -> None:
     try:
-        ranges = block_map.parse(head + content)
+        functions = block_map.parse(head + content)
     except BlockMapError:
         return
-    assert all(block.size >= 0 for r in ranges for block in r.blocks)
+    assert all(b.size >= 0 for f in functions for part in f.ranges for b in part.blocks)
 
 
 def test_a_map_of_tomorrow_falls_back_to_disassembly(tmp_path: Path, toolchain: Toolchain) -> None:

@@ -16,8 +16,9 @@ from nestor.problems.inlining_size.search.moves import callee_moves, site_moves
 from nestor.problems.inlining_size.search.overrides import Key, parse
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
 from nestor.rollout.local_pool import LocalPool
+from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
-from nestor.tune.session import Tuned, TuneSettings, tune
+from nestor.tune.session import TuneSettings, tune
 from tests.conftest import make_corpus
 from tests.inlining import LINK, PROBLEM, policy_named
 

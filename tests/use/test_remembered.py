@@ -116,9 +116,10 @@ def test_a_cache_that_cannot_be_written_is_no_error(
 
 
 def test_the_last_word_about_lto_counts() -> None:
-    assert quick.asks_for_lto(["-flto=thin", "-c"])
-    assert not quick.asks_for_lto(["-flto", "-fno-lto"])
-    assert not quick.asks_for_lto(["-flto-jobs=2", "-x"])
+    assert quick.kind_of_lto(["-flto=thin", "-c"]) == "thin"
+    assert quick.kind_of_lto(["-flto=thin", "-flto"]) == "full"
+    assert quick.kind_of_lto(["-flto", "-fno-lto"]) == ""
+    assert quick.kind_of_lto(["-flto-jobs=2", "-x"]) == ""
 
 
 @pytest.mark.usefixtures("plugin")

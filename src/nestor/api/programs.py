@@ -17,8 +17,9 @@ from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.rollout.stock import StockKeepingPool
 from nestor.tune import session
+from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
-from nestor.tune.session import Tuned, TuneSettings
+from nestor.tune.session import TuneSettings
 
 
 def evaluate_policies(

@@ -26,11 +26,17 @@ COMMANDS: Final = {
     "corpus info": Command("corpus.info:Info", "Show what a corpus holds"),
     "corpus sweep": Command("corpus.sweep:Sweep", "Time a stock compile of a corpus"),
     "corpus overlap": Command("corpus.overlap:Overlap", "Check held-out code for copies"),
+    "corpus codegen": Command("corpus.codegen:Codegen", "Run the middle end on all modules"),
     "corpus import": Command("corpus.copies:Import", "Copy a corpus in LLVM's layout"),
     "corpus export": Command("corpus.copies:Export", "Write a corpus in LLVM's layout"),
     "train": Command("policies.train:Train", "Train a policy for a problem", resumes=True),
     "compare": Command("policies.compare:Compare", "Set training runs side by side"),
     "evaluate": Command("policies.evaluate:Evaluate", "Compare a policy with stock, linked"),
+    "workload list": Command("workload.list:List", "Show programs with workloads"),
+    "workload measure": Command(
+        "workload.measure:Measure", "Count what programs execute under policies", resumes=True
+    ),
+    "workload time": Command("workload.timing:Time", "Time programs against stock's own noise"),
     "tune": Command("policies.tune:Tune", "Search for one program's best decisions", resumes=True),
     "overrides check": Command(
         "policies.overrides:Check", "Find lines of overrides that match nothing"
@@ -41,6 +47,11 @@ COMMANDS: Final = {
     "costmodel train": Command("blocks.costmodel:Train", "Train a cost model of blocks"),
     "costmodel evaluate": Command("blocks.costmodel:Evaluate", "Judge one by measured blocks"),
     "costmodel predict": Command("blocks.costmodel_use:Predict", "Predict cycles of code"),
+    "costmodel functions": Command(
+        "blocks.functions:Functions", "Show the expected cost of one call"
+    ),
+    "costmodel record-trace": Command("blocks.trace:RecordTrace", "Trace the blocks of a run"),
+    "costmodel trace-model": Command("blocks.trace:TraceModel", "Print the cost of a trace"),
     "costmodel explain": Command("blocks.explain:Explain", "Show how a prediction comes about"),
     "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),

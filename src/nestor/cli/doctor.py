@@ -4,7 +4,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nestor.cli.console import print_json, progress, stderr, stdout
-from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.compiler.plugin import ensure_plugin, plugin_path
 from nestor.compiler.toolchain import (
     INSTALL_HINT,
@@ -20,9 +19,9 @@ from nestor.progress import Progress
 class Doctor:
     """Find LLVM installations, probe them, build the plugin and run the identity gate.
 
-    The gate compiles built-in C and C++ modules at -Oz and -O2 by the stock compiler, through
-    the plugin with the default policy, and over LLVM's interactive channel. All objects must be
-    equal bit for bit. The exit status is 0 if at least one toolchain is ready.
+    For each problem the gate compiles built-in C and C++ modules at -Oz and -O2 by the stock
+    compiler, through the plugin with the default policy, and over LLVM's interactive channel. All
+    objects must be equal bit for bit. The exit status is 0 if at least one toolchain is ready.
 
     Examples:
         nestor doctor                               look at this machine
@@ -51,7 +50,7 @@ class Doctor:
 
 
 def _examine(toolchain: Toolchain, report: Progress) -> dict[str, Any]:
-    from nestor.problem.registry import find_problem  # These take numpy.
+    from nestor.problem.registry import find_problem, problem_names  # These take numpy.
     from nestor.rollout import gate
 
     abilities = capabilities(toolchain)
@@ -70,15 +69,19 @@ def _examine(toolchain: Toolchain, report: Progress) -> dict[str, Any]:
         except ToolchainError as error:
             entry["problem"] = str(error)
         else:
-            result = gate.check(find_problem(DEFAULT_PROBLEM), plugin)
+            problems = map(find_problem, problem_names())
+            checks = {p.name: gate.check(p, plugin) for p in problems if gate.has_ways(p, plugin)}
+            differing = [d for check in checks.values() for d in check.differing]
+            identical = all(check.identical for check in checks.values())
             entry["plugin"] = {"built": True, "path": str(plugin_path(toolchain))}
             entry["identity"] = {
-                "checked": result.checked,
-                "identical": result.identical,
-                "differing": list(result.differing),
+                "checked": sum(check.checked for check in checks.values()),
+                "identical": identical,
+                "differing": differing,
+                "problems": {name: check.identical for name, check in checks.items()},
             }
-            if not result.identical:
-                entry["problem"] = f"objects differ: {', '.join(result.differing)}"
+            if not identical:
+                entry["problem"] = f"objects differ: {', '.join(differing)}"
     return entry
 
 
@@ -93,6 +96,7 @@ def _show(entry: dict[str, Any]) -> None:
         checked = entry["identity"]["checked"]
         verdict = "all objects identical" if entry["identity"]["identical"] else "objects differ"
         stdout.print(f"  identity    {checked} comparisons, {verdict}")
+        stdout.print(f"  decides     {', '.join(entry['identity']['problems'])}", soft_wrap=True)
     able = [name for name, value in entry["capabilities"].items() if value is True]
     able += [f"{name} channel" for name in entry["capabilities"]["channels"]]
     stdout.print(f"  offers      {', '.join(able)}")

@@ -26,6 +26,11 @@ def ready_plugin(problem: "Problem", llvm: str | None, progress: Progress) -> Pl
     return require(problem, ensure_plugin(find(llvm), progress))
 
 
+def usual_policy(problem: "Problem") -> str:
+    """Return the policy of commands whose user names none: the packaged one, or the default."""
+    return "shipped" if "shipped" in problem.builtins.names else "default"
+
+
 def program_named(corpus: Corpus, name: str) -> Program:
     """Return the program that a user means by its name or the last part of it.
 

@@ -28,7 +28,7 @@ _VALUE = re.compile(r"[A-Za-z0-9_.+=,-]{1,200}")
 # Back-end options of one word. Sources: the cc1 lines that clang 22 writes, and its CodeGen*.def.
 _CC1_WORD = re.compile(
     r"""-emit-obj | -O[0-3sz] | -disable-free | -clear-ast-before-backend
-    | -disable-llvm-verifier | -discard-value-names
+    | -disable-llvm-verifier | -disable-llvm-passes | -discard-value-names
     | -f(half-)?(no-)?semantic-interposition | -f(no-)?math-errno | -f(no-)?rounding-math
     | -ffp-contract=(on|off|fast|fast-honor-pragmas) | -ffp-eval-method=\w+
     | -ffp-exception-behavior=\w+ | -fdenormal-fp-math(-f32)?=[a-z,-]+
@@ -83,7 +83,7 @@ _CC1_SPENT_WORD = re.compile(
     | -f(no-)?gnu-keywords | -fblocks | -ferror-limit=.* | -ftemplate-depth=.*
     | -fconstexpr-.* | -fbracket-depth=.* | -fstrict-flex-arrays=\d | -f(no-)?assume-.*
     | -fno-knr-functions | -fmessage-length=.* | -fdiagnostics-.* | -fcommon
-    | -fno-elide-constructors | -fcomplex-arithmetic=.* | -disable-llvm-passes
+    | -fno-elide-constructors | -fcomplex-arithmetic=.*
     | -emit-llvm-bc | -emit-llvm-uselists | -disable-O0-optnone | -fspell-checking-limit=.*
     | -debug-info-kind=.* | -dwarf-version=.* | -target-linker-version .* | -ftrivial-auto-.*
     | -pthread | -gkey-instructions | -complex-range=\w+ | -fconst-strings | -fwrapv-pointer

@@ -5,6 +5,7 @@ decision is ``{"observation": N}``, the raw tensors and a newline.
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final
@@ -30,15 +31,12 @@ class TrainingLog:
 
 
 def parse(data: bytes) -> TrainingLog:
-    """Parse the bytes of a log whose tensors all have one element.
+    """Parse the bytes of a log; a tensor of several elements becomes a column of vectors.
 
     :raises ValueError: (or KeyError, TypeError, OverflowError, RecursionError) if it is no log.
     """
     line, position = _line(data, 0)
-    specs = line["features"]
-    if any(spec["shape"] != [1] for spec in specs):
-        raise ValueError("only scalar tensors are supported")
-    row = np.dtype([(spec["name"], DTYPES[spec["type"]]) for spec in specs])
+    row = np.dtype([_column(spec) for spec in line["features"]])
     rows: list[bytes] = []
     contexts: list[str] = []
     while position < len(data):
@@ -54,6 +52,12 @@ def parse(data: bytes) -> TrainingLog:
         if "context" in line:
             contexts.append(str(line["context"]))
     return TrainingLog(np.frombuffer(b"".join(rows), dtype=row), tuple(contexts))
+
+
+def _column(spec: dict[str, Any]) -> tuple[str, str, tuple[int, ...]]:
+    """Return the column of a tensor: of scalars if it has one element."""
+    elements = math.prod(int(size) for size in spec["shape"])
+    return spec["name"], DTYPES[spec["type"]], () if elements == 1 else (elements,)
 
 
 def _line(data: bytes, position: int) -> tuple[dict[str, Any], int]:

@@ -23,6 +23,13 @@ def import_(source: Path, out: Path, progress: Progress = silent) -> Corpus:
     store.verify(corpus, progress)
     _copy(corpus, out, progress)
     copied = replace(corpus, root=out)
+    copy_beside_modules(corpus, copied)
+    store.save(copied)
+    return copied
+
+
+def copy_beside_modules(corpus: Corpus, copied: Corpus) -> None:
+    """Copy the foreign objects and the inputs of ``corpus`` to the folder of ``copied``."""
     foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
     inputs = {digest for project in corpus.projects for _, digest in project.inputs}
     files_beside = [(corpus.foreign(digest), copied.foreign(digest)) for digest in foreign]
@@ -30,8 +37,6 @@ def import_(source: Path, out: Path, progress: Progress = silent) -> Corpus:
     for original, target in sorted(files_beside):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(original, target)
-    store.save(copied)
-    return copied
 
 
 def _copy(corpus: Corpus, out: Path, progress: Progress) -> None:

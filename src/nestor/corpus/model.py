@@ -56,12 +56,26 @@ class Input:
 
 
 @dataclass(frozen=True)
+class Workload:
+    """Two runs of one program that each do about as much work as a user's run would.
+
+    Each is a list of arguments as :func:`nestor.corpus.smoke.prepare` takes them. They read
+    different inputs: a profile of the run that is measured would flatter what is made with it.
+    """
+
+    measure: tuple[str, ...]
+    """The run whose instructions or time are measured."""
+    profile: tuple[str, ...] = ()
+    """The run of which a profile is collected; empty if there is none."""
+
+
+@dataclass(frozen=True)
 class Program:
     """One binary of a project and the link line that makes it.
 
     ``language`` (``"c"`` or ``"c++"``) decides between clang and clang++. ``smoke`` are
     arguments of a short, successful run (see :func:`nestor.corpus.smoke.prepare`); empty if there
-    is no such run.
+    is no such run. ``workload`` are its longer runs, None if it has none.
     """
 
     name: str
@@ -69,6 +83,7 @@ class Program:
     language: str
     inputs: tuple[Input, ...]
     smoke: tuple[str, ...] = ()
+    workload: Workload | None = None
 
     @cached_property
     def modules(self) -> tuple[str, ...]:
@@ -81,7 +96,7 @@ class Project:
     """Where modules come from. ``sources`` maps file names to their sha256.
 
     ``style`` says in a few words how the code is written. ``inputs`` are the files that programs
-    read in a smoke test: name and sha256, each once.
+    read in a smoke test or a workload: name and sha256, each once.
     """
 
     name: str
@@ -188,8 +203,16 @@ class Corpus:
         return self.root / "foreign" / f"{digest}.o"
 
     def input(self, digest: str) -> Path:
-        """Return a file that programs read in a smoke test."""
+        """Return a file that programs read in a smoke test or a workload."""
         return self.root / "inputs" / digest
+
+    @cached_property
+    def is_codegen(self) -> bool:
+        """Whether the modules are what the middle end gives to code generation.
+
+        Their command lines say so: the compiler is to run no pass of the middle end again.
+        """
+        return any("-disable-llvm-passes" in module.options for module in self.modules)
 
     @cached_property
     def digest(self) -> str:

@@ -1,6 +1,7 @@
-"""Running a program of a corpus briefly: its arguments, and the files that they name."""
+"""Running a program of a corpus: its arguments, and the files that they name."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,19 +16,24 @@ class SmokeRun:
     stdin: Path | None
 
 
-def prepare(corpus: Corpus, program: Program, folder: Path) -> SmokeRun | None:
+def prepare(
+    corpus: Corpus, program: Program, folder: Path, words: Sequence[str] | None = None
+) -> SmokeRun | None:
     """Put what ``program`` reads into ``folder``; return how to run it there.
 
     The run must start in ``folder`` and may write there, so use a new folder for each. An
     argument ``<NAME`` is not passed on: that file is the standard input; ``<`` alone, for a run
     without any argument, is nothing. None if the corpus has no run. The program is foreign code:
     running it is the caller's decision.
+
+    :param words: the arguments of another run than the smoke test, such as one of a workload.
     """
-    if not program.smoke:
+    words = program.smoke if words is None else words
+    if not words:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     for name, digest in corpus.project(program.project).inputs:
         shutil.copyfile(corpus.input(digest), folder / name)
-    named = [word[1:] for word in program.smoke if word.startswith("<")]
-    arguments = tuple(word for word in program.smoke if not word.startswith("<"))
+    named = [word[1:] for word in words if word.startswith("<")]
+    arguments = tuple(word for word in words if not word.startswith("<"))
     return SmokeRun(arguments, folder / Path(named[0]).name if named and named[0] else None)

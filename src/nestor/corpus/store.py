@@ -32,6 +32,7 @@ from nestor.corpus.model import (
     Module,
     Program,
     Project,
+    Workload,
 )
 from nestor.progress import Progress, silent
 
@@ -127,6 +128,7 @@ def _manifest(corpus: Corpus) -> dict[str, Any]:
                 "project": p.project,
                 "language": p.language,
                 "smoke": list(p.smoke),
+                **_workload_entry(p.workload),
                 "inputs": [[i.kind, i.value] for i in p.inputs],
             }
             for p in corpus.programs
@@ -223,7 +225,24 @@ def _program(entry: dict[str, Any], modules: set[str]) -> Program:
     if depth:
         raise ValueError(f"a library of program {name} does not end")
     language, smoke = _language(entry["language"]), tuple(_text(word) for word in entry["smoke"])
-    return Program(name, _text(entry["project"]), language, tuple(inputs), smoke)
+    workload = _workload(entry["workload"]) if "workload" in entry else None
+    return Program(name, _text(entry["project"]), language, tuple(inputs), smoke, workload)
+
+
+def _workload_entry(workload: Workload | None) -> dict[str, Any]:
+    """Return the part of a program's entry that says its workload; most programs have none."""
+    if workload is None:
+        return {}
+    return {"workload": {"measure": list(workload.measure), "profile": list(workload.profile)}}
+
+
+def _workload(entry: dict[str, Any]) -> Workload:
+    measure, profile = (
+        tuple(_text(word) for word in entry[name]) for name in ("measure", "profile")
+    )
+    if not measure:
+        raise ValueError("a workload has no measured run")
+    return Workload(measure, profile)
 
 
 def _text(value: object) -> str:

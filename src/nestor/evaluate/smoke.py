@@ -4,26 +4,13 @@ The runs are those that the corpus has (``corpus.smoke``). They execute foreign 
 happen only when a user wants them.
 """
 
-import hashlib
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from nestor.compiler.process import Limits, Outcome, run
+from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus, Program
-from nestor.corpus.smoke import prepare
 from nestor.evaluate.result import Failure
-from nestor.temporary import temporary_folder
-
-
-@dataclass(frozen=True)
-class Run:
-    """One short run of a program."""
-
-    outcome: Outcome
-    left: str
-    """SHA-256 of its standard output and of the names and contents of the files around it."""
+from nestor.workload.running import Run, run_program
 
 
 def smoke_run(
@@ -36,32 +23,9 @@ def smoke_run(
 ) -> Run | None:
     """Run ``binary`` as the corpus says for ``program``; None if it says nothing.
 
-    The run has a folder and a name of its own, the same for every binary of the program.
-
     :param under: a command to run it under, such as ``valgrind``.
     """
-    with temporary_folder("smoke") as text:
-        folder = Path(text) / "run"
-        prepared = prepare(corpus, program, folder)
-        if prepared is None:
-            return None
-        own = Path("..") / "bin" / program.name.rpartition("/")[2]
-        (Path(text) / "bin").mkdir()
-        shutil.copyfile(binary, folder / own)
-        (folder / own).chmod(0o755)
-        output = Path(text) / "stdout"
-        outcome = run(
-            [*under, str(own), *prepared.arguments],
-            limits,
-            cwd=folder,
-            stdin=prepared.stdin,
-            stdout=output,
-        )
-        left = hashlib.sha256()
-        for file in [output, *sorted(p for p in folder.rglob("*") if p.is_file())]:
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            left.update(f"{file.relative_to(text)}\0{content}\0".encode())
-    return Run(outcome, left.hexdigest())
+    return run_program(corpus, program, binary, program.smoke, limits, under=under)
 
 
 def compare_runs(

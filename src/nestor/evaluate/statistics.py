@@ -53,3 +53,22 @@ def paired_bootstrap_pct(
     changes = 100.0 * (totals[:, 1] - totals[:, 0]) / totals[:, 0]
     low, high = np.percentile(changes, [2.5, 97.5])
     return float(low), float(high)
+
+
+def mean_interval(
+    groups: Sequence[str], values: Sequence[float], *, seed: int = 0, resamples: int = 10_000
+) -> tuple[float, float]:
+    """Return a 95 % interval of the mean of ``values``, whole groups (projects) drawn.
+
+    As :func:`paired_bootstrap_pct`, where each value counts the same however large its program is.
+    """
+    names = sorted(set(groups))
+    index = {name: i for i, name in enumerate(names)}
+    sums = np.zeros((len(names), 2))
+    for group, value in zip(groups, values, strict=True):
+        sums[index[group]] += (value, 1.0)
+    generator = np.random.default_rng(seed)
+    draws: npt.NDArray[np.intp] = generator.integers(len(names), size=(resamples, len(names)))
+    totals = sums[draws].sum(axis=1)
+    low, high = np.percentile(totals[:, 0] / totals[:, 1], [2.5, 97.5])
+    return float(low), float(high)

@@ -20,7 +20,8 @@ def greedy_answers(policy: Policy, trajectory: Trajectory) -> Actions:
     x = trajectory.rows(policy.features)
     if policy.rule == THRESHOLD:
         return policy.answer(x, trajectory.default > 0).astype(np.int64)
-    return policy.actions(x, trajectory.questions)
+    inside = policy.decides(x, trajectory.questions)
+    return np.where(inside, policy.actions(x, trajectory.questions), trajectory.default)
 
 
 def changed_answers(policy: Policy, default: Trajectory) -> int:
@@ -32,10 +33,9 @@ def reproduces_default(policy: Policy, default: Trajectory) -> bool:
     """Tell whether a compile under ``policy`` would be the one that ``default`` is the log of.
 
     The questions of a compile follow from the answers before them. So a policy that answers all
-    questions of the default heuristic's trajectory as the heuristic did meets just these. Of a
-    trajectory that lacks questions nothing can be said.
+    questions of the default heuristic's trajectory as the heuristic did meets just these.
     """
-    return default.complete and changed_answers(policy, default) == 0
+    return changed_answers(policy, default) == 0
 
 
 def actions_of(

@@ -72,8 +72,11 @@ class Policy(ABC):
     def __post_init__(self) -> None:
         if self.range is None:
             return
-        if self.metadata.answers != "deviation":
-            raise PolicyError("its range needs answers that are deviations from a default")
+        if self.metadata.rule == THRESHOLD.name and self.metadata.answers != "deviation":
+            raise PolicyError(
+                "its range needs answers that are deviations from a default, or another rule than"
+                f" {THRESHOLD.name}"
+            )
         array = tensor(RANGE, self.range, np.float64, 2)
         if array.shape != (len(self.features), 2):
             raise PolicyError("its range must hold a low and a high value of every feature")
@@ -123,6 +126,16 @@ class Policy(ABC):
         result: Bools = ((low <= inputs) & (inputs <= high)).all(axis=1)
         return result
 
+    def decides(self, x: Array, question: NDArray[np.int64]) -> Bools:
+        """
+        Which questions have all their rows in range, [questions]; the default decides the others.
+
+        `question` [n] numbers the question of each row (`nestor.policy.rule`).
+        """
+        outside = np.bincount(question, weights=~self.in_range(x))
+        result: Bools = outside == 0
+        return result
+
     def _guarded(self, x: Array, evaluate: Callable[[F64], F64]) -> F64:
         inputs = self.inputs(x)
         if self.range is None:
@@ -148,7 +161,8 @@ class Policy(ABC):
         The greedy action of each question, [questions], by the policy's rule.
 
         `question` [n] numbers the question of each row (`nestor.policy.rule`); without it, each row
-        is a question of its own.
+        is a question of its own. What it says of questions that are not the policy's to decide
+        (`decides`) means nothing.
         """
         logits = self.logits(x)
         return self.rule.greedy(logits, np.arange(len(logits)) if question is None else question)

@@ -43,7 +43,7 @@ def check_problem(problem: Problem, place: Workplace, units: Sequence[Module]) -
         log = _log(default)
         if (log.answer != log.default).any():
             raise ProblemError(f"{unit.name}: without a policy the answers are not the default's.")
-        if echo is not None and log.complete:
+        if echo is not None:
             echoed = _compile(problem, place, unit, echo)
             _same(problem, default, echoed, "compiled with the default's answers given to it")
         questions += len(log)
@@ -180,9 +180,12 @@ def _echo(problem: Problem) -> NamedPolicy | None:
 def _constants(problem: Problem) -> list[NamedPolicy]:
     """Return policies whose answers differ: always the same, or by one feature."""
     feature = problem.features.free[0]
+    constant = []
     if problem.rule != PICK:
-        return [_linear(problem, f"always {n:+}", feature, 0, n) for n in (-1, 1)]
-    return [
+        constant = [_linear(problem, f"always {n:+}", feature, 0, n) for n in (-1, 1)]
+    if problem.rule == THRESHOLD:
+        return constant
+    return constant + [
         _linear(problem, f"{word} {name}", name, factor, 0)
         for name in dict.fromkeys((feature, *problem.features.few[:3]))
         for word, factor in (("least", -1), ("greatest", 1))

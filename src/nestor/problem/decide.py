@@ -59,13 +59,15 @@ def decide(
         counters = np.array([xxhash.xxh3_64_intdigest(key.encode()) for key in keys], np.uint64)
         actions = rule.sample(logits, question, uniform(request.seed, counters), temperature)
     log_probability = rule.log_probability(logits, question, actions, temperature)
+    inside = policy.decides(x, question)  # out of its range the default decides
+    log_probability = np.where(inside, log_probability, 0.0)
     if rule != THRESHOLD:
         first = first_rows(question)
-        chosen = first + actions if rule == PICK else first
-        return Decided(actions, logits[chosen], log_probability)
-    if policy.range is not None:  # out of its range the default decides
-        inside = policy.in_range(x)
-        actions, log_probability = actions * inside, np.where(inside, log_probability, 0.0)
+        logit = logits[first + actions if rule == PICK else first]
+        return Decided(
+            np.where(inside, actions, default), np.where(inside, logit, 0.0), log_probability
+        )
+    actions = actions * inside
     answers = policy.answers_of(actions > 0, default > 0)
     return Decided(answers.astype(np.int64), logits, log_probability)
 

@@ -262,6 +262,14 @@ class Problem(ABC):
         """
         raise ProblemError(f"{self.name} has no moves to search: train a policy instead.")
 
+    def compiler_search(self) -> object | None:
+        """Return the search that the compiler runs by itself, if it can.
+
+        It is a :class:`nestor.tune.compiler_search.CompilerSearch`. None: what is searched are
+        builds under :meth:`moves`.
+        """
+        return None
+
     def policy(self, name_or_path: str) -> NamedPolicy:
         """Return the policy that a user means: ``default``, a built-in, or a file.
 

@@ -8,10 +8,14 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from nestor.policy.names import Builtins, NamedPolicy, named_policy
+from nestor.policy.spec import Policy
 from nestor.problem.problem import Problem, ProblemError
 
 _HOME: Final = "nestor.problems"
@@ -56,6 +60,37 @@ def find_problem(name: str) -> Problem:
             " a folder or a .py file with a PROBLEM of your own (./NAME)."
         )
     return _problem_of(_load(place.resolve()), name)
+
+
+def find_policy(name_or_path: str, problems: Sequence[str]) -> tuple[str, NamedPolicy]:
+    """Return the policy that a user means, and the name of the problem that it is for.
+
+    :param problems: whose built-in policies may be named; of two that have one of this name, as
+        all have ``default``, the first is meant.
+    :raises PolicyError: if there is no such policy or the file is not one.
+    """
+    policy = named_policy(name_or_path, _AllBuiltins(tuple(problems)))
+    if policy.policy is None:
+        return problems[0], policy
+    return policy.policy.metadata.problem, policy
+
+
+@dataclass(frozen=True)
+class _AllBuiltins:
+    """The policies of several problems that need no file; only those needed are imported."""
+
+    problems: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for part in self._parts() for name in part.names))
+
+    def resolve(self, name: str) -> Policy | None:
+        found = (part.resolve(name) for part in self._parts())
+        return next((policy for policy in found if policy is not None), None)
+
+    def _parts(self) -> Iterator[Builtins]:
+        return (find_problem(problem).builtins for problem in self.problems)
 
 
 def _package(name: str) -> ModuleType:

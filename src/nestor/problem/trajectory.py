@@ -7,7 +7,7 @@ several for a pick (the registers that could be freed). Rows stand question by q
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,6 @@ Bools = npt.NDArray[np.bool_]
 
 class LogError(NestorError):
     """A log is malformed or incomplete, or lacks a column."""
-
-
-LEFT_OUT: Final = "left_out"
-"""The fact that counts questions which are missing from a trajectory of the default heuristic,
-because the problem cannot say how the heuristic answered them."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +48,6 @@ class Trajectory:
     def __len__(self) -> int:
         """How many questions there are."""
         return len(self.decisions)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all questions of the compile are there."""
-        return not self.facts.get(LEFT_OUT, 0)
 
     @cached_property
     def questions(self) -> I64:

@@ -8,7 +8,8 @@ summaries are kept and checked likewise.
 """
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -17,40 +18,39 @@ from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular, write_atomically
+from nestor.problem.in_builds import TextKind
 from nestor.progress import Progress, silent
 from nestor.rollout.records import has_passed, policy_copy, text_copy
 
 
 @dataclass(frozen=True)
-class TextKind:
-    """A kind of text files that users name and the plugin reads."""
+class StoredPolicy:
+    """A policy as the plugin's option takes it."""
 
-    folder: str
-    """Where the cache keeps copies."""
-    holds: str
-    """What such a file holds, for messages: "a summary"."""
-    makers: str
-    """The commands that make such files, for messages."""
-    check: Callable[[str], object]
-    """Raises a NestorError if a text is not of this kind."""
+    problem: str
+    """The problem that it is for."""
+    place: Path | str
+    """Its copy in the cache, or ``default``."""
 
 
-def stored_policy(name_or_path: str, problem: str) -> Path | str:
-    """Return what the plugin's option takes: the policy's copy in the cache, or ``default``.
+def stored_policy(name_or_path: str, problems: Sequence[str]) -> StoredPolicy:
+    """Return the policy that a user means.
 
-    :param problem: whose built-in policies may be named.
+    :param problems: whose built-in policies may be named; of two that have one of this name the
+        first is meant.
     :raises PolicyError: if there is no such policy or the file is not one.
     """
     if name_or_path == "default":
-        return name_or_path
-    digest = _digest(named_file(name_or_path, problem))
+        return StoredPolicy(problems[0], name_or_path)
+    digest = _digest(named_file(name_or_path, problems))
     copy = policy_copy(digest)
     if digest and _digest(copy) == digest:
-        return copy
-    from nestor.problem.registry import find_problem
+        return StoredPolicy(_problem_of(copy), copy)
+    from nestor.problem.registry import find_policy
     from nestor.rollout.cache import policy_path
 
-    return policy_path(find_problem(problem).policy(name_or_path))
+    problem, policy = find_policy(name_or_path, problems)
+    return StoredPolicy(problem, policy_path(policy))
 
 
 def stored_text(path: Path, kind: TextKind) -> Path:
@@ -58,45 +58,57 @@ def stored_text(path: Path, kind: TextKind) -> Path:
 
     :raises NestorError: if the file cannot be read or is not of this kind; it names the file.
     """
-    content = read_regular(path, kind.holds, remedy=f"{kind.makers} makes such a file")
+    makers = " or ".join(kind.makers)
+    content = read_regular(path, kind.holds, remedy=f"{makers} makes such a file")
     digest = hashlib.sha256(content).hexdigest()
     copy = text_copy(kind.folder, digest)
     if _digest(copy) != digest:
         try:
             kind.check(content.decode(errors="replace"))
         except NestorError as error:
-            raise type(error)(f"{path}: {error} Make it anew: {kind.makers}.") from None
+            raise type(error)(f"{path}: {error} Make it anew: {makers}.") from None
         write_atomically(copy, content)
     return copy
 
 
-def passed_plugin(llvm: str | None, problem: str, progress: Progress = silent) -> Plugin:
-    """Return the plugin of the toolchain to use, built and through the problem's identity gate.
+def passed_plugin(llvm: str | None, problems: Iterable[str], progress: Progress = silent) -> Plugin:
+    """Return the plugin of the toolchain to use, built and through the problems' identity gates.
 
     :param progress: hears of the plugin's build.
     :raises ToolchainError: if there is no usable LLVM, or it does not pass.
     """
     plugin = ensure_plugin(find(llvm), progress)
-    if has_passed(plugin, problem):
-        return plugin
-    from nestor.problem.registry import find_problem
-    from nestor.rollout.gate import require
+    for problem in problems:
+        if not has_passed(plugin, problem):
+            from nestor.problem.registry import find_problem
+            from nestor.rollout.gate import require
 
-    return require(find_problem(problem), plugin)
+            require(find_problem(problem), plugin)
+    return plugin
 
 
-def named_file(name_or_path: str, problem: str) -> Path:
+def named_file(name_or_path: str, problems: Sequence[str]) -> Path:
     """Return the file that a policy's name stands for: one of the package, or the user's own.
 
     It need not exist; for a policy that is no file it does not.
     """
-    folder = Path(str(resources.files("nestor"))) / "problems" / problem.replace("-", "_")
-    packaged = folder / "data" / f"{name_or_path}.safetensors"
-    if name_or_path.isalnum() and packaged.is_file():
-        return packaged
+    home = Path(str(resources.files("nestor"))) / "problems"
+    if name_or_path.replace("-", "").isalnum():
+        for problem in problems:
+            folder = home / problem.replace("-", "_") / "data"
+            packaged = folder / f"{name_or_path}.safetensors"
+            if packaged.is_file():
+                return packaged
     # A name without a slash or this suffix may be a built-in's, which wins over a file.
     is_path = "/" in name_or_path or name_or_path.endswith(".safetensors")
     return Path(name_or_path) if is_path else Path()
+
+
+def _problem_of(copy: Path) -> str:
+    """Return the problem that a policy file names, which was checked when it was copied."""
+    content = copy.read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return str(json.loads(header["__metadata__"]["nestor"])["problem"])
 
 
 def _digest(path: Path) -> str:

@@ -13,10 +13,11 @@ from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular, write_atomically
 from nestor.policy.names import DEFAULT, NamedPolicy
-from nestor.problem.overrides import Key, Overrides
-from nestor.problem.problem import Pool, Problem, Report
+from nestor.problem.overrides import Overrides
+from nestor.problem.problem import Pool, Problem
 from nestor.progress import Progress, silent
 from nestor.tune.moves import moves_of
+from nestor.tune.result import Tuned
 from nestor.tune.search import Observer, Point, SearchSettings, State, search
 
 _LARGEST: Final = 1 << 30
@@ -31,44 +32,6 @@ class TuneSettings:
     """The modes of the build whose mean score is to become small; it may grow in none of them."""
     sweep: bool = True
     """From the default heuristic, try the problem's other starts first and take the best."""
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """What came of tuning a program."""
-
-    program: str
-    policy: NamedPolicy
-    """Under which the overrides apply."""
-    summary: str | None
-    """The text of the program's summary that the policy reads with them."""
-    overrides: Overrides
-    comments: Mapping[Key, str]
-    stock: ProgramBuild
-    best: ProgramBuild
-    """Both in every mode of the build, also in those that were not searched for."""
-    modes: tuple[str, ...]
-    """Those that were."""
-    curve: tuple[Point, ...]
-    """Verified scores by whole-program compiles, stock first."""
-
-    def title(self, report: Report) -> str:
-        """Return what a file of the overrides says at its top."""
-        lines = [f"program {self.program}", f"policy {self.policy.name} {self.policy.digest}"]
-        after = self.best.scores()
-        for mode, before in self.stock.scores().items():
-            change = 100 * (after[mode] / before - 1)
-            stock, tuned = (f"{n:,.{report.decimals}f}" for n in (before, after[mode]))
-            lines.append(
-                f"{report.score} {report.unit} {mode}: {stock} stock, {tuned} tuned"
-                f" ({change:+.2f} %)"
-            )
-        return "\n".join(lines)
-
-    def text(self, problem: Problem) -> str:
-        """Return the overrides file."""
-        title = self.title(problem.report)
-        return problem.overrides().to_text(self.overrides, self.comments, title)
 
 
 @dataclass(frozen=True)

@@ -9,23 +9,15 @@ import pytest
 from nestor.compiler.channel import ChannelError, Tensor, compile_over_channel
 from nestor.compiler.process import run
 from nestor.compiler.toolchain import Toolchain
+from nestor.problems.regalloc_eviction.channel import OpenQuestion, channel_options, layout_of
 from nestor.problems.regalloc_eviction.default import default_answer
-from nestor.problems.regalloc_eviction.question import (
-    CANDIDATES,
-    LLVM_22,
-    MASK,
-    OWN,
-    WEIGHT,
-    Layout,
-    Question,
-    channel_options,
-)
+from nestor.problems.regalloc_eviction.question import CANDIDATES, LLVM_22, MASK, OWN, WEIGHT
 from nestor.rollout.gate import probe_folder
 
 FLOATS = [name for name in LLVM_22.per_candidate if not name.startswith(("is_", "m"))]
 
 
-def question(weights: dict[int, float], **values: dict[int, float]) -> Question:
+def question(weights: dict[int, float], **values: dict[int, float]) -> OpenQuestion:
     """Return a question with these candidates, and other values than 0 where they are named."""
     types = [(MASK, "<i8", (1, CANDIDATES)), ("progress", "<f4", (1,))]
     types += [
@@ -39,7 +31,7 @@ def question(weights: dict[int, float], **values: dict[int, float]) -> Question:
     for name, own in values.items():
         for index, value in own.items():
             row[name][0, index] = value
-    return Question(LLVM_22, row)
+    return OpenQuestion(LLVM_22, row)
 
 
 @pytest.mark.parametrize(
@@ -64,15 +56,14 @@ def question(weights: dict[int, float], **values: dict[int, float]) -> Question:
         (question({3: np.nan, OWN: np.nan}), OWN),
     ],
 )
-def test_each_rule_of_the_heuristic(asked: Question, chosen: int) -> None:
+def test_each_rule_of_the_heuristic(asked: OpenQuestion, chosen: int) -> None:
     assert default_answer(asked) == chosen
 
 
 def test_rows_are_finite_and_say_which_candidate_they_are() -> None:
     asked = question({0: 0.25, 3: np.nan, OWN: 0.5}, liverange_size={3: 1.0})
-    matrix, names = asked.matrix, LLVM_22.features
-    column = {name: matrix[:, names.index(name)].tolist() for name in names}
-    assert np.isfinite(matrix).all()
+    assert np.isfinite(asked.matrix(LLVM_22.features)).all()
+    column = {name: values.tolist() for name, values in asked.columns.items()}
     assert column["position"] == [0.0, 3.0, 32.0]
     assert column["is_own"] == [0.0, 0.0, 1.0]
     assert column["weight_to_own"] == [-1.0, 1.0, 0.0]
@@ -91,7 +82,7 @@ def test_its_answers_give_the_stock_object(
 
     def answer(tensors: Any) -> int:
         layouts.append(tensors.dtype.names)
-        return default_answer(Question(LLVM_22, tensors))
+        return default_answer(OpenQuestion(LLVM_22, tensors))
 
     count = compile_over_channel([*command, tmp_path / "x.o"], answer, channel_options)
     assert count >= 5
@@ -103,7 +94,7 @@ def test_its_answers_give_the_stock_object(
 def test_another_way_of_asking_is_refused() -> None:
     tensors = [Tensor(name, "float", (1, CANDIDATES)) for name in LLVM_22.per_candidate]
     mask = Tensor(MASK, "int64_t", (1, CANDIDATES))
-    assert Layout.of([mask, *tensors]).per_candidate == LLVM_22.per_candidate
+    assert layout_of([mask, *tensors]).per_candidate == LLVM_22.per_candidate
     for wrong in ([mask, *tensors, Tensor("x", "float", (1, 7))], tensors):
         with pytest.raises(ChannelError, match="not supported"):
-            Layout.of(wrong)
+            layout_of(wrong)

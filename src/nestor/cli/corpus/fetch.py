@@ -10,8 +10,8 @@ from nestor.cli.corpus.show import as_json, print_table
 from nestor.compiler import toolchain
 from nestor.corpus import files
 from nestor.corpus.fetch.fetch import fetch
-from nestor.corpus.fetch.tiers import Tier, recipes
-from nestor.corpus.level import DEFAULT_LEVEL, Level
+from nestor.corpus.fetch.tiers import Tier, recipes, usual_level
+from nestor.corpus.level import Level
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Fetch:
         nestor corpus fetch demo corpus/demo        the same and ninja, a held-out C++ program
         nestor corpus fetch bench corpus/bench      the projects that results are reported on
         nestor corpus fetch fresh corpus/fresh      projects to evaluate on once, at the end
+        nestor corpus fetch speed corpus/speed      programs with workloads, at -O2
         nestor corpus fetch tiny corpus/tiny-o2 --level -O2     for register allocation
     """
 
@@ -33,8 +34,9 @@ class Fetch:
     """Which set of projects."""
     directory: tyro.conf.Positional[Path]
     """The corpus to make or to complete."""
-    level: Level = DEFAULT_LEVEL
-    """The optimisation level of the modules, as the problem wants it: -Oz for inlining for size."""
+    level: Level | None = None
+    """The optimisation level of the modules, as the problem wants it; without one, that of the
+    tier: -O2 for speed, -Oz for the others."""
     jobs: int = 2
     """Projects built at the same time."""
     llvm: str | None = None
@@ -46,7 +48,8 @@ class Fetch:
         """Fetch; 1 if no project of the tier could be built."""
         found = toolchain.find(self.llvm)
         with files.using(self.directory), progress() as report:
-            result = fetch(recipes(self.tier), self.directory, found, self.jobs, report, self.level)
+            level = self.level or usual_level(self.tier)
+            result = fetch(recipes(self.tier), self.directory, found, self.jobs, report, level)
         if self.json:
             fetched = {"fetched": list(result.built), "already_present": list(result.present)}
             print_json(as_json(result.corpus) | fetched)

@@ -10,7 +10,7 @@ from rich.markup import escape
 from nestor.build.build import BuildError, Job, summary_for
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
 from nestor.compiler.lto import LtoKind
 from nestor.compiler.toolchain import find
 from nestor.corpus import store
@@ -49,8 +49,9 @@ class Check:
     """The program to compile: its name, or the last part of it."""
     logs: tuple[Path, ...] = ()
     """Logs of one build under the overrides, or folders of them, in place of a program."""
-    policy: str = "shipped"
-    """The policy under which the overrides are used, since other answers lead to other sites."""
+    policy: str | None = None
+    """The policy under which the overrides are used, since other answers lead to other questions
+    (default: the problem's packaged one called 'shipped', or 'default' if there is none)."""
     summary: bool = True
     """Give a summary of the stock program to policies that read one."""
     build: str | None = None
@@ -84,7 +85,7 @@ class Check:
     def _compiled(self, problem: Problem, text: str) -> list[Trajectory]:
         assert self.corpus is not None and self.program is not None
         build = chosen_build(problem, self.build, self.lto)
-        policy = problem.policy(self.policy)
+        policy = problem.policy(self.policy or usual_policy(problem))
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
         mode = build.modes[0]

@@ -9,8 +9,7 @@ from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.errors import NestorError
 from nestor.policy import bundle
 from nestor.policy.linear import as_sum
-from nestor.policy.names import named_policy
-from nestor.problem.registry import find_problem
+from nestor.problem.registry import find_policy, problem_names
 from nestor.rollout.cache import policy_path
 
 
@@ -19,25 +18,28 @@ class Policy:
     """Describe a policy: its kind, its features and where it came from.
 
     Of a network without hidden layers the logit is shown: a sum in which l is a logarithm to the
-    base of 2 (docs/reference/formats.md). Above 0 the policy leaves the default, or inlines if its
-    answers are decisions.
+    base of 2 (docs/reference/formats.md). What it means depends on the rule. threshold: above 0 the
+    policy leaves the default, or gives the positive answer (inlining: inlines) if its answers are
+    decisions. pick: the candidate with the largest sum is chosen. value: the sum is the answer.
 
     Examples:
         nestor policy shipped
+        nestor policy shipped-eviction
         nestor policy runs/es/policy.safetensors
         nestor policy mlgo2020 --json
     """
 
     policy: tyro.conf.Positional[str]
     """A policy file or a built-in."""
-    problem: str = DEFAULT_PROBLEM
-    """The problem whose built-ins may be named."""
+    problem: str | None = None
+    """The problem whose built-ins may be named (default: all problems')."""
     json: bool = False
     """Print JSON."""
 
     def run(self) -> int:
         """Check the file and print what it says of itself."""
-        found = named_policy(self.policy, find_problem(self.problem).builtins)
+        problems = problem_names() if self.problem is None else (self.problem,)
+        _, found = find_policy(self.policy, sorted(problems, key=DEFAULT_PROBLEM.__ne__))
         if found.policy is None:
             raise NestorError("'default' is the compiler's own heuristic and has no file.")
         facts = bundle.describe(found.policy) | {"path": str(policy_path(found))}

@@ -13,7 +13,7 @@ from rich.markup import escape
 from nestor.build.build import Build, summary_for
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
@@ -22,13 +22,16 @@ from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Problem, Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.tune.compiler_search import compiler_search_of
+from nestor.tune.inside import InsideSettings, Spent, tune_inside
+from nestor.tune.result import Tuned
 from nestor.tune.search import Point, SearchSettings
-from nestor.tune.session import Tuned, TuneSettings, tune
+from nestor.tune.session import TuneSettings, tune
 
 
 @dataclass(frozen=True)
 class Tune:
-    r"""Search for the decisions that make one program of a corpus smallest.
+    r"""Search for the decisions that make one program of a corpus smallest, or cost least.
 
     Many decisions are turned around in each compile, and what each of them did is read off the
     linked bytes of the functions that it can reach. The result is OUT/overrides.txt, a text file
@@ -37,12 +40,17 @@ class Tune:
     never larger than stock in the modes that --mode names, and its size in the others is shown. The
     search can be stopped at any time; the same command goes on, and more --compiles go further.
 
+    Where register allocation is decided the compiler itself searches: --trials allocations of each
+    function, the most expensive functions first. These overrides are for the policy 'default', and
+    under them no function costs more than stock.
+
     Examples:
         nestor tune ninja --corpus corpus/bench --out tuned/ninja
         nestor tune ninja --corpus corpus/bench --out tuned/ninja --compiles 60
         nestor tune lua --corpus corpus/bench --out tuned/lua --policy default --mode gc no-gc
         nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full \
             --policy distilled
+        nestor tune lz4 --corpus corpus/tiny-O2 --out tuned/lz4 --problem regalloc-eviction
     """
 
     program: tyro.conf.Positional[str]
@@ -53,13 +61,16 @@ class Tune:
     """The folder for the result and what is needed to go on."""
     problem: str = DEFAULT_PROBLEM
     """The problem whose decisions are searched."""
-    policy: str = "shipped"
-    """Where to start: a policy file or a built-in; 'default' tries cost thresholds first."""
+    policy: str | None = None
+    """Where to start: a policy file or a built-in; 'default' tries cost thresholds first (default:
+    the problem's packaged one called 'shipped', or 'default' if there is none)."""
     mode: tuple[str, ...] = ()
     """Modes of the build whose mean size is made small, and none of which may grow (default: the
     build's usual one, gc)."""
     compiles: float = 25.0
     """Whole-program compiles to spend."""
+    trials: int = 400
+    """Allocations to spend on each function, where the compiler itself searches."""
     sweep: bool = True
     """From the default, try cost thresholds first."""
     build: str | None = None
@@ -82,12 +93,12 @@ class Tune:
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
-        policy = problem.policy(self.policy)
+        policy = problem.policy(self.policy or usual_policy(problem))
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
         with claimed(self.out):
-            result = self._search(problem, build, modes, policy, corpus, program)
-            return self._report(result, problem, build)
+            result, spent = self._search(problem, build, modes, policy, corpus, program)
+            return self._report(result, spent, problem, build)
 
     def _search(
         self,
@@ -97,14 +108,19 @@ class Tune:
         policy: NamedPolicy,
         corpus: Corpus,
         program: Program,
-    ) -> Tuned:
+    ) -> tuple[Tuned, Spent | None]:
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                if compiler_search_of(problem) is not None:
+                    inside = InsideSettings(self.trials)
+                    return tune_inside(
+                        pool, build, program, policy, inside, self.seed, self.out, progress=report
+                    )
                 summary = None
                 if self.summary:
                     summary = summary_for(pool, build, program, policy, modes[0], report)
-                return tune(
+                result = tune(
                     pool,
                     build,
                     program,
@@ -116,8 +132,9 @@ class Tune:
                     summary=summary,
                     progress=report,
                 )
+                return result, None
 
-    def _report(self, result: Tuned, problem: Problem, build: Build) -> int:
+    def _report(self, result: Tuned, spent: Spent | None, problem: Problem, build: Build) -> int:
         """Write what was found, and print it."""
         path = self.out / "overrides.txt"
         write_atomically(path, result.text(problem))
@@ -128,11 +145,14 @@ class Tune:
             "summary": None if kept is None else str(kept),
             "command": command,
         }
+        content |= {} if spent is None else {"search": spent.to_json()}
         write_atomically(self.out / "result.json", json.dumps(content, indent=2))
         if self.json:
             print_json(content)
         else:
             _show(result, path, problem.report)
+            if spent is not None:
+                _show_spent(spent)
             stdout.print(f"use them:  {escape(command)}", soft_wrap=True)
         return 0
 
@@ -191,6 +211,15 @@ def _show(result: Tuned, path: Path, report: Report) -> None:
         f" {escape(result.policy.name)}: {escape(str(path))}",
         soft_wrap=True,
     )
+
+
+def _show_spent(spent: Spent) -> None:
+    stdout.print(
+        f"{spent.better:,} of {spent.functions:,} functions are better; {spent.trials:,} trials in"
+        f" {spent.cpu_seconds:,.0f} CPU-seconds, {len(spent.failures)} compiles failed"
+    )
+    for failure in spent.failures:
+        stdout.print(escape(failure), soft_wrap=True)
 
 
 def _values(point: Point) -> tuple[float, ...]:

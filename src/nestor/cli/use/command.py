@@ -1,4 +1,4 @@
-"""From a policy's name to a compiler and its options, all of it in content-addressed files.
+"""From policies' names to a compiler and its options, all of it in content-addressed files.
 
 A build system, ccache and a person compile again when a command line changes. So the options name
 copies whose file names are digests: another policy, other overrides or another summary is another
@@ -12,64 +12,47 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.cli.use import remembered
+from nestor.cli.use.choice import Choice, choose
 from nestor.cli.use.words import Words
 from nestor.compiler.lto import link_flags
 from nestor.compiler.plugin import Plugin, source_files
 from nestor.compiler.toolchain import binaries, looked_for
 from nestor.errors import NestorError
-from nestor.problems.inlining_size.plugin_flags import plugin_flags
+from nestor.problem.in_builds import problems_in_builds
 from nestor.progress import Progress
-from nestor.rollout.ready import TextKind, named_file, passed_plugin, stored_policy, stored_text
+from nestor.rollout.ready import named_file, passed_plugin
 from nestor.rollout.records import gate_record
 
-PROBLEM: Final = "inlining-size"
-"""The problem that the plugin decides in an ordinary build."""
 LTO_WITH_SUMMARY: Final = (
     "A summary holds what one module cannot see of its program, and LTO sees all of it:"
     " leave --summary out."
 )
-
-
-def _check_overrides(text: str) -> None:
-    from nestor.problems.inlining_size.search import overrides
-
-    overrides.parse(text)
-
-
-def _check_summary(text: str) -> None:
-    from nestor.problems.inlining_size.summary import program_summary
-
-    program_summary.parse(text)
-
-
-_OVERRIDES: Final = TextKind(
-    "overrides", "overrides", "'nestor guard' or 'nestor tune'", _check_overrides
+BEST_WITH_THIN_LTO: Final = (
+    "--best tries functions in a compiler with one thread, and thin LTO has several: use full LTO"
+    " (-flto), or leave --best out."
 )
-_SUMMARY: Final = TextKind("summaries", "a summary", "'nestor summary'", _check_summary)
 
 
 @dataclass(frozen=True)
 class Ingredients:
-    """Everything that a build under a policy needs besides its own files."""
+    """Everything that a build under policies needs besides its own files."""
 
     plugin: Plugin
-    policy: Path | str
-    """A file, or ``default``."""
-    overrides: Path | None
-    summary: Path | None
+    choice: Choice
 
     @property
     def files(self) -> list[Path]:
-        """The policy's and the user's files."""
-        every = (self.policy, self.overrides, self.summary)
-        return [path for path in every if isinstance(path, Path)]
+        """The policies' and the user's files."""
+        return [option.value for option in self.choice.options if isinstance(option.value, Path)]
 
     def compile_options(self) -> list[str]:
         """Return the driver's options for compiles."""
-        load, *words = self._flags()
         # -Xclang passes each word to the compiler proper only: neither the assembler, which has no
         # plugins, nor a link sees it.
+        words = [w for option in self._words() for w in ("-mllvm", option)]
+        load = f"-fpass-plugin={self.plugin.path}"
         return [load, *(w for word in words for w in ("-Xclang", word))]
 
     def link_options(self) -> list[str]:
@@ -77,55 +60,59 @@ class Ingredients:
 
         :raises NestorError: with a summary, which LTO has no use for.
         """
-        if self.summary is not None:
+        if self.choice.has_summary:
             raise NestorError(LTO_WITH_SUMMARY)
-        return ["-fuse-ld=lld", *link_flags(self.plugin, self._flags())]
+        threads = ["-Xlinker", "--threads=1"] if self.choice.best else []
+        return ["-fuse-ld=lld", *threads, *link_flags(self.plugin, self._words())]
 
-    def compiler(self, name: str, *, by_lto: bool) -> list[str]:
+    def compiler(self, name: str, lto: str) -> list[str]:
         """Return the compiler ``clang`` or ``clang++`` with its options, before the user's.
 
-        :param by_lto: whether the user's options ask for LTO: then the policy decides in the link.
+        :param lto: the kind of LTO for which the user's options ask, nothing if for none. With
+            LTO the policies decide in the link.
+        :raises NestorError: for what this kind of LTO cannot do.
         """
-        options = self.link_options() if by_lto else self.compile_options()
+        if lto == "thin" and self.choice.best:
+            raise NestorError(BEST_WITH_THIN_LTO)
+        options = self.link_options() if lto else self.compile_options()
         path = self.plugin.toolchain.clang.with_name(name)
         # The plugin's options must not warn where nothing is compiled, as in a link.
         return [str(path), "--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
 
-    def _flags(self) -> list[str]:
-        return plugin_flags(
-            self.plugin, self.policy, overrides=self.overrides, summary=self.summary
-        )
+    def _words(self) -> list[str]:
+        return [str(option) for option in self.choice.options]
 
 
 def find(own: Words, progress: Progress) -> Ingredients:
-    """Find compiler, plugin, policy and the user's files, and check what is new to the cache.
+    """Find compiler, plugin, policies and the user's files, and check what is new to the cache.
 
     :param progress: hears of the plugin's build, which takes half a minute.
     :raises NestorError: if one of them cannot be used.
     """
     if own.lto and own.summary is not None:
         raise NestorError(LTO_WITH_SUMMARY)
-    policy = stored_policy(own.policy, PROBLEM)
-    overrides = summary = None
-    if own.overrides is not None:
-        overrides = stored_text(Path(own.overrides), _OVERRIDES)
-    if own.summary is not None:
-        summary = stored_text(Path(own.summary), _SUMMARY)
-    return Ingredients(passed_plugin(own.llvm, PROBLEM, progress), policy, overrides, summary)
+    choice = choose(own, problems_in_builds(own.problem or DEFAULT_PROBLEM))
+    return Ingredients(passed_plugin(own.llvm, choice.problems, progress), choice)
 
 
 class Memory:
     """What a command line depends on, noted before it is read, and kept if that is safe."""
 
     def __init__(self, own: Words):
-        named = (own.policy, own.overrides, own.summary, own.llvm, os.environ.get("NESTOR_LLVM"))
+        named = (
+            *own.policies,
+            *own.overrides,
+            own.summary,
+            own.llvm,
+            os.environ.get("NESTOR_LLVM"),
+        )
         # A path that is too long or has a NUL is refused later, in better words.
         self._user = [word for word in named if word and os.path.exists(word)]  # noqa: PTH110
         self._settled = all(map(remembered.settled, self._user))
         looked_at = [*map(Path, self._user), *looked_for(own.llvm)]
-        packaged = named_file(own.policy, PROBLEM)
-        if packaged.name:  # not a built-in that is no file
-            looked_at.append(packaged)
+        problems = list(problems_in_builds(own.problem or DEFAULT_PROBLEM))
+        packaged = (named_file(policy, problems) for policy in own.policies)
+        looked_at += (path for path in packaged if path.name)  # not a built-in that is no file
         self._stamps = remembered.stamps(str(path.absolute()) for path in looked_at)
 
     def keep(self, key: Sequence[str], found: Ingredients, result: Sequence[str]) -> None:
@@ -134,7 +121,8 @@ class Memory:
             return
         code = (module.__file__ for name, module in sys.modules.items() if _is_ours(name))
         plugin = found.plugin
-        files = [*found.files, plugin.path, gate_record(plugin, PROBLEM), *source_files()]
+        gates = (gate_record(plugin, problem) for problem in found.choice.problems)
+        files = [*found.files, plugin.path, *gates, *source_files()]
         files += binaries(plugin.toolchain.prefix)
         files += [Path(path) for path in code if path]
         stamps = remembered.stamps(map(str, files)) | self._stamps

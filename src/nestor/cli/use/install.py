@@ -1,4 +1,4 @@
-"""Put a policy and the plugin into a folder of the user's, with compilers that use them.
+"""Put policies and the plugin into a folder of the user's, with compilers that use them.
 
 File names are digests of contents, so several policies share a folder, and a build that is going
 on keeps its files. The compilers are shell scripts: a shell starts in a millisecond, they find
@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from nestor.cli.use.command import LTO_WITH_SUMMARY, Ingredients
+from nestor.cli.use.command import BEST_WITH_THIN_LTO, LTO_WITH_SUMMARY, Ingredients
 from nestor.errors import NestorError
 from nestor.files import replacing, write_atomically
 
@@ -36,12 +36,13 @@ done
 lto=
 for word do
   case $word in
-    -flto | -flto=*) lto=1 ;;
+    -flto) lto=full ;;
+    -flto=*) lto=${{word#-flto=}} ;;
     -fno-lto) lto= ;;
   esac
 done
 # The options must not warn where nothing is compiled, as in a link.
-if [ "$lto" ]; then
+{refusal}if [ "$lto" ]; then
   {link}
 else
   set -- --start-no-unused-arguments \\
@@ -61,14 +62,14 @@ def install(found: Ingredients, folder: Path, command: str) -> Ingredients:
     """
     folder = folder.absolute()
     try:
-        policy = found.policy
         plugin = replace(found.plugin, path=_copied(found.plugin.path, folder, "nestor.plugin"))
-        copied = Ingredients(
-            plugin,
-            _copied(policy, folder, "policy.safetensors") if isinstance(policy, Path) else policy,
-            found.overrides and _copied(found.overrides, folder, "overrides.txt"),
-            found.summary and _copied(found.summary, folder, "summary.txt"),
+        options = (
+            replace(option, value=_copied(option.value, folder, option.file_name))
+            if isinstance(option.value, Path)
+            else option
+            for option in found.choice.options
         )
+        copied = Ingredients(plugin, replace(found.choice, options=tuple(options)))
         for name in ("clang", "clang++"):
             _write_if_changed(folder / name, _script(copied, folder, name, command))
     except OSError as error:
@@ -108,14 +109,15 @@ def _write_if_changed(path: Path, script: str) -> None:
 def _script(found: Ingredients, folder: Path, name: str, command: str) -> str:
     """Return the text of a compiler that adds the options."""
     toolchain = found.plugin.toolchain
-    if found.summary is None:
+    if not found.choice.has_summary:
         options = _words(found.link_options(), folder)
         link = (
             f"set -- --start-no-unused-arguments \\\n    {options} \\\n"
             '    --end-no-unused-arguments "$@"'
         )
     else:
-        link = f"printf '%s\\n' {shlex.quote('nestor: ' + LTO_WITH_SUMMARY)} >&2\n  exit 1"
+        link = _refuse(LTO_WITH_SUMMARY)
+    thin = f'if [ "$lto" = thin ]; then\n  {_refuse(BEST_WITH_THIN_LTO)}\nfi\n'
     return _SCRIPT.format(
         name=name,
         version=toolchain.version,
@@ -124,9 +126,15 @@ def _script(found: Ingredients, folder: Path, name: str, command: str) -> str:
         command_word=shlex.quote(command),
         files=" ".join(path.name for path in (found.plugin.path, *found.files)),
         compile=_words(found.compile_options(), folder),
+        refusal=thin if found.choice.best else "",
         link=link,
         compiler=shlex.quote(str(toolchain.clang.with_name(name))),
     )
+
+
+def _refuse(sentence: str) -> str:
+    """Return the lines of a shell script that end with an error."""
+    return f"printf '%s\\n' {shlex.quote(f'nestor: {sentence}')} >&2\n  exit 1"
 
 
 def _words(options: Sequence[str], folder: Path) -> str:

@@ -32,7 +32,7 @@ def run(name: str, words: Sequence[str]) -> int | None:
         return None
     index = words.index("--")
     rest = words[index + 1 :]
-    command = recall(key_of_clang(name, words[:index], by_lto=asks_for_lto(rest)))
+    command = recall(key_of_clang(name, words[:index], kind_of_lto(rest)))
     if command is None:
         return None
     return start(command, rest)
@@ -44,17 +44,19 @@ def start(command: Sequence[str], rest: Sequence[str]) -> int:
     return os.execv(command[0], [*command, *rest])  # noqa: S606  as the user asked
 
 
-def key_of_clang(name: str, own: Sequence[str], *, by_lto: bool) -> list[str]:
+def key_of_clang(name: str, own: Sequence[str], lto: str) -> list[str]:
     """Return the words under which the command of ``nestor clang`` is remembered."""
-    return [name, "link" if by_lto else "compile", *own]
+    return [name, f"{lto} link" if lto else "compile", *own]
 
 
-def asks_for_lto(words: Sequence[str]) -> bool:
-    """Tell whether the last word about LTO asks for it."""
-    by_lto = False
+def kind_of_lto(words: Sequence[str]) -> str:
+    """Return the kind of LTO for which the last word about it asks, nothing if for none."""
+    kind = ""
     for word in words:
-        if word == "-flto" or word.startswith("-flto="):
-            by_lto = True
+        if word.startswith("-flto="):
+            kind = word.removeprefix("-flto=")
+        elif word == "-flto":
+            kind = "full"
         elif word == "-fno-lto":
-            by_lto = False
-    return by_lto
+            kind = ""
+    return kind

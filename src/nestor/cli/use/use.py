@@ -1,4 +1,4 @@
-"""``nestor flags`` and ``nestor clang``: a policy in an ordinary build."""
+"""``nestor flags`` and ``nestor clang``: policies in an ordinary build."""
 
 import re
 import shlex
@@ -12,14 +12,25 @@ from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
 
 _FLAGS_HELP = """\
-usage: nestor flags POLICY [--overrides FILE] [--summary FILE | --lto] [--install DIR]
-       [--llvm PREFIX]
+usage: nestor flags POLICY… [--best] [--overrides FILE]… [--summary FILE | --lto]
+       [--install DIR] [--problem NAME] [--llvm PREFIX]
 
-Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS. The
-answers in the file of --overrides, as 'nestor guard' and 'nestor tune' write them, stand above
-the policy's. The file of --summary, as 'nestor summary' and 'nestor tune' write it, tells the
-policy what the rest of the program does. With --lto the options are for LDFLAGS: under LTO, full
-or thin, the policy decides inside the linker, and what is compiled needs -Oz -flto only.
+Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS. Policies
+for different problems work together: each says itself what it decides, such as inlining at -Oz or
+register allocation at -O2. --problem says which problem is meant where several have a policy of
+one name, as all have 'default'; that is inlining otherwise.
+
+With --best the compiler allocates each function by the stock heuristics and by the policies about
+register allocation, and keeps what will execute least; then several policies about the same are
+alternatives. A function in which they differ is allocated once more for each: compiles take about
+1.2 times as long with one policy about eviction, 1.5 times with four, and twice as long with
+policies about both eviction and priority (docs/guide/register-allocation.md).
+
+The answers in the files of --overrides, as 'nestor guard' and 'nestor tune' write them, stand above
+the policies'; a file's first line says which problem it is about. The file of --summary, as 'nestor
+summary' and 'nestor tune' write it, tells the policy what the rest of the program does. With --lto
+the options are for LDFLAGS: under LTO, full or thin, the policies decide inside the linker, and
+what is compiled needs the level and -flto only.
 
 The options name copies of all these files in the cache, under names that change with the content:
 after a change of a file, other options are printed, and a build system or ccache that sees them
@@ -34,27 +45,30 @@ On an error, what is printed is an option that makes the compiler fail and name 
 
 examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags shipped)"
+  make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction shipped-priority)"
+  make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction ./mine.safetensors --best)"
   make CC="ccache clang-22" CFLAGS="-Oz $(nestor flags ./my.safetensors)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
   make CC=clang-22 CFLAGS="-Oz -ffunction-sections $(nestor flags distilled --summary program.txt)"
   make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags distilled --lto)"
   nestor flags shipped --install nestor && make CC=$PWD/nestor/clang CFLAGS=-Oz
 """
-_CLANG_HELP = """usage: nestor {name} POLICY [--overrides FILE] [--summary FILE] [--llvm PREFIX]
-       -- ARGUMENTS…
+_CLANG_HELP = """usage: nestor {name} POLICY… [--best] [--overrides FILE]… [--summary FILE]
+       [--problem NAME] [--llvm PREFIX] -- ARGUMENTS…
 
-Run {name} with ARGUMENTS under POLICY (a file or a built-in). The policy decides inlining; make
-sure that ARGUMENTS ask for the level it was trained for (-Oz). The answers in the file of
---overrides, as 'nestor guard' and 'nestor tune' write them, stand above the policy's. The file of
---summary, as 'nestor summary' and 'nestor tune' write it, tells the policy what the rest of the
-program does. If ARGUMENTS ask for LTO (-flto, -flto=thin), the policy decides inside lld, in the
-link, and the compiles are stock. The compiler's output and exit status are passed on unchanged.
+Run {name} with ARGUMENTS under POLICY (a file or a built-in), or under several policies for
+different problems. Make sure that ARGUMENTS ask for the level that they were trained for: -Oz for
+those about inlining, -O2 for those about register allocation. The other options are those of
+'nestor flags', whose help explains them. If ARGUMENTS ask for LTO (-flto, -flto=thin), the policies
+decide inside lld, in the link, and the compiles are stock. The compiler's output and exit status
+are passed on unchanged.
 
 For whole builds 'nestor flags' is better: it adds no start-up to a compile, and ccache, which
 cannot see through this command, sees the options.
 
 examples:
   nestor {name} shipped -- -Oz -c file.c -o file.o
+  nestor {name} shipped-eviction shipped-priority -- -O2 -c file.c
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
   nestor {name} distilled --summary program.txt -- -Oz -ffunction-sections -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
@@ -67,7 +81,7 @@ _LONGEST_FAILURE: Final = 160
 
 
 def flags(name: str, own_words: list[str]) -> int:
-    """Print the options for the policy named in ``own_words``, or one that no compiler takes.
+    """Print the options for the policies named in ``own_words``, or one that no compiler takes.
 
     ``$(nestor flags …)`` drops the exit status, and nothing printed would be a build by the stock
     compiler.
@@ -88,20 +102,20 @@ def flags(name: str, own_words: list[str]) -> int:
 
 
 def clang(name: str, own_words: list[str]) -> int:
-    """Become clang or clang++ (``name``) under the policy named in ``own_words``."""
+    """Become clang or clang++ (``name``) under the policies named in ``own_words``."""
     status = quick.run(name, own_words)
     if status is not None:
         return status
     own, rest = words.split(own_words)
     if own is None or rest is None or own.lto or own.install is not None:
         return _usage(_CLANG_HELP.format(name=name), own_words)
-    by_lto = quick.asks_for_lto(rest)
+    lto = quick.kind_of_lto(rest)
     from nestor.cli.use import command  # not needed for help
 
     memory = command.Memory(own)
     found = command.find(own, _report)
-    line = found.compiler(name, by_lto=by_lto)
-    key = quick.key_of_clang(name, own_words[: own_words.index("--")], by_lto=by_lto)
+    line = found.compiler(name, lto)
+    key = quick.key_of_clang(name, own_words[: own_words.index("--")], lto)
     memory.keep(key, found, line)
     return quick.start(line, rest)
 

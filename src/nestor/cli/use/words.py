@@ -3,38 +3,64 @@
 from dataclasses import dataclass
 from typing import Final
 
-_VALUES: Final = ("--overrides", "--summary", "--llvm", "--install")
+_VALUES: Final = ("--overrides", "--summary", "--problem", "--llvm", "--install")
+_REPEATED: Final = "--overrides"
+_SWITCHES: Final = ("--lto", "--best")
 
 
 @dataclass(frozen=True)
 class Words:
-    """What a user wants of a policy in a build."""
+    """What a user wants of policies in a build."""
 
-    policy: str
-    """A file or a built-in."""
-    overrides: str | None = None
+    policies: tuple[str, ...]
+    """Files or built-ins; at least one."""
+    overrides: tuple[str, ...] = ()
+    """Files."""
     summary: str | None = None
+    problem: str | None = None
+    """The problem that is meant where several have a policy of one name."""
     llvm: str | None = None
     install: str | None = None
     """The folder that gets everything that a build needs."""
     lto: bool = False
     """The options are for a link."""
+    best: bool = False
+    """Each function gets the best of what the policies and the default come to."""
 
 
 def split(words: list[str]) -> tuple[Words | None, list[str] | None]:
-    """Split ``POLICY [OPTION VALUE]… [-- REST]``; the first part is None if it is not that."""
+    """Split ``POLICY… [OPTION [VALUE]]… [-- REST]``; the first part is None if it is not that."""
     own, rest = words, None
     if "--" in words:
         index = words.index("--")
         own, rest = words[:index], words[index + 1 :]
-    lto = "--lto" in own
-    own = [word for word in own if word != "--lto"]
+    policies: list[str] = []
+    overrides: list[str] = []
     values: dict[str, str] = {}
-    for option in _VALUES:
-        if option in own[:-1]:
-            index = own.index(option)
-            values[option.removeprefix("--")] = own[index + 1]
-            own = own[:index] + own[index + 2 :]
-    if len(own) != 1 or own[0].startswith("-"):
+    switches: set[str] = set()
+    remaining = iter(own)
+    for word in remaining:
+        if word in _SWITCHES:
+            switches.add(word)
+        elif word in _VALUES:
+            value = next(remaining, None)
+            if value is None or word in values:
+                return None, rest
+            if word == _REPEATED:
+                overrides.append(value)
+            else:
+                values[word] = value
+        elif word.startswith("-"):
+            return None, rest
+        else:
+            policies.append(word)
+    if not policies:
         return None, rest
-    return Words(own[0], lto=lto, **values), rest
+    found = Words(
+        tuple(policies),
+        tuple(overrides),
+        lto="--lto" in switches,
+        best="--best" in switches,
+        **{name.removeprefix("--"): value for name, value in values.items()},
+    )
+    return found, rest

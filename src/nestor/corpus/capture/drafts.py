@@ -7,7 +7,16 @@ from typing import Any, Literal
 
 from nestor.compiler.options import is_safe_link_option, safe_cc1
 from nestor.corpus.capture.journal import Journal
-from nestor.corpus.model import NO_MODULES, Corpus, Input, Missing, Module, Program, Project
+from nestor.corpus.model import (
+    NO_MODULES,
+    Corpus,
+    Input,
+    Missing,
+    Module,
+    Program,
+    Project,
+    Workload,
+)
 
 
 @dataclass(frozen=True)
@@ -15,10 +24,14 @@ class Selection:
     """What to take from a journal for one project.
 
     ``programs`` maps the names of built files to smoke arguments; None takes every program.
+    ``workloads`` maps such names to workloads. With ``linked_only`` the modules that no program
+    links are left out.
     """
 
     project: Project
     programs: Mapping[str, tuple[str, ...]] | None = None
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
+    linked_only: bool = False
 
 
 @dataclass
@@ -49,7 +62,7 @@ def draft_projects(
     failures = _failures(journal, compiles)
     names = sorted({*compiles, *links})
     chosen = {name: selections.get(name, Selection(_as_before(old, name))) for name in names}
-    smoke = {program.name: program.smoke for program in old.programs}
+    before = {program.name: program for program in old.programs}
     built = {
         name: {p: e for p, e in links[name].items() if _is_selected(p, chosen[name].programs)}
         for name in names
@@ -65,7 +78,7 @@ def draft_projects(
     every = {key: module for draft in found for key, module in draft.modules.items()}
     for name, draft in zip(names, found, strict=True):
         ours = built[name]
-        _add_programs(draft, ours, every, smoke if draft.selection.programs is None else {})
+        _add_programs(draft, ours, every, before if draft.selection.programs is None else {})
         draft.missing += [
             Missing(name, f"{what}: {reason}")
             for what, reason in sorted(failures[name].items())
@@ -126,7 +139,8 @@ def _with_modules(
     draft = Draft(selection)
     project = selection.project.name
     used: dict[str, str] = {}
-    for key in sorted(_chosen(compiles, needed), key=lambda k: (compiles[k]["object"], k)):
+    chosen = set(compiles) & needed if selection.linked_only else _chosen(compiles, needed)
+    for key in sorted(chosen, key=lambda k: (compiles[k]["object"], k)):
         event = compiles[key]
         options, dropped = safe_cc1(event["arguments"])
         draft.dropped += dropped
@@ -141,24 +155,27 @@ def _add_programs(
     draft: Draft,
     links: Mapping[str, dict[str, Any]],
     modules: Mapping[str, Module],
-    smoke: Mapping[str, tuple[str, ...]],
+    before: Mapping[str, Program],
 ) -> None:
     """Add the programs of a project.
 
     :param modules: those of all projects, by object key: a program may be linked of several.
-    :param smoke: smoke tests of before, by the names of programs.
+    :param before: programs of before, by their names: their runs are kept.
     """
     project, programs = draft.selection.project.name, draft.selection.programs or {}
+    workloads = draft.selection.workloads
     for built, event in sorted(links.items()):
         draft.dropped += event["dropped"]
         inputs = [item for kind, value in event["tokens"] if (item := _input(kind, value, modules))]
         name = f"{project}/{_short(built, links)}"
+        old = before.get(name)
         program = Program(
             name,
             project,
             event["language"],
             tuple(inputs),
-            programs.get(built, smoke.get(name, ())),
+            programs.get(built, old.smoke if old is not None else ()),
+            workloads.get(built, old.workload if old is not None else None),
         )
         if len(inputs) < len(event["tokens"]):
             draft.missing.append(Missing(project, f"{built}: an input is not in the journal"))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
@@ -31,6 +32,9 @@ _CAPTURE = 1
 
 # Messages, and the order in which a shell lists files, must not depend on the user's language.
 _LOCALE = {"LC_ALL": "C"}
+
+
+_Runs = TypeVar("_Runs")
 
 
 @dataclass(frozen=True)
@@ -115,27 +119,35 @@ def _nothing(root: Path, missing: Sequence[Missing]) -> str:
 def recipe_digest(recipe: Recipe, toolchain: Toolchain, level: Level = DEFAULT_LEVEL) -> str:
     """Return a sha256 that changes with what is built, the compiler or the level.
 
-    What is only said about a project (split, style, licence, smoke tests) plays no part.
+    What is only said about a project (split, style, licence, arguments of runs) plays no part.
     """
     built = (
         recipe.project, recipe.version, sorted(recipe.sources.items()), recipe.steps,
         sorted(recipe.programs), sorted(recipe.inputs.items()),
     )  # fmt: skip
     text = f"{_CAPTURE} {built!r} {toolchain.version}"
+    if recipe.workloads:  # only modules that programs link are taken then
+        text += f" linked {sorted(recipe.workload_inputs.items())!r}"
     if level != DEFAULT_LEVEL:  # corpora of the default level are older than the choice
         text += f" {level}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _relabelled(corpus: Corpus, recipes: Sequence[Recipe]) -> Corpus:
-    """Give the projects of ``corpus`` the split, style and smoke tests of today's recipes."""
+    """Give the projects of ``corpus`` the split, style and runs of today's recipes."""
     by_project = {recipe.project: recipe for recipe in recipes}
     projects = tuple(
         replace(p, split=r.split, style=r.style, licence=r.licence) if r else p
         for p, r in ((p, by_project.get(p.name)) for p in corpus.projects)
     )
     programs = tuple(
-        replace(p, smoke=_smoke(p, r)) if r else p
+        replace(
+            p,
+            smoke=_run_of(p, r.programs, p.smoke),
+            workload=_run_of(p, r.workloads, p.workload),
+        )
+        if r
+        else p
         for p, r in ((p, by_project.get(p.project)) for p in corpus.programs)
     )
     new = replace(corpus, projects=projects, programs=programs)
@@ -144,12 +156,11 @@ def _relabelled(corpus: Corpus, recipes: Sequence[Recipe]) -> Corpus:
     return new
 
 
-def _smoke(program: Program, recipe: Recipe) -> tuple[str, ...]:
+def _run_of(program: Program, runs: Mapping[str, _Runs], otherwise: _Runs) -> _Runs:
+    """Return what a recipe says of a program, by the name of the built file or the end of it."""
     name = program.name.partition("/")[2]
-    for built, arguments in recipe.programs.items():
-        if name in (built, built.rpartition("/")[2]):
-            return arguments
-    return program.smoke
+    found = (run for built, run in runs.items() if name in (built, built.rpartition("/")[2]))
+    return next(found, otherwise)
 
 
 def _mixed(corpus: Corpus) -> set[str]:
@@ -195,6 +206,7 @@ def _build(
         environment = wrappers.environment(capture=step.capture) | _LOCALE
         build.run(command, source / step.folder, environment)
     inputs = {name: (source / path).read_bytes() for name, path in recipe.inputs.items()}
+    inputs |= {name: file.content(source) for name, file in recipe.workload_inputs.items()}
     return Journal(wrappers.corpus / JOURNAL), inputs
 
 
@@ -219,7 +231,8 @@ def _merge(
     )
     for name, content in inputs.items():
         write_atomically(Corpus(root).input(digests[name]), content)
-    selections = [Selection(project, recipe.programs)]
+    linked_only = bool(recipe.workloads)
+    selections = [Selection(project, recipe.programs, recipe.workloads, linked_only=linked_only)]
     corpus = merge.finalise(root, journal, selections, toolchain=toolchain.version)
     if not any(p.name == recipe.project for p in corpus.projects):
         raise build.BuildError("the build compiled nothing")

@@ -13,14 +13,22 @@ A file names the sources and what they build; its steps are tables of one comman
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from nestor.corpus.fetch.recipe import Recipe, Step
+from nestor.corpus.fetch.recipe import Recipe, Step, TierContent
+from nestor.corpus.fetch.tables import (
+    Context,
+    check_keys,
+    read_toml,
+    table_of,
+    text_of,
+    texts_of,
+    words_of,
+)
+from nestor.corpus.level import DEFAULT_LEVEL, parse_level
 from nestor.corpus.model import SPLITS
-from nestor.errors import NestorError
 
 _REQUIRED: Final = frozenset({"version", "licence", "style", "steps", "sources", "programs"})
 _OPTIONAL: Final = frozenset({"package", "split", "inputs"})
@@ -36,26 +44,26 @@ _CMAKE: Final = (
 )  # fmt: skip
 
 
-class RecipeError(NestorError):
-    """A recipe, or the list of tiers, that cannot be used; the text names the file and the key."""
-
-
-def read_tiers(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Return the names of the projects of each tier in ``folder/tiers.toml``, each once, in order.
+def read_tiers(folder: Path) -> dict[str, TierContent]:
+    """Return what each tier in ``folder/tiers.toml`` is made of.
 
     :raises RecipeError: if the file cannot be used.
     """
     path = folder / "tiers.toml"
-    tiers: dict[str, tuple[str, ...]] = {}
-    for name, table in _read(path).items():
-        with _Context(path, name):
-            _check_keys(table, {"projects"}, {"includes"})
-            included = _words(table.get("includes", []), "includes")
+    tiers: dict[str, TierContent] = {}
+    for name, table in read_toml(path).items():
+        with Context(path, name):
+            check_keys(table, {"projects"}, {"includes", "level", "workloads"})
+            included = words_of(table.get("includes", []), "includes")
             missing = [other for other in included if other not in tiers]
             if missing:
                 raise ValueError(f"includes {missing[0]}, which is no tier above it")
-            projects = [project for other in included for project in tiers[other]]
-            tiers[name] = tuple(dict.fromkeys(projects + _words(table["projects"], "projects")))
+            projects = [project for other in included for project in tiers[other].projects]
+            tiers[name] = TierContent(
+                tuple(dict.fromkeys(projects + words_of(table["projects"], "projects"))),
+                parse_level(table.get("level", DEFAULT_LEVEL)),
+                table.get("workloads", False) is True,
+            )
     return tiers
 
 
@@ -66,35 +74,35 @@ def read_recipes(folder: Path, projects: Iterable[str]) -> tuple[Recipe, ...]:
     """
     shared_path = folder / "shared.toml"
     shared: dict[str, Step] = {}
-    for name, table in _read(shared_path).items():
-        with _Context(shared_path, name):
+    for name, table in read_toml(shared_path).items():
+        with Context(shared_path, name):
             (shared[name],) = _steps([table], {})
     return tuple(_recipe(folder / "projects" / f"{name}.toml", shared) for name in projects)
 
 
 def _recipe(path: Path, shared: Mapping[str, Step]) -> Recipe:
-    table = _read(path)
-    with _Context(path):
-        _check_keys(table, _REQUIRED, _OPTIONAL)
+    table = read_toml(path)
+    with Context(path):
+        check_keys(table, _REQUIRED, _OPTIONAL)
         project, split = path.stem, table.get("split", "train")
         if split not in SPLITS:
             raise ValueError(f"split is {split!r}; write one of {', '.join(SPLITS)}")
-        sources = _texts(table["sources"], "sources")
+        sources = texts_of(table["sources"], "sources")
         wrong = [name for name, digest in sources.items() if not _SHA256.fullmatch(digest)]
         if wrong or not sources:
             raise ValueError(f"sources needs the sha256 of {wrong[0] if wrong else 'a tarball'}")
-        programs = _table(table["programs"], "programs")
+        programs = table_of(table["programs"], "programs")
         return Recipe(
             project=project,
-            package=_text(table.get("package", project), "package"),
-            version=_text(table["version"], "version"),
+            package=text_of(table.get("package", project), "package"),
+            version=text_of(table["version"], "version"),
             sources=sources,
-            licence=_text(table["licence"], "licence"),
+            licence=text_of(table["licence"], "licence"),
             steps=_steps(table["steps"], shared),
-            programs={name: tuple(_words(value, name)) for name, value in programs.items()},
+            programs={name: tuple(words_of(value, name)) for name, value in programs.items()},
             split=split,
-            style=_text(table["style"], "style"),
-            inputs=_texts(table.get("inputs", {}), "inputs"),
+            style=text_of(table["style"], "style"),
+            inputs=texts_of(table.get("inputs", {}), "inputs"),
         )
 
 
@@ -104,14 +112,14 @@ def _steps(tables: object, shared: Mapping[str, Step]) -> tuple[Step, ...]:
     steps: list[Step] = []
     for number, table in enumerate(tables, 1):
         where = f"step {number}"
-        kinds = [kind for kind in _KINDS if kind in _table(table, where)]
+        kinds = [kind for kind in _KINDS if kind in table_of(table, where)]
         if len(kinds) != 1:
             raise ValueError(f"{where} needs exactly one of {', '.join(_KINDS)}")
         (kind,) = kinds
         make, more = _KINDS[kind]
-        _check_keys(table, {kind}, more, where)
+        check_keys(table, {kind}, more, where)
         if kind != "shared":
-            steps += make(_words(table[kind], f"{kind} of {where}"), table)
+            steps += make(words_of(table[kind], f"{kind} of {where}"), table)
         elif table[kind] in shared:
             steps.append(shared[table[kind]])
         else:
@@ -128,7 +136,7 @@ def _configure(words: list[str], _: Mapping[str, Any]) -> list[Step]:
 
 
 def _cmake(settings: list[str], table: Mapping[str, Any]) -> list[Step]:
-    source = _text(table.get("source", "."), "source")
+    source = text_of(table.get("source", "."), "source")
     return [Step(("cmake", "-S", source, *_CMAKE, *settings), capture=False)]
 
 
@@ -138,8 +146,8 @@ def _ninja(targets: list[str], _: Mapping[str, Any]) -> list[Step]:
 
 def _examples(files: list[str], table: Mapping[str, Any]) -> list[Step]:
     """Compile and link each C++ file to a program of its name, in the top folder."""
-    options = _words(table.get("options", []), "options")
-    libraries = _words(table.get("libraries", []), "libraries")
+    options = words_of(table.get("options", []), "options")
+    libraries = words_of(table.get("libraries", []), "libraries")
     steps = []
     for file in files:
         name = PurePosixPath(file).stem
@@ -158,62 +166,3 @@ _KINDS: Final[Mapping[str, tuple[_Maker, frozenset[str]]]] = {
     "shared": (_run, frozenset()),
 }
 """Kinds of steps: what makes them of the words of their command, and their other keys."""
-
-
-class _Context:
-    """Turns what is wrong with a table into one sentence that names the file."""
-
-    def __init__(self, path: Path, table: str = "") -> None:
-        self._where = f"{path}, [{table}]" if table else str(path)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, (ValueError, TypeError)):
-            raise RecipeError(f"{self._where}: {error}.") from error
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RecipeError(f"{path} does not exist; write the recipe, or mend the tier.") from None
-    except (OSError, ValueError) as error:
-        raise RecipeError(f"{path} cannot be read as TOML: {error}.") from error
-
-
-def _check_keys(
-    table: object, required: Iterable[str], optional: Iterable[str], where: str = ""
-) -> None:
-    found = _table(table, where or "the table").keys()
-    before = f"{where}: " if where else ""
-    missing = sorted(set(required) - found)
-    if missing:
-        raise ValueError(f"{before}the key {missing[0]!r} is missing")
-    others = sorted(found - set(required) - set(optional))
-    if others:
-        allowed = ", ".join(sorted({*required, *optional}))
-        raise ValueError(f"{before}{others[0]!r} is no key; there are: {allowed}")
-
-
-def _table(value: object, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError(f"{where} must be a table")
-    return value
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise TypeError(f"{where} must be a text")
-    return value
-
-
-def _texts(value: object, where: str) -> dict[str, str]:
-    return {key: _text(item, f"{key} of {where}") for key, item in _table(value, where).items()}
-
-
-def _words(value: object, where: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise TypeError(f"{where} must be a list of texts")
-    return list(value)

@@ -3,7 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nestor.corpus.model import Split
+from nestor.corpus.fetch.inputs import InputSource
+from nestor.corpus.level import Level
+from nestor.corpus.model import Split, Workload
+
+
+@dataclass(frozen=True)
+class TierContent:
+    """What a tier is made of."""
+
+    projects: tuple[str, ...]
+    """Names of recipes, each once, in the order in which they are built."""
+    level: Level
+    """The level of optimisation unless the user wants another."""
+    workloads: bool = False
+    """Take of each project only the programs that have a workload, and the modules of these."""
 
 
 @dataclass(frozen=True)
@@ -40,3 +54,8 @@ class Recipe:
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Names of files that such a run finds beside it, and where they lie in the sources, once
     built."""
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
+    """The workloads of programs, by the built file. If there are any, ``programs`` has no others
+    and only the modules that these link are taken."""
+    workload_inputs: Mapping[str, InputSource] = field(default_factory=dict)
+    """Names of the files that the runs of the workloads find beside them, and their source."""

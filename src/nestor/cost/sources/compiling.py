@@ -11,8 +11,9 @@ from pathlib import Path
 
 from nestor.compiler.process import Limits
 from nestor.compiler.toolchain import Toolchain
+from nestor.cost.elf.binary import ObjectFileError
 from nestor.cost.sources.collection import Collection
-from nestor.cost.sources.objects import ObjectFileError, read_object
+from nestor.cost.sources.objects import read_object
 from nestor.cost.sources.settings import CompileSettings
 from nestor.cost.sources.speed_object import compile_for_speed, speed_options
 from nestor.errors import NestorError

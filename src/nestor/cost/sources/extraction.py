@@ -8,10 +8,10 @@ from pathlib import Path
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.layout import DESCRIPTION, MANIFEST
+from nestor.cost.elf.binary import ObjectFileError
 from nestor.cost.sources import bhive, compile_parquet, corpus, inputs, objects
 from nestor.cost.sources.collection import Collection
 from nestor.cost.sources.inputs import InputError
-from nestor.cost.sources.objects import ObjectFileError
 from nestor.cost.sources.settings import ExtractSettings
 from nestor.errors import NestorError
 from nestor.files import ReadError

@@ -32,13 +32,15 @@ static bool isProblemName(StringRef Name) {
 }
 
 static Expected<std::vector<std::pair<double, double>>>
-readRange(TensorReader &Reader, Answers Meaning, uint64_t Features) {
+readRange(TensorReader &Reader, const LoadedPolicy &Policy) {
+  const uint64_t Features = Policy.Features.size();
   std::vector<std::pair<double, double>> Range;
   if (!Reader.has("range"))
     return Range;
-  // A decision has no default to fall back on.
-  if (Meaning != Answers::Deviation)
-    return bad("tensor 'range' needs a policy that answers with deviations");
+  // Under this rule a decision is taken without the default's answer.
+  if (Policy.ActionRule == Rule::Threshold && Policy.Meaning != Answers::Deviation)
+    return bad("tensor 'range' needs a policy that answers with deviations, or "
+               "another rule than 'threshold'");
   std::vector<uint64_t> Shape;
   auto Values = Reader.take<double>("range", DType::F64, 2, Shape);
   if (!Values)
@@ -142,7 +144,7 @@ Expected<LoadedPolicy> parsePolicy(StringRef File) {
                     Result.Features.size());
   if (!Evaluator)
     return Evaluator.takeError();
-  auto Range = readRange(Reader, Result.Meaning, Result.Features.size());
+  auto Range = readRange(Reader, Result);
   if (!Range)
     return Range.takeError();
   Result.Range = std::move(*Range);

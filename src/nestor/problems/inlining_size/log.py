@@ -76,6 +76,8 @@ def _parse(data: bytes) -> Trajectory:
     summary = json.loads(summaries[-1][len(_SUMMARY) :])
     if summary["decisions"] != len(log.records):
         raise ValueError("decisions are missing")
+    if any(column[0].shape for column in (log.records.dtype.fields or {}).values()):
+        raise ValueError("only scalar tensors are supported")
     missing = [name for name in COLUMNS if name not in (log.records.dtype.names or ())]
     if missing:
         raise ValueError(f"it has no {missing[0]}")

@@ -1,8 +1,9 @@
-"""Register eviction at -O2: which live range gives up its register, asked over LLVM's own channel.
+"""Register eviction at -O2: which live range gives up its register, decided inside of the plugin.
 
-Read ``problem`` first; it names the rest. ``question`` says what the compiler asks, ``default``
-what its own heuristic would answer, ``compile`` how a module is compiled, ``cost`` and ``credit``
-what that came to.
+Read ``problem`` first; it names the rest. ``question`` says what the compiler asks, ``log`` how
+the plugin writes it down, ``channel``, ``default``, ``live`` and ``object_cost`` serve the
+Gymnasium environment, which asks without the plugin. What eviction shares with the other problem of
+register allocation is in :mod:`nestor.regalloc`.
 """
 
 from typing import TYPE_CHECKING, Final

@@ -1,18 +1,26 @@
-"""Policies that need no file: one feature decides."""
+"""Policies that need no file of the user's: packaged ones, and those of one feature."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from nestor.policy import network
+from nestor.policy import bundle, network
 from nestor.policy.network import Layer, LogNormalisation
 from nestor.policy.rule import PICK
 from nestor.policy.spec import Policy
 from nestor.problems.regalloc_eviction.question import IS_OWN, POSITION, WEIGHT
 
 NAME: Final = "regalloc-eviction"
+
+DATA: Final = Path(__file__).parent / "data"
+
+PACKAGED: Final = tuple(
+    name for name in ("shipped-eviction",) if (DATA / f"{name}.safetensors").is_file()
+)
+"""``shipped-eviction`` is the one to use."""
 
 _RULES: Final[Mapping[str, tuple[str, float]]] = {
     "first": (POSITION, -1.0),
@@ -30,10 +38,12 @@ class EvictionBuiltins:
     ``lowest-density`` takes the candidate of the smallest spill weight, the one that asks included.
     """
 
-    names: tuple[str, ...] = tuple(_RULES)
+    names: tuple[str, ...] = (*PACKAGED, *_RULES)
 
     def resolve(self, name: str) -> Policy | None:
         """Return the policy of this name, None if it is not a built-in."""
+        if name in PACKAGED:
+            return bundle.load(DATA / f"{name}.safetensors")
         if name not in _RULES:
             return None
         feature, factor = _RULES[name]

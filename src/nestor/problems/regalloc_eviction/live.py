@@ -13,14 +13,10 @@ import numpy.typing as npt
 from nestor.compiler.channel import ChannelOptions, Tensor
 from nestor.compiler.toolchain import Toolchain
 from nestor.problem.live import LiveQuestion, Questions
-from nestor.problems.regalloc_eviction.cost import function_code, static_cost
+from nestor.problems.regalloc_eviction.channel import OpenQuestion, channel_options, layout_of
 from nestor.problems.regalloc_eviction.default import default_answer
-from nestor.problems.regalloc_eviction.question import (
-    CANDIDATES,
-    Layout,
-    Question,
-    channel_options,
-)
+from nestor.problems.regalloc_eviction.object_cost import function_code, static_cost
+from nestor.problems.regalloc_eviction.question import CANDIDATES, Layout
 
 
 @dataclass(frozen=True)
@@ -51,9 +47,9 @@ class EvictionQuestions:
 
     def question(self, tensors: npt.NDArray[Any]) -> LiveQuestion:
         """See :meth:`nestor.problem.live.Questions.question`."""
-        question = Question(self.layout, tensors)
+        question = OpenQuestion(self.layout, tensors)
         observation = np.zeros((CANDIDATES, len(self.features)))
-        observation[question.allowed] = question.matrix
+        observation[question.allowed] = question.matrix(self.features)
         allowed = np.zeros(CANDIDATES, dtype=np.bool_)
         allowed[question.allowed] = True
         return LiveQuestion(observation, default_answer(question), allowed)
@@ -72,10 +68,13 @@ class LiveEviction:
 
     def questions(self, tensors: Sequence[Tensor]) -> Questions:
         """See :meth:`nestor.problem.live.Live.questions`."""
-        return EvictionQuestions(Layout.of(tensors))
+        return EvictionQuestions(layout_of(tensors))
 
     def measure(self, path: Path) -> Mapping[str, float]:
-        """Return the static cost and its parts."""
+        """Return the cost of the object and its parts.
+
+        The plugin, which says what will execute, and the channel exclude each other.
+        """
         cost = static_cost(function_code(path))
         return {name: cost.total(name) for name in ("cost", "instructions", "reads", "writes")}
 

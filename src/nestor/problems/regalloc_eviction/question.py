@@ -1,23 +1,24 @@
 """What the register allocator asks, and the rows of features that policies read.
 
-A live range needs a register and none is free. The compiler sends 33 candidates: up to 32 registers
-in the order in which it would try them, each with what is known of the live ranges that would have
-to leave it, and at the end the live range itself, which stands for evicting nothing. A mask says
-which of them may be chosen. The rows of a question are the candidates that may be; an action is the
-number of a row, the answer its index among the 33 (llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp).
+A live range needs a register and none is free. The compiler describes 33 candidates: up to 32
+registers in the order in which it would try them, each with what is known of the live ranges that
+would have to leave it, and at the end the live range itself, which stands for evicting nothing. A
+mask says which of them may be chosen. The rows of a question are the candidates that may be; an
+action is the number of a row, the answer its index among the 33
+(llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp).
+
+The plugin makes the same rows bit for bit (``native/plugin/regalloc/EvictionQuestion.cpp``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from nestor.compiler.channel import ChannelError, Tensor
-from nestor.problem.trajectory import F64, I64
+from nestor.problem.trajectory import F64, I64, Bools
 
 CANDIDATES: Final = 33
 OWN: Final = 32
@@ -27,23 +28,32 @@ MASK: Final = "mask"
 WEIGHT: Final = "use_def_density"
 """The greatest spill weight of a candidate's live ranges, divided by the greatest of all."""
 
+DEFAULT: Final = "eviction_default"
+"""The column with the row that the stock heuristic would choose; as a feature of a candidate, 1 for
+that row."""
+
 POSITION: Final = "position"
 IS_OWN: Final = "is_own"
 WEIGHT_TO_OWN: Final = "weight_to_own"
 WEIGHT_TO_LEAST: Final = "weight_to_least"
 CANDIDATE_COUNT: Final = "candidates"
-DERIVED: Final = (POSITION, IS_OWN, WEIGHT_TO_OWN, WEIGHT_TO_LEAST, CANDIDATE_COUNT)
-"""Features that follow from what the compiler sends:
+DERIVED: Final = (POSITION, IS_OWN, WEIGHT_TO_OWN, WEIGHT_TO_LEAST)
+"""Features of a candidate that follow from what the compiler sends:
 
 ``position``         index among the 33; registers stand in the order of allocation
 ``is_own``           1 for the live range that needs a register
 ``weight_to_own``    log2 of the weight over that of the live range that needs a register
 ``weight_to_least``  log2 of the weight over the least weight of the other candidates
-``candidates``       how many candidates may be chosen; the same for all of a question
 """
 
+OF_DEFAULT: Final = "_of_default"
+"""The end of the name of a feature that is read of the candidate that the stock heuristic chooses,
+so that a policy can compare each candidate with that one."""
+
 _LARGEST_LOG: Final = 32.0
-"""Logarithms of ratios are cut here, where a weight of 0 lies."""
+"""Logarithms of ratios are cut here."""
+_LEAST_WEIGHT: Final = 2.0**-32
+_LARGEST: Final = 1e30
 
 
 @dataclass(frozen=True)
@@ -56,29 +66,31 @@ class Layout:
     """Tensors with one value."""
 
     @staticmethod
-    def of(tensors: Sequence[Tensor]) -> "Layout":
-        """Return the layout of the tensors that a compiler announces.
+    def of(shapes: Iterable[tuple[str, Sequence[int]]]) -> "Layout":
+        """Return the layout of tensors by their names and shapes.
 
-        :raises ChannelError: if it asks in a way that is not supported.
+        :raises ValueError: if that is not how a compiler asks about eviction.
         """
-        shapes = {tensor.name: int(np.prod(tensor.shape)) for tensor in tensors}
-        wrong = [name for name, size in shapes.items() if size not in (1, CANDIDATES)]
-        needed = (MASK, WEIGHT, "nr_broken_hints", "nr_urgent", "is_hint", "is_local")
-        wrong += [name for name in needed if shapes.get(name) != CANDIDATES]
+        sizes = {name: int(np.prod(shape, dtype=np.int64)) for name, shape in shapes}
+        wrong = [name for name, size in sizes.items() if size not in (1, CANDIDATES)]
+        wrong += [name for name in (MASK, WEIGHT) if sizes.get(name) != CANDIDATES]
         if wrong:
-            raise ChannelError(
-                f"This compiler asks about eviction in a way that is not supported ({wrong[0]});"
-                " use LLVM 22."
-            )
+            raise ValueError(f"a question about eviction has no such tensor '{wrong[0]}'")
         return Layout(
-            tuple(n for n, size in shapes.items() if size == CANDIDATES and n != MASK),
-            tuple(n for n, size in shapes.items() if size == 1),
+            tuple(n for n, size in sizes.items() if size == CANDIDATES and n != MASK),
+            tuple(n for n, size in sizes.items() if size == 1),
         )
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the columns of :attr:`Question.matrix`."""
-        return (*self.per_candidate, *self.per_question, *DERIVED)
+        """Names of the features that do not depend on the stock heuristic's choice."""
+        return (*self.per_candidate, *self.per_question, *DERIVED, CANDIDATE_COUNT)
+
+    @property
+    def default_features(self) -> tuple[str, ...]:
+        """Names of the features that do."""
+        own = (f"{name}{OF_DEFAULT}" for name in (*self.per_candidate, *DERIVED))
+        return (DEFAULT, *own)
 
 
 LLVM_22: Final = Layout(
@@ -105,72 +117,115 @@ LLVM_22: Final = Layout(
     ),
     per_question=("progress",),
 )
-"""What LLVM 22 sends; the features of a compile without a question, which announces none."""
+"""What LLVM 22 sends."""
 
 
 @dataclass(frozen=True)
-class Question:
-    """One question of the register allocator."""
+class Questions:
+    """Many questions at once."""
 
     layout: Layout
     tensors: npt.NDArray[Any]
-    """A structured scalar with the tensors as the compiler sent them."""
+    """The tensors as the compiler wrote them, structured ``[questions]``."""
 
     @cached_property
-    def allowed(self) -> I64:
-        """Indices of the candidates that may be chosen, ascending, ``[rows]``."""
-        return np.flatnonzero(self.tensors[MASK].reshape(-1))
+    def mask(self) -> Bools:
+        """Which candidates may be chosen, ``[questions, 33]``."""
+        mask: Bools = self.tensors[MASK].reshape(-1, CANDIDATES) != 0
+        return mask
 
     @cached_property
-    def table(self) -> F64:
-        """The compiler's features of all candidates, ``[33, per_candidate]``; always finite.
+    def counts(self) -> I64:
+        """How many candidates may be chosen, ``[questions]``."""
+        counts: I64 = self.mask.sum(axis=1)
+        return counts
 
-        The compiler divides by the largest value of the question. Where that is infinite (a live
-        range that cannot be spilled), infinity over infinity arrives as "not a number": it is 1,
-        the largest value, and the others are 0.
+    @cached_property
+    def first(self) -> I64:
+        """The first row of each question, ``[questions]``."""
+        return np.cumsum(self.counts) - self.counts
+
+    @cached_property
+    def _nonzero(self) -> tuple[I64, I64]:
+        question, index = np.nonzero(self.mask)
+        return question, index
+
+    @property
+    def question(self) -> I64:
+        """The question of each row, ``[rows]``."""
+        return self._nonzero[0]
+
+    @property
+    def index(self) -> I64:
+        """The candidate of each row among the 33, ``[rows]``, ascending in a question."""
+        return self._nonzero[1]
+
+    def row_of(self, candidates: I64) -> I64:
+        """Return the row within its question of one candidate of each, ``[questions]``."""
+        place: I64 = np.cumsum(self.mask, axis=1) - 1
+        return place[np.arange(len(candidates)), candidates]
+
+    def columns(self) -> dict[str, F64]:
+        """Return the features :attr:`Layout.features`, ``[rows]`` each; always finite."""
+        question, index, layout = self.question, self.index, self.layout
+        columns = {
+            name: finite(self._tensor(name)[question, index]) for name in layout.per_candidate
+        }
+        columns |= {
+            name: finite(self.tensors[name].reshape(-1))[question] for name in layout.per_question
+        }
+        weights = finite(self._tensor(WEIGHT))
+        others = self.mask.copy()
+        others[:, OWN] = False
+        least = np.where(others, weights, np.inf).min(axis=1, initial=np.inf)
+        least = np.where(others.any(axis=1), least, 0.0)
+        own = columns[WEIGHT]
+        columns[POSITION] = index.astype(np.float64)
+        columns[IS_OWN] = (index == OWN).astype(np.float64)
+        columns[WEIGHT_TO_OWN] = _log_ratio(own, weights[:, OWN][question])
+        columns[WEIGHT_TO_LEAST] = _log_ratio(own, least[question])
+        columns[CANDIDATE_COUNT] = self.counts[question].astype(np.float64)
+        return columns
+
+    def default_columns(self, columns: dict[str, F64], default: I64) -> dict[str, F64]:
+        """Return the features :attr:`Layout.default_features`, ``[rows]`` each.
+
+        :param columns: what :meth:`columns` returns.
+        :param default: the row within its question that the stock heuristic chooses,
+            ``[questions]``.
         """
-        rows = [self.tensors[name].reshape(-1) for name in self.layout.per_candidate]
-        return np.nan_to_num(np.array(rows, dtype=np.float64).T, nan=1.0)
+        chosen = self.first + default
+        marked = np.zeros(len(self.question))
+        marked[chosen] = 1.0
+        of_default = chosen[self.question]
+        return {DEFAULT: marked} | {
+            f"{name}{OF_DEFAULT}": columns[name][of_default]
+            for name in (*self.layout.per_candidate, *DERIVED)
+        }
 
-    def values(self, name: str) -> F64:
-        """Return a feature of the compiler for all candidates, ``[33]``."""
-        values: F64 = self.table[:, self.layout.per_candidate.index(name)]
+    def _tensor(self, name: str) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = self.tensors[name].reshape(-1, CANDIDATES)
         return values
 
-    @cached_property
-    def weight(self) -> F64:
-        """Spill weight of each candidate over the greatest, ``[33]``, from 0 to 1."""
-        return self.values(WEIGHT)
 
-    @cached_property
-    def matrix(self) -> F64:
-        """All features of the candidates that may be chosen, ``[rows, len(layout.features)]``."""
-        rows = self.allowed
-        own = rows == OWN
-        weight = self.weight[rows]
-        others = weight[~own]
-        shared = [float(self.tensors[name].reshape(-1)[0]) for name in self.layout.per_question]
-        derived = [
-            rows.astype(np.float64),
-            own.astype(np.float64),
-            _log_ratio(weight, float(self.weight[OWN])),
-            _log_ratio(weight, float(others.min()) if others.size else 0.0),
-            np.full(len(rows), float(len(rows))),
-        ]
-        same = np.broadcast_to(np.nan_to_num(shared, nan=1.0), (len(rows), len(shared)))
-        return np.concatenate([self.table[rows], same, np.array(derived).T], axis=1)
+def finite(values: npt.NDArray[Any]) -> F64:
+    """Return ``values`` as numbers that a policy can read.
+
+    The compiler divides by the largest value of the question. Where that is infinite (a live range
+    that cannot be spilled), infinity over infinity arrives as "not a number": it is 1, the largest
+    value, and the others are 0.
+    """
+    result: F64 = values.astype(np.float64)
+    result[np.isnan(result)] = 1.0
+    return np.clip(result, -_LARGEST, _LARGEST, out=result)
 
 
-def channel_options(base: Path) -> tuple[str, ...]:
-    """Return LLVM's options that make the eviction advisor use the channel at ``base``."""
-    return (
-        "-regalloc-enable-advisor=release",
-        f"-regalloc-evict-interactive-channel-base={base}",
-    )
+def _log_ratio(values: F64, divisors: F64) -> F64:
+    """Return log2 of the ratio, linear between powers of two: the same bits everywhere."""
+    return np.clip(_log(values) - _log(divisors), -_LARGEST_LOG, _LARGEST_LOG)
 
 
-def _log_ratio(values: F64, divisor: float) -> F64:
-    least = 2.0**-_LARGEST_LOG
-    ratio = np.log2(np.maximum(values, least)) - np.log2(max(divisor, least))
-    result: F64 = np.clip(ratio, -_LARGEST_LOG, _LARGEST_LOG)
+def _log(values: F64) -> F64:
+    mantissa, exponent = np.frexp(np.maximum(values, _LEAST_WEIGHT))
+    result: F64 = (exponent - 1) + (2 * mantissa - 1)
     return result

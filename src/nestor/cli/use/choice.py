@@ -1,0 +1,149 @@
+"""What a user wants of several problems, as options of the plugin."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nestor.cli.use.words import Words
+from nestor.errors import NestorError
+from nestor.files import read_regular_text
+from nestor.problem.in_builds import InBuilds, TextKind, header_of
+from nestor.problem.overrides import MOST_BYTES
+from nestor.rollout.ready import stored_policy, stored_text
+
+_POLICY_FILE: Final = "policy.safetensors"
+_OVERRIDES_FILE: Final = "overrides.txt"
+_SUMMARY_FILE: Final = "summary.txt"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of the plugin."""
+
+    name: str
+    value: Path | str | None = None
+    """A file, a word, or None for a switch."""
+    file_name: str = ""
+    """What a copy of the file is called, before its digest is put in."""
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The options for the plugin, and the problems that it is to decide."""
+
+    problems: tuple[str, ...]
+    options: tuple[Option, ...]
+    best: bool = False
+    """Functions are compiled on trial, in forked children of a compiler with one thread."""
+
+    @property
+    def has_summary(self) -> bool:
+        """Whether modules are told of their program."""
+        return any(option.file_name == _SUMMARY_FILE for option in self.options)
+
+
+def choose(own: Words, problems: Mapping[str, InBuilds]) -> Choice:
+    """Return what ``own`` asks for; policies and texts become copies in the cache.
+
+    :param problems: those that a build can have decided, first the one that is meant where several
+        have a policy of one name.
+    :raises NestorError: if something cannot be used, or not together.
+    """
+    if own.problem is not None and own.problem not in problems:
+        raise NestorError(
+            f"There is no problem {own.problem!r} that a build can leave to a policy; there are"
+            f" {', '.join(sorted(problems))}."
+        )
+    policies = _policies(own, problems)
+    texts = _overrides(own.overrides, [each.overrides for each in problems.values()])
+    decided = [
+        each for name, each in problems.items() if name in policies or each.overrides in texts
+    ]
+    options = [
+        Option(each.policy, place, _POLICY_FILE)
+        for name, each in problems.items()
+        for place in policies.get(name, ())
+    ]
+    options += [Option(kind.option, path, _OVERRIDES_FILE) for kind, path in texts.items()]
+    if own.summary is not None:
+        options.append(_summary(own.summary, decided, problems))
+    if own.best:
+        options.append(_best(policies, problems))
+    return Choice(tuple(each.problem for each in decided), tuple(options), own.best)
+
+
+def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[Path | str]]:
+    """Return the policies for each problem, as the plugin's option takes them."""
+    found: dict[str, list[Path | str]] = {}
+    words: dict[str, list[str]] = {}
+    for word in own.policies:
+        policy = stored_policy(word, list(problems))
+        if policy.problem not in problems:
+            raise NestorError(
+                f"The policy {word} is for {policy.problem}, and a build can use policies for"
+                f" {', '.join(sorted(problems))}."
+            )
+        found.setdefault(policy.problem, []).append(policy.place)
+        words.setdefault(policy.problem, []).append(word)
+    for name, several in words.items():
+        if len(several) > 1 and not (own.best and problems[name].best):
+            remedy = ", or add --best, which keeps the best of them for each function"
+            raise NestorError(
+                f"{' and '.join(several)} are for the same problem, {name}: name one of them"
+                f"{remedy if problems[name].best else ''}."
+            )
+    if own.problem is not None and own.problem not in found:
+        raise NestorError(
+            f"None of the policies ({', '.join(own.policies)}) is for {own.problem}, which"
+            " --problem names."
+        )
+    return found
+
+
+def _overrides(paths: Sequence[str], possible: Iterable[TextKind]) -> dict[TextKind, Path]:
+    """Return the copies of the files of overrides by what they are about."""
+    kinds = {kind.header: kind for kind in possible}
+    found: dict[TextKind, Path] = {}
+    for word in paths:
+        path = Path(word)
+        kind = kinds.get(header_of(_text(path, kinds.values())))
+        if kind is None:
+            raise NestorError(
+                f"{path}: These are no overrides: the first line is none of"
+                f" {', '.join(repr(each) for each in kinds)}."
+            )
+        if kind in found:
+            raise NestorError(
+                f"{path}: A compile takes one file of '{kind.header}': put the lines of all into"
+                " one."
+            )
+        found[kind] = stored_text(path, kind)
+    return {kind: found[kind] for kind in kinds.values() if kind in found}
+
+
+def _text(path: Path, kinds: Iterable[TextKind]) -> str:
+    makers = dict.fromkeys(maker for kind in kinds for maker in kind.makers)
+    remedy = f"{' or '.join(makers)} makes such a file"
+    return read_regular_text(path, "overrides", limit=MOST_BYTES, remedy=remedy)
+
+
+def _summary(path: str, decided: Iterable[InBuilds], problems: Mapping[str, InBuilds]) -> Option:
+    kind = next((each.summary for each in decided if each.summary is not None), None)
+    if kind is None:
+        readers = ", ".join(name for name, each in problems.items() if each.summary is not None)
+        raise NestorError(f"--summary is for policies for {readers}: name one, or leave it out.")
+    return Option(kind.option, stored_text(Path(path), kind), _SUMMARY_FILE)
+
+
+def _best(policies: Iterable[str], problems: Mapping[str, InBuilds]) -> Option:
+    """Return the switch; one switch serves all problems that have it."""
+    switches = {each.best for each in problems.values() if each.problem in set(policies)} - {None}
+    for switch in switches:
+        assert switch is not None
+        return Option(switch)
+    able = " or ".join(sorted(name for name, each in problems.items() if each.best))
+    raise NestorError(f"--best needs a policy for {able}.")

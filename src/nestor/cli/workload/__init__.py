@@ -1,0 +1,1 @@
+"""Commands about workloads: programs of a corpus on real inputs."""

@@ -1,0 +1,155 @@
+"""``nestor workload measure``: what programs execute under policies."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+import tyro
+from rich.markup import escape
+from rich.table import Table
+
+from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.policies.builds import overrides_text
+from nestor.cli.policies.failures import show_failures
+from nestor.cli.setup import programs_named, ready_plugin
+from nestor.compiler.cache import cache_place
+from nestor.corpus import store
+from nestor.errors import NestorError
+from nestor.evaluate.compare import select_programs
+from nestor.evaluate.workloads import (
+    RUN_COLUMNS,
+    WorkloadEvaluation,
+    WorkloadResult,
+    measure_workloads,
+    require_workloads,
+)
+from nestor.files import write_atomically
+from nestor.problem.registry import find_problem
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.stock import StockKeepingPool
+
+DEFAULT_PROBLEM: Final = "regalloc-eviction"
+"""Workloads are for problems of speed."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Run programs on their workloads under callgrind, stock and under policies, and compare.
+
+    J is what the run executed: instructions + data reads + data writes, of the whole process. It
+    is a count and no time: the same binary gives the same J on the same machine, and where a
+    program does not repeat itself the table says how far two runs of stock are apart (noise). Every
+    build must leave the same output and files as stock. Beside J stand the columns of the problem,
+    over all modules, such as static cost and spills, and the bytes of code of the program; --json
+    has those too that the table has no room for.
+
+    The programs judged are those of the split "test", worst first. The interval of the mean is a
+    bootstrap over projects. Measurements are kept by the content of the binary and its inputs: a
+    command that was interrupted goes on where it was, and equal builds are measured once. Runs the
+    programs of the corpus (foreign code). The exit status is 1 if anything failed.
+
+    Examples:
+        nestor workload measure --policy default my.safetensors --corpus corpus/speed-cg
+        nestor workload measure --policy my.safetensors --corpus corpus/speed-pgo --split all \
+            --out results/my --json
+        nestor workload measure --policy my.safetensors --corpus corpus/speed-cg --program lua
+    """
+
+    policy: tuple[str, ...]
+    """Policy files or built-ins of the problem."""
+    corpus: Path
+    """A corpus with workloads, such as the tier speed or a codegen corpus made of it."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the policies decide."""
+    split: Literal["train", "validation", "test", "all"] | None = None
+    """Which projects to judge by (default: held-out ones)."""
+    program: tuple[str, ...] = ()
+    """Programs, by their names or the last parts of them (default: all of the split)."""
+    overrides: Path | None = None
+    """Answers that stand above the policies' (docs/reference/formats.md)."""
+    out: Path | None = None
+    """Folder for the measurements and result.json (default: the cache, and no result.json)."""
+    fresh: bool = False
+    """Compile the stock side again instead of using stock objects of an earlier command."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers and the measured programs run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Measure and print; 1 if anything failed, which is printed last."""
+        problem = find_problem(self.problem)
+        policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
+        if not policies:
+            raise NestorError("Nothing to measure: name a policy.")
+        overrides = overrides_text(problem, self.overrides)
+        corpus = store.load(self.corpus)
+        named = programs_named(corpus, self.program)
+        programs = require_workloads(corpus, named or select_programs(corpus, self.split))
+        folder = self.out or Path(cache_place()) / "measurements"
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                keeping = StockKeepingPool(pool, fresh=self.fresh)
+                results = measure_workloads(
+                    keeping, programs, policies, folder, overrides=overrides, progress=report
+                )
+        data = {"workloads": [result.to_json() for result in results]}
+        if self.out is not None:
+            write_atomically(self.out / "result.json", json.dumps(data, indent=1).encode())
+        if self.json:
+            print_json(data)
+        else:
+            for result in results:
+                show(result)
+        return show_failures([failure for result in results for failure in result.failures])
+
+
+def show(result: WorkloadEvaluation) -> None:
+    """Print one policy's table and its totals."""
+    others = _other_columns(result.programs)
+    table = Table(
+        title=f"{escape(result.policy)} against stock, workloads: change of what was executed (J ="
+        " instructions + reads + writes) and of the build"
+    )
+    for name in ("program", "split"):
+        table.add_column(name)
+    for name in ("stock J", *RUN_COLUMNS, *others, "noise"):
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in result.programs:
+        table.add_row(
+            escape(row.name),
+            row.split,
+            f"{row.stock[RUN_COLUMNS[0]]:,.0f}" if row.stock else percent(None),
+            *(percent(row.change_pct(column)) for column in RUN_COLUMNS),
+            *(_other(row, column) for column in others),
+            f"{row.noise_pct:.3f} %" if row.noise_pct else "",
+        )
+    stdout.print(table)
+    total = result.total()
+    if not total["programs"]:
+        stdout.print("no program could be compared")
+        return
+    low, high = total["ci95"]
+    stdout.print(
+        f"{total['programs']} programs: J mean {percent(total['mean_pct'])} (95 % interval by"
+        f" project {low:+.2f} … {high:+.2f} %), median {percent(total['median_pct'])},"
+        f" worst {percent(total['worst_pct'])}, best {percent(total['best_pct'])},"
+        f" {len(result.failures)} failures",
+        soft_wrap=True,
+    )
+
+
+def _other_columns(rows: Sequence[WorkloadResult]) -> list[str]:
+    """Return the columns of the builds that a table has room for, in their order."""
+    found = dict.fromkeys(column for row in rows for column in row.stock or {})
+    return [c for c in found if c not in RUN_COLUMNS and not c.startswith("static_")]
+
+
+def _other(row: WorkloadResult, column: str) -> str:
+    change = row.change_pct(column)
+    return "" if change is None else percent(change)

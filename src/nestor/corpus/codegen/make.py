@@ -1,0 +1,109 @@
+"""Make a codegen corpus: each module as the middle end gives it to code generation.
+
+A rollout on such a corpus runs no pass of the middle end: it costs code generation alone, and
+its object is the one that the module before optimisation would have become.
+"""
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from nestor.compiler.process import Limits, run
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus import store
+from nestor.corpus.codegen.commands import codegen_options, optimise_command
+from nestor.corpus.codegen.profile import Profiles, collect_profiles
+from nestor.corpus.exchange import copy_beside_modules
+from nestor.corpus.model import Corpus, CorpusError, Missing, Module
+from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
+
+_LIMITS = Limits(seconds=600.0)
+
+
+def make_codegen_corpus(
+    corpus: Corpus,
+    out: Path,
+    toolchain: Toolchain,
+    *,
+    profile: bool = False,
+    jobs: int = 2,
+    progress: Progress = silent,
+) -> Corpus:
+    """Run the middle end on every module of ``corpus`` and write the results to ``out``.
+
+    Programs, splits and inputs stay the same. A module that the compiler refuses is left out with
+    the programs that need it, and named in ``missing``.
+
+    :param out: a new folder.
+    :param profile: run the programs that have a profile run, and give their modules the counts;
+        the others stay without.
+    :raises CorpusError: if ``out`` is not empty, ``corpus`` is a codegen corpus already, or no
+        profiles can be made on this machine.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise CorpusError(f"{out} is not empty; name a new folder.")
+    if corpus.is_codegen:
+        raise CorpusError(f"{corpus.root} is a codegen corpus already; name what it was made of.")
+    with temporary_folder("codegen") as text:
+        profiles = Profiles({}, ())
+        if profile:
+            profiles = collect_profiles(corpus, toolchain, Path(text), jobs, progress)
+        modules, missing = _optimised(corpus, out, toolchain, profiles, jobs, progress)
+    names = {module.name for module in modules}
+    programs = tuple(p for p in corpus.programs if names.issuperset(p.modules))
+    written = replace(
+        corpus,
+        root=out,
+        modules=modules,
+        programs=programs,
+        missing=(*corpus.missing, *profiles.missing, *missing),
+        toolchain=toolchain.version,
+    )
+    copy_beside_modules(corpus, written)
+    store.save(written)
+    return written
+
+
+def _optimised(
+    corpus: Corpus,
+    out: Path,
+    toolchain: Toolchain,
+    profiles: Profiles,
+    jobs: int,
+    progress: Progress,
+) -> tuple[tuple[Module, ...], list[Missing]]:
+    """Write the modules; return them, and those that the compiler refused."""
+
+    def optimise(module: Module) -> Module | Missing:
+        target = out / f"{module.name}.bc"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        outcome = run(
+            optimise_command(
+                toolchain,
+                module.options,
+                corpus.bitcode(module),
+                target,
+                profiles.by_module.get(module.name),
+            ),
+            _LIMITS,
+        )
+        if not outcome.ok:
+            return Missing(module.project, f"{module.name}: {outcome.reason}")
+        options = codegen_options(module.options)
+        target.with_suffix(".cmd").write_bytes("\0".join(options).encode())
+        digest = hashlib.sha256(target.read_bytes()).hexdigest()
+        return replace(module, digest=digest, options=options)
+
+    modules: list[Module] = []
+    missing: list[Missing] = []
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        for done, result in enumerate(pool.map(optimise, corpus.modules)):
+            progress("optimise", done, len(corpus.modules))
+            if isinstance(result, Module):
+                modules.append(result)
+            else:
+                missing.append(result)
+    progress("optimise", len(corpus.modules), len(corpus.modules))
+    return tuple(modules), missing

@@ -1,0 +1,68 @@
+"""How a policy of a problem gets into a user's own build: the plugin's options, by their names.
+
+A problem that the plugin can decide says so in a module ``in_builds`` of its folder, as
+``IN_BUILDS``. Commands that print options read these modules alone, and start without NumPy.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+_HOME: Final = "nestor.problems"
+_MODULE: Final = "in_builds"
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """A kind of text files that users name and the plugin reads."""
+
+    option: str
+    """The plugin's option that takes such a file."""
+    folder: str
+    """Where the cache keeps copies."""
+    holds: str
+    """What such a file holds, for messages: "a summary"."""
+    makers: tuple[str, ...]
+    """The commands that make such files, for messages."""
+    header: str
+    """The first line that is not empty and no comment."""
+    check: Callable[[str], object]
+    """Raises a NestorError if a text is not of this kind."""
+
+
+@dataclass(frozen=True)
+class InBuilds:
+    """What a build's options say about one problem."""
+
+    problem: str
+    """Its name."""
+    policy: str
+    """The plugin's option that takes a policy file or ``default``."""
+    overrides: TextKind
+    """Answers that stand above the policy's; several problems may share a kind."""
+    summary: TextKind | None = None
+    """What modules are told of their program."""
+    best: str | None = None
+    """The switch with which the plugin decides each function by the best of several policies and
+    the default; None if the problem takes one policy."""
+
+
+def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
+    """Return the problems that the plugin can decide in a user's build, by their names.
+
+    :param first: the one that comes before the others.
+    """
+    home = Path(str(resources.files(_HOME)))
+    folders = sorted(path.parent.name for path in home.glob(f"*/{_MODULE}.py"))
+    modules = (importlib.import_module(f"{_HOME}.{folder}.{_MODULE}") for folder in folders)
+    found = {each.problem: each for each in (module.IN_BUILDS for module in modules)}
+    return dict(sorted(found.items(), key=lambda item: (item[0] != first, item[0])))
+
+
+def header_of(text: str) -> str:
+    """Return the first line of ``text`` that is not empty and no comment, its words joined."""
+    entries = (line.partition("#")[0].split() for line in text.split("\n"))
+    return " ".join(next((words for words in entries if words), []))

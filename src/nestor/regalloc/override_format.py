@@ -1,0 +1,139 @@
+"""What a compile asked, which overrides answer that, and what the lines are about."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nestor.compiler.demangle import demangle
+from nestor.compiler.toolchain import Toolchain
+from nestor.problem.overrides import QuestionKeys
+from nestor.problem.trajectory import Trajectory
+from nestor.regalloc import overrides as texts
+from nestor.regalloc.credit import QUESTION, functions_of
+from nestor.regalloc.overrides import STOCK, Answer, Key, Kind, Overrides
+
+Index = Mapping[int, Mapping[Key, Answer]]
+"""Overrides by module or function."""
+
+
+@dataclass(frozen=True)
+class AllocatedFunctions:
+    """The modules and functions of some compiles, and the questions of one kind about them."""
+
+    modules: frozenset[int]
+    functions: frozenset[int]
+    kind: Kind
+    """Of the questions that the trajectories hold."""
+    questions: frozenset[tuple[int, int]]
+    """Function and number."""
+
+    def among(self, index: Index) -> Mapping[Key, Answer]:
+        """Return the overrides of ``index`` about these modules and functions.
+
+        Whether a number is asked depends on the answers before it, so the lines of a function
+        count together.
+        """
+        own = (self.modules | self.functions) & index.keys()
+        return {
+            key: answer
+            for number in own
+            for key, answer in index[number].items()
+            if number in (self.modules if key.kind == "module" else self.functions)
+        }
+
+    def matched_by(self, key: Key) -> bool:
+        """Tell whether ``key`` is one of these modules, functions or questions.
+
+        Of the other problem's questions only the function is compared.
+        """
+        if key.kind == "module":
+            return key.number in self.modules
+        if key.kind == self.kind:
+            return (key.number, key.question) in self.questions
+        return key.number in self.functions
+
+
+@dataclass(frozen=True)
+class AllocationOverrides:
+    """The overrides of register allocation (:class:`nestor.problem.overrides.OverrideFormat`).
+
+    One file may hold those of both problems.
+    """
+
+    kind: Kind
+    """Of the problem's own questions."""
+    stock: str = STOCK
+
+    def to_text(
+        self, overrides: Overrides, comments: Mapping[Key, str] | None = None, title: str = ""
+    ) -> str:
+        """Return the file's text: ``title`` as a comment, then a line per override, sorted."""
+        return texts.to_text(overrides, comments, title)
+
+    def parse(self, text: str) -> dict[Key, Answer]:
+        """Read the text of a file.
+
+        :raises OverridesError: with the line's number, as the plugin would.
+        """
+        return texts.parse(text)
+
+    def parse_comments(self, text: str) -> dict[Key, str]:
+        """Return the comments behind the overrides in the text of a file."""
+        return texts.parse_comments(text)
+
+    def describe(
+        self, toolchain: Toolchain, trajectories: Iterable[Trajectory]
+    ) -> Mapping[Key, str]:
+        """Return the functions and questions of these compiles by the functions' names."""
+        found: dict[Key, str] = {}
+        for trajectory in trajectories:
+            names = readable_names(toolchain, trajectory.names)
+            found |= {Key("function", number): name for number, name in names.items()}
+            for number, question in _questions_of(trajectory):
+                if number in names:
+                    found[Key(self.kind, number, question)] = names[number]
+        return found
+
+    def key(self, words: str) -> Key:
+        """Return the key that ``words`` name.
+
+        :raises OverridesError: if there is none.
+        """
+        return texts.parse_key(words)
+
+    def index(self, overrides: Overrides) -> Index:
+        """Return ``overrides`` by the number of their module or function."""
+        found: dict[int, dict[Key, Answer]] = defaultdict(dict)
+        for key, answer in overrides.items():
+            found[key.number][key] = answer
+        return found
+
+    def question_keys(self, trajectories: Iterable[Trajectory]) -> QuestionKeys:
+        """Return what the compiles with these trajectories, which have names, were about."""
+        own = list(trajectories)
+        functions = frozenset[int]().union(
+            *(t.names.keys() for t in own), *(functions_of(t)[0].tolist() for t in own)
+        )
+        return AllocatedFunctions(
+            modules=frozenset(trajectory.facts["module"] for trajectory in own),
+            functions=functions,
+            kind=self.kind,
+            questions=frozenset(pair for t in own for pair in _questions_of(t)),
+        )
+
+    def unit(self, trajectory: Trajectory) -> Key:
+        """Return the key of the module with this trajectory."""
+        return Key("module", trajectory.facts["module"])
+
+
+def readable_names(toolchain: Toolchain, names: Mapping[int, str]) -> dict[int, str]:
+    """Return functions' names as people write them, by id."""
+    written = demangle(toolchain, names.values())
+    return {number: written.get(name, name) for number, name in names.items()}
+
+
+def _questions_of(trajectory: Trajectory) -> Iterable[tuple[int, int]]:
+    functions, place = functions_of(trajectory)
+    numbers: Any = trajectory.decisions[QUESTION].tolist()
+    return zip(functions[place].tolist(), numbers, strict=True)

@@ -1,0 +1,57 @@
+"""Ways to compile that must agree, for the identity gate.
+
+For the default heuristics: the stock compiler, the plugin idle, following the default, and logging
+while it does. For a policy: the plugin as a release uses it, and with the logs.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nestor.compiler.plugin import Plugin
+from nestor.compiler.process import run
+from nestor.errors import NestorError
+from nestor.policy.names import NamedPolicy
+from nestor.problem.identity import Circumstances, Command, Way
+from nestor.problem.trajectory import Trajectory
+from nestor.regalloc.plugin_flags import Decision, as_flags
+
+
+def ways(
+    plugin: Plugin,
+    policy: NamedPolicy,
+    folder: Path,
+    decision: Decision,
+    read_log: Callable[[Path], Trajectory],
+) -> tuple[Way, ...]:
+    """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
+    file: Path | str = "default"
+    if policy.policy is not None:
+        file = folder / "policy.safetensors"
+        file.write_bytes(policy.data)
+    questions = folder / "questions"
+    decides = [f"-nestor-{decision}={file}"]
+    logs = [f"-nestor-{decision}-log={questions}", f"-nestor-allocation-log={folder / 'costs'}"]
+
+    def logged() -> int:
+        return len(read_log(questions))
+
+    ours = (
+        by_plugin("release" if policy.policy else "default", as_flags(plugin, decides)),
+        by_plugin("logged", as_flags(plugin, [*decides, *logs]), logged),
+    )
+    if policy.policy is not None:
+        return ours
+    return (by_plugin("stock", []), by_plugin("idle", as_flags(plugin, [])), *ours)
+
+
+def by_plugin(name: str, flags: Sequence[str], count: Callable[[], int] | None = None) -> Way:
+    """Return the way of a compile with ``flags``; ``count`` says how many questions it logged."""
+
+    def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
+        # clang takes what follows the input as well as what precedes it.
+        outcome = run([*command, *flags, "-o", out], use.limits, cancelled=use.cancelled)
+        if not outcome.ok:
+            raise NestorError(outcome.reason)
+        return None if count is None else count()
+
+    return Way(name, compile_once, counts=count is not None)

@@ -1,0 +1,48 @@
+"""What tuning a program comes to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nestor.build.incremental import ProgramBuild
+from nestor.policy.names import NamedPolicy
+from nestor.problem.overrides import Key, Overrides
+from nestor.problem.problem import Problem, Report
+from nestor.tune.search import Point
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What came of tuning a program."""
+
+    program: str
+    policy: NamedPolicy
+    """Under which the overrides apply."""
+    summary: str | None
+    """The text of the program's summary that the policy reads with them."""
+    overrides: Overrides
+    comments: Mapping[Key, str]
+    stock: ProgramBuild
+    best: ProgramBuild
+    """Both in every mode of the build, also in those that were not searched for."""
+    modes: tuple[str, ...]
+    """Those that were."""
+    curve: tuple[Point, ...]
+    """Verified scores by whole-program compiles, stock first."""
+
+    def title(self, report: Report) -> str:
+        """Return what a file of the overrides says at its top."""
+        lines = [f"program {self.program}", f"policy {self.policy.name} {self.policy.digest}"]
+        after = self.best.scores()
+        for mode, before in self.stock.scores().items():
+            change = 100 * (after[mode] / before - 1)
+            stock, tuned = (f"{n:,.{report.decimals}f}" for n in (before, after[mode]))
+            lines.append(
+                f"{report.score} {report.unit} {mode}: {stock} stock, {tuned} tuned"
+                f" ({change:+.2f} %)"
+            )
+        return "\n".join(lines)
+
+    def text(self, problem: Problem) -> str:
+        """Return the overrides file."""
+        title = self.title(problem.report)
+        return problem.overrides().to_text(self.overrides, self.comments, title)

@@ -1,0 +1,76 @@
+"""What a run executed: instructions, reads and writes of memory, in total and by function."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Events of a run, or of a part of it."""
+
+    instructions: int = 0
+    reads: int = 0
+    """Instructions that read memory."""
+    writes: int = 0
+    """Instructions that write memory; one that does both counts here alone."""
+
+    @property
+    def total(self) -> int:
+        """J, by which an allocation is judged: instructions + reads + writes."""
+        return self.instructions + self.reads + self.writes
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """Return the sums."""
+        return Counts(
+            self.instructions + other.instructions,
+            self.reads + other.reads,
+            self.writes + other.writes,
+        )
+
+
+@dataclass(frozen=True)
+class FunctionCounts:
+    """What one function executed itself, without those that it calls, and its entries."""
+
+    counts: Counts
+    calls: int
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One run of a program under callgrind."""
+
+    counts: Counts
+    """Of the whole process, its libraries and its start included."""
+    functions: Mapping[str, FunctionCounts]
+    """The program's own functions, by symbol; static functions of one name are added up."""
+    libraries: Mapping[str, Counts]
+    """Shared libraries and the dynamic linker, by file name."""
+    left: str
+    """SHA-256 of what the run printed and left (:class:`nestor.workload.running.Run`)."""
+
+    @property
+    def own(self) -> Counts:
+        """The part of the program's own functions: the only one that a policy can change."""
+        return sum((function.counts for function in self.functions.values()), Counts())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, from which :meth:`from_json` makes an equal measurement."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> "Measurement":
+        """Return the measurement that :meth:`to_json` wrote.
+
+        :raises KeyError, TypeError: if ``data`` is no such measurement.
+        """
+        return Measurement(
+            Counts(**data["counts"]),
+            {
+                name: FunctionCounts(Counts(**function["counts"]), int(function["calls"]))
+                for name, function in data["functions"].items()
+            },
+            {name: Counts(**counts) for name, counts in data["libraries"].items()},
+            str(data["left"]),
+        )
