@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AllocationSession.h"
-#include "AllocationSearch.h"
+#include "plugin/regalloc/trials/AllocationSearch.h"
 #include "TensorRunner.h"
 #include "plugin/core/StableIDs.h"
 #include "policy/Draws.h"

@@ -14,14 +14,14 @@
 #ifndef NESTOR_ALLOCATIONSESSION_H
 #define NESTOR_ALLOCATIONSESSION_H
 
-#include "AllocationLog.h"
-#include "AllocationOverrides.h"
-#include "AllocationTrajectories.h"
+#include "plugin/regalloc/records/AllocationLog.h"
+#include "plugin/regalloc/records/AllocationOverrides.h"
+#include "plugin/regalloc/records/AllocationTrajectories.h"
 #include "EvictionPolicy.h"
 #include "PriorityPolicy.h"
 #include "RegallocOptions.h"
 #include "TensorRunner.h"
-#include "Trial.h"
+#include "plugin/regalloc/trials/Trial.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
 #include <memory>
 

@@ -7,7 +7,7 @@
 #ifndef NESTOR_ALLOCATIONSEARCH_H
 #define NESTOR_ALLOCATIONSEARCH_H
 
-#include "AllocationOverrides.h"
+#include "plugin/regalloc/records/AllocationOverrides.h"
 #include "Trial.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AllocationSearch.h"
-#include "EvictionQuestion.h"
+#include "plugin/regalloc/EvictionQuestion.h"
 #include <algorithm>
 #include <iterator>
 
