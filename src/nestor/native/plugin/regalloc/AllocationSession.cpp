@@ -14,6 +14,7 @@
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <limits>
@@ -98,8 +99,7 @@ void AllocationSession::begin(const MachineFunction &MF) {
     return;
   if (const AllocationChoices *Choices = Overrides.find(Run.ID))
     Run.By.Fixed = *Choices;
-  const bool MayTry = S.tries() && MF.getInstructionCount() <= MaxTriedInstructions &&
-                      canTry();
+  const bool MayTry = S.tries() && mayTry(MF);
   if (!S.tries()) {
     Run.By.Alternative = Alternatives.size() - 1;
   } else if (MayTry && S.Search) {
@@ -109,6 +109,20 @@ void AllocationSession::begin(const MachineFunction &MF) {
   }
   if (MayTry && S.Labels && !isTrial())
     planLabels();
+}
+
+/// Whether \p MF can be allocated on trial. A plain line on standard error says that
+/// nothing can, since clang would not show a remark of a plugin.
+bool AllocationSession::mayTry(const MachineFunction &MF) {
+  if (canTry())
+    return MF.getInstructionCount() <= MaxTriedInstructions;
+  if (!WarnedOfThreads)
+    errs() << ("nestor: remark: " + M.getName() +
+               ": nothing is tried in a compiler of several threads, so the stock "
+               "heuristics allocate the registers\n")
+                  .str();
+  WarnedOfThreads = true;
+  return false;
 }
 
 bool AllocationSession::tryNow(const SearchPoint &Point, Allocation &Result) {

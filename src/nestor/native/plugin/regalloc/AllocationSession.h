@@ -95,6 +95,7 @@ private:
   llvm::Error load();
   llvm::Error loadPolicies();
   llvm::Error openLogs();
+  bool mayTry(const llvm::MachineFunction &MF);
   bool tryNow(const SearchPoint &Point, Allocation &Result);
   void keepCheapest();
   void search();
@@ -109,6 +110,7 @@ private:
   llvm::Module &M;
   const RegallocSettings S;
   bool Works = false;
+  bool WarnedOfThreads = false;
   std::unique_ptr<llvm::RegAllocEvictionAdvisorProvider> Stock;
   TensorRunner *Tensors = nullptr; ///< Owned by Stock.
   std::optional<EvictionTensors> Offered;
