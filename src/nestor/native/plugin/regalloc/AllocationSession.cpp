@@ -101,8 +101,8 @@ void AllocationSession::begin(const MachineFunction &MF) {
     Run.Fixed = *Choices;
   const bool MayTry = S.tries() && MF.getInstructionCount() <= MaxTriedInstructions &&
                       canTry();
-  if (!S.tries()) {
-    Run.Chosen = Alternatives.size() - 1;
+  if (!S.Best && !S.Search) {
+    Run.Chosen = Alternatives.size() - 1; // Also where labels are wanted.
   } else if (MayTry && S.Search) {
     search();
   } else if (MayTry && S.Best) {
