@@ -69,7 +69,7 @@ def sweep(
             done[key] = value
             journal.add(key, value)
             left = sum(k not in done for k in todo)
-            if left % 50 == 0:
+            if left % 20 == 0:
                 report(f"{len(keys) - left} of {len(keys)}")
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "plugin/regalloc/AllocationOverrides.h"
+#include "plugin/regalloc/records/AllocationOverrides.h"
 #include "FileBuilder.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

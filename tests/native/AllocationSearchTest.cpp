@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "plugin/regalloc/AllocationSearch.h"
+#include "plugin/regalloc/trials/AllocationSearch.h"
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>

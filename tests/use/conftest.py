@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -10,6 +11,25 @@ from nestor.compiler.plugin import Plugin
 from nestor.policy import bundle
 from nestor.problems.inlining_size import builtins
 from tests.conftest import ROOT
+
+PRESSURE: Final = """
+__attribute__((noinline)) static int step(int v) { return v * 3 + 1; }
+static int mix(int *p, int n) {
+  int s = 0;
+  for (int i = 0; i < n; ++i) {
+    int a = p[0] * n, b = p[1] + i, c = p[2] - n, d = p[3] * i, e = p[4] ^ n, f = p[5] | i;
+    int g = p[6] + s, h = p[7] * s, j = p[8] - i, k = p[9] & n, l = p[10] + n, m = p[11] * n;
+    int o = p[12] + i, q = p[13] - s, r = p[14] * i, t = p[15] ^ s, u = p[16] + n, v = p[17] | s;
+    p[i & 15] = step(a + v);
+    s += a * v + b * u - c * t + d * r - e * q + f * o + g * m - h * l + j * k;
+    s ^= a * b + c * d - e * f + g * h - j * k + l * m - o * q + r * t - u * v;
+  }
+  return s;
+}
+int twice(int *p, int n) { return mix(p, n) + mix(p + 1, n + 1); }
+int main(int argc, char **argv) { int p[32] = {argc}; (void)argv; return twice(p, argc) & 1; }
+"""
+"""More values at a time than registers, and calls to inline."""
 
 
 def write_command(path: Path) -> Path:
@@ -35,6 +55,12 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def never(plugin: Plugin, command: Path) -> Policy:
     """Return a policy that changes every object of the tests' sources."""
     return Policy("never", command, plugin.toolchain.clang)
+
+
+@pytest.fixture
+def keep(plugin: Plugin, command: Path) -> Policy:
+    """Return policies about register allocation that change every object with pressure."""
+    return Policy("keep heaviest", command, plugin.toolchain.clang)
 
 
 def save_policy(path: Path, *, inline: bool) -> None:

@@ -19,11 +19,9 @@ from benchmarks.build_ways import (
 )
 from nestor.compiler.plugin import Plugin
 from tests.conftest import SOURCE
+from tests.use.conftest import PRESSURE
 
-_LIBRARY: Final = SOURCE.replace("int main", "int use").replace("twice", "library_twice")
 _FILES: Final = {
-    "app.c": SOURCE,
-    "lib.c": _LIBRARY,
     "CMakeLists.txt": """
 cmake_minimum_required(VERSION 3.20)
 project(p LANGUAGES C CXX)
@@ -68,36 +66,48 @@ _SYSTEMS: Final[dict[str, System]] = {
 }
 
 
-def _write(folder: Path, system: str) -> Path:
+def _write(folder: Path, system: str, source: str = SOURCE) -> Path:
     """Write the sources, as a tarball of a release would have them."""
     folder.mkdir()
+    (folder / "app.c").write_text(source)
+    library = source.replace("int main", "int use").replace("twice", "library_twice")
+    (folder / "lib.c").write_text(library)
     for name, text in _FILES.items():
-        if (name == "Makefile") == (system == "make") or name in ("app.c", "lib.c"):
+        if (name == "Makefile") == (system == "make"):
             (folder / name).write_text(text)
     if system == "autotools":
         subprocess.run(["autoreconf", "--install"], cwd=folder, check=True, capture_output=True)
     return folder
 
 
-@pytest.mark.parametrize("system", _SYSTEMS)
-def test_objects_are_those_of_the_options(
-    system: str, never: Policy, plugin: Plugin, tmp_path: Path
-) -> None:
-    sources = _write(tmp_path / "p", system)
-    bench = Bench(Project("p", system, sources, _SYSTEMS[system]), tmp_path / "work")
-    clang = plugin.toolchain.clang
-    stock = bench.stock(clang)
-    expected = bench.direct(never.flags())
-    assert len(expected) == (3 if system == "autotools" else 2)  # libtool makes one twice
+def _check(bench: Bench, policy: Policy, folder: Path) -> None:
+    """Check that each way to build gives the objects of the options, all other than stock's."""
+    stock = bench.stock(policy.clang)
+    expected = bench.direct(policy.flags())
+    assert len(expected) == (3 if bench.project.place == "autotools" else 2)  # libtool: one twice
     assert all(expected[name] != digest for name, digest in stock.objects.items())
     for way in WAYS:
-        use = never.compilers(way, tmp_path / "installed")
+        use = policy.compilers(way, folder / "installed")
         if not way.startswith("ccache"):
             assert bench.build(use).objects == expected, way
             continue
-        cold, warm = bench.cached(use, tmp_path / way)
+        cold, warm = bench.cached(use, folder / way)
         assert cold.objects == warm.objects == expected, way
         assert (cold.cached, warm.cached) == ((0, len(expected)), (len(expected),) * 2), way
+
+
+@pytest.mark.parametrize("system", _SYSTEMS)
+def test_objects_are_those_of_the_options(system: str, never: Policy, tmp_path: Path) -> None:
+    sources = _write(tmp_path / "p", system)
+    bench = Bench(Project("p", system, sources, _SYSTEMS[system]), tmp_path / "work")
+    _check(bench, never, tmp_path)
+
+
+@pytest.mark.parametrize("system", ["cmake Release", "meson", "make", "autotools"])
+def test_register_allocation_at_o2(system: str, keep: Policy, tmp_path: Path) -> None:
+    sources = _write(tmp_path / "p", system, PRESSURE)
+    project = Project("p", system, sources, _SYSTEMS[system], level="-O2")
+    _check(Bench(project, tmp_path / "work"), keep, tmp_path)
 
 
 def test_at_the_level_of_a_build_type_objects_are_stock(

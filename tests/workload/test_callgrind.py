@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus
 from nestor.workload.callgrind import MeasureError, measure
 from nestor.workload.counts import Counts, Measurement
@@ -13,11 +14,13 @@ from nestor.workload.kept import measure_kept
 from tests.workload.conftest import BuildProgram
 
 
-def test_entries_and_costs_are_those_of_the_run(workloads: Corpus, built: BuildProgram) -> None:
+def test_entries_and_costs_are_those_of_the_run(
+    workloads: Corpus, built: BuildProgram, toolchain: Toolchain
+) -> None:
     (program, _) = workloads.programs
     binary = built(program)
-    short = measure(workloads, program, binary, ("40",))
-    long = measure(workloads, program, binary, ("140",))
+    short = measure(workloads, program, binary, ("40",), toolchain)
+    long = measure(workloads, program, binary, ("140",), toolchain)
     assert short.functions["step"].calls == 40
     assert long.functions["step"].calls == 140
     assert short.functions["main"].calls == 1
@@ -32,11 +35,11 @@ def test_entries_and_costs_are_those_of_the_run(workloads: Corpus, built: BuildP
 
 
 def test_the_sums_are_those_that_callgrind_prints(
-    workloads: Corpus, built: BuildProgram, tmp_path: Path
+    workloads: Corpus, built: BuildProgram, toolchain: Toolchain, tmp_path: Path
 ) -> None:
     program = workloads.programs[0]
     binary = built(program)
-    ours = measure(workloads, program, binary, ("40",))
+    ours = measure(workloads, program, binary, ("40",), toolchain)
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", "--cache-sim=yes", "--callgrind-out-file=/dev/null",
          str(binary), "40"],
@@ -53,42 +56,77 @@ def test_the_sums_are_those_that_callgrind_prints(
 
 
 def test_the_same_binary_gives_the_same_counts(
-    workloads: Corpus, built: BuildProgram, monkeypatch: pytest.MonkeyPatch
+    workloads: Corpus, built: BuildProgram, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = workloads.programs[0]
     binary = built(program)
-    first = measure(workloads, program, binary, ("40",))
+    first = measure(workloads, program, binary, ("40",), toolchain)
     # The user's environment is not the run's.
     monkeypatch.setenv("LD_LIBRARY_PATH", "/somewhere/quite/long")
-    assert measure(workloads, program, binary, ("40",)) == first
+    assert measure(workloads, program, binary, ("40",), toolchain) == first
 
 
-def test_a_run_that_fails_is_an_error(workloads: Corpus, built: BuildProgram) -> None:
+CLOCK = """
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+int main(void) {
+  struct timeval day;
+  struct timespec precise;
+  long rounds = 0;
+  time_t start = time(0);
+  gettimeofday(&day, 0);
+  clock_gettime(CLOCK_MONOTONIC, &precise);
+  while (time(0) < start + 2) ++rounds; /* time goes on */
+  for (volatile long i = 0; i < day.tv_usec / 1000; ++i) ++rounds;
+  printf("%ld %ld %ld\\n", rounds, (long)day.tv_usec, (long)precise.tv_nsec);
+}
+"""
+
+
+def test_the_clock_is_the_same_in_each_run(
+    workloads: Corpus, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    (tmp_path / "clock.c").write_text(CLOCK)
+    binary = tmp_path / "clock"
+    subprocess.run([toolchain.clang, tmp_path / "clock.c", "-o", binary], check=True)
+    program = workloads.programs[0]
+    first = measure(workloads, program, binary, ("-",), toolchain)
+    assert measure(workloads, program, binary, ("-",), toolchain) == first
+
+
+def test_a_run_that_fails_is_an_error(
+    workloads: Corpus, built: BuildProgram, toolchain: Toolchain
+) -> None:
     program = workloads.programs[0]
     with pytest.raises(MeasureError, match="failed: "):
-        measure(workloads, program, built(program), ("0",))
+        measure(workloads, program, built(program), ("0",), toolchain)
     with pytest.raises(MeasureError, match="no run of this kind"):
-        measure(workloads, program, built(program), ())
+        measure(workloads, program, built(program), (), toolchain)
 
 
 def test_kept_measurements_are_not_measured_again(
-    workloads: Corpus, built: BuildProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workloads: Corpus,
+    built: BuildProgram,
+    toolchain: Toolchain,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program = workloads.programs[0]
     binary, folder = built(program), tmp_path / "kept"
-    once = measure_kept(workloads, program, binary, ("40",), folder)
+    once = measure_kept(workloads, program, binary, ("40",), toolchain, folder)
     assert once.noise_pct is None
-    twice = measure_kept(workloads, program, binary, ("40",), folder, twice=True)
+    twice = measure_kept(workloads, program, binary, ("40",), toolchain, folder, twice=True)
     assert twice.noise_pct == 0.0
     assert twice.same_output
     (file,) = folder.iterdir()
     monkeypatch.setattr("nestor.workload.kept.measure", _never)
-    assert measure_kept(workloads, program, binary, ("40",), folder, twice=True) == twice
+    assert measure_kept(workloads, program, binary, ("40",), toolchain, folder, twice=True) == twice
     with pytest.raises(AssertionError, match="measured"):
-        measure_kept(workloads, program, binary, ("41",), folder)
+        measure_kept(workloads, program, binary, ("41",), toolchain, folder)
     file.write_text(file.read_text()[:-10])
     with pytest.raises(AssertionError, match="measured"):
-        measure_kept(workloads, program, binary, ("40",), folder)
+        measure_kept(workloads, program, binary, ("40",), toolchain, folder)
 
 
 def _never(*_: object) -> Measurement:

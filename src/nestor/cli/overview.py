@@ -100,7 +100,7 @@ def _parser(name: str, command: Command) -> argparse.ArgumentParser:
     own.usage = " ".join(usage.removeprefix("usage: ").split())
     own.add_argument("-h", "--help", action="store_true", help="Explain the command.")
     if "POLICY" in usage:
-        own.add_argument("policy", metavar="POLICY", help="A policy file or a built-in.")
+        own.add_argument("policy", metavar="POLICY", nargs="+", help="Policy files or built-ins.")
     for option, value in dict.fromkeys(_OPTION.findall(usage)):
         described: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
         own.add_argument(option, **described)

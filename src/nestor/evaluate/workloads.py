@@ -173,7 +173,9 @@ def _measured(
         words = program.workload.measure if program.workload is not None else ()
         path = pool.objects.path(digest)
         try:
-            return measure_kept(pool.corpus, program, path, words, folder, twice=twice)
+            return measure_kept(
+                pool.corpus, program, path, words, pool.plugin.toolchain, folder, twice=twice
+            )
         except NestorError as error:
             return str(error)
 

@@ -8,16 +8,18 @@ and cachegrind takes 0.5 s but counts no entries.
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from nestor.compiler.process import Limits
+from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.temporary import temporary_folder
 from nestor.workload.counts import Counts, FunctionCounts, Measurement
-from nestor.workload.running import Run, run_program
+from nestor.workload.fixed_time import fixed_time_library
+from nestor.workload.running import run_program
 
 EVENTS: Final = ("Ir", "Dr", "Dw")
 _LIMITS: Final = Limits(seconds=900.0, memory_mib=16384)
@@ -34,15 +36,17 @@ def measure(
     program: Program,
     binary: Path,
     words: Sequence[str],
+    toolchain: Toolchain,
     limits: Limits = _LIMITS,
 ) -> Measurement:
     """Run ``binary`` with ``words`` under callgrind and return what it executed.
 
-    The environment is the same for every run, and so are the name and the place of the program as
-    it sees them: both are on its stack, and the count of some instructions depends on them.
+    The environment and the times are the same for every run, and so are the name and the place of
+    the program as it sees them: all are in its memory, and what it executes may depend on them.
 
     :param binary: a build of ``program``.
     :param words: arguments as :func:`nestor.corpus.smoke.prepare` takes them.
+    :param toolchain: builds :mod:`nestor.workload.fixed_time`.
     :raises MeasureError: if valgrind is absent, there are no arguments, or the run fails.
     """
     valgrind, env = shutil.which("valgrind"), shutil.which("env")
@@ -54,82 +58,100 @@ def measure(
         # if we are killed, the limit of CPU time ends the run.
         under = (
             env, "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp",
+            f"LD_PRELOAD=../bin/{NAME}",
             valgrind, "--tool=callgrind", "--cache-sim=yes", "--demangle=no",
             f"--callgrind-out-file={out}",
         )  # fmt: skip
-        run = run_program(corpus, program, binary, words, limits, under=under)
+        library = fixed_time_library(toolchain)
+        run = run_program(corpus, program, binary, words, limits, under=under, beside=(library,))
         if run is None:
             raise MeasureError(f"{program.name} has no run of this kind.")
         if not run.outcome.ok or not out.exists():
             raise MeasureError(f"{program.name} {run.outcome.reason}")
+        reader = _Reader()
         with out.open(encoding="utf-8", errors="replace") as lines:
-            return _measurement(lines, program.name.rpartition("/")[2], run)
+            for line in lines:
+                reader.read(line)
+        return reader.measurement(program.name.rpartition("/")[2], run.left)
 
 
-def _measurement(lines: Iterable[str], name: str, run: Run) -> Measurement:
-    """Read callgrind's format (https://valgrind.org/docs/manual/cl-format.html).
+class _Reader:
+    """Reads callgrind's format (https://valgrind.org/docs/manual/cl-format.html), line by line.
 
-    :param name: the file name of the program, to tell its functions from those of libraries.
+    Functions and objects have numbers; the first line with a number spells the name out.
     """
-    totals: dict[str, list[int]] = {}
-    calls: dict[str, int] = defaultdict(int)
-    objects: dict[str, str] = {}
-    names: dict[str, str] = {}
-    own: dict[str, str] = {}
-    current, called_object, function, callee = "", "", "", ""
-    skip = False
-    width = 0
-    for line in lines:
-        first = line[:1]
-        if first in _CHANGES:
-            if skip:  # the inclusive cost of the call before it
-                skip = False
-                continue
-            numbers = line.split()[1:width]
-            total = totals[function]
-            for index, number in enumerate(numbers):
-                total[index] += int(number)
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._objects: dict[str, str] = {}
+        self._place: dict[str, str] = {}
+        """The object of each function."""
+        self._costs: dict[str, list[int]] = {}
+        """Of each function itself, by event."""
+        self._calls: dict[str, int] = defaultdict(int)
+        self._object = self._entered_object = self._function = self._entered = ""
+        self._after_call = False
+
+    def read(self, line: str) -> None:
+        """Take one line."""
+        if line[:1] in _CHANGES:
+            self._cost(line)
         elif line.startswith("fn="):
-            function = _name(line, names)
-            own.setdefault(function, current)
-            totals.setdefault(function, [0, 0, 0])
+            self._function = _number(line, self._names)
+            self._place.setdefault(self._function, self._object)
+            self._costs.setdefault(self._function, [0] * len(EVENTS))
         elif line.startswith("cfn="):
-            callee = _name(line, names)
-            own.setdefault(callee, called_object or current)
-            called_object = ""
+            self._entered = _number(line, self._names)
+            self._place.setdefault(self._entered, self._entered_object or self._object)
+            self._entered_object = ""
         elif line.startswith("calls="):
-            calls[callee] += int(line[6:].split()[0])
-            skip = True
+            self._calls[self._entered] += int(line[6:].split()[0])
+            self._after_call = True
         elif line.startswith("ob="):
-            current = objects.get(_name(line, objects), "")
+            self._object = self._objects[_number(line, self._objects)]
         elif line.startswith("cob="):
-            called_object = objects.get(_name(line, objects), "")
-        elif line.startswith("events:"):
-            if tuple(line.split()[1:4]) != EVENTS:
-                raise MeasureError(f"This valgrind counts other events: {line.strip()}.")
-            width = 1 + len(EVENTS)
-    functions: dict[str, FunctionCounts] = {}
-    libraries: dict[str, Counts] = {}
-    for key, events in totals.items():
-        counts, place = Counts(*events), PurePosixPath(own[key]).name
-        if place == name:
-            before = functions.get(names[key], FunctionCounts(Counts(), 0))
-            functions[names[key]] = FunctionCounts(
-                before.counts + counts, before.calls + calls.get(key, 0)
-            )
-        else:
-            libraries[place] = libraries.get(place, Counts()) + counts
-    everything = sum((f.counts for f in functions.values()), Counts())
-    everything = sum(libraries.values(), everything)
-    return Measurement(
-        everything, dict(sorted(functions.items())), dict(sorted(libraries.items())), run.left
-    )
+            self._entered_object = self._objects[_number(line, self._objects)]
+        elif line.startswith("events:") and tuple(line.split()[1:4]) != EVENTS:
+            raise MeasureError(f"This valgrind counts other events: {line.strip()}.")
+
+    def _cost(self, line: str) -> None:
+        if self._after_call:  # what the call cost with all that it called in turn
+            self._after_call = False
+            return
+        cost = self._costs[self._function]
+        for index, number in enumerate(line.split()[1 : 1 + len(EVENTS)]):
+            cost[index] += int(number)
+
+    def measurement(self, name: str, left: str) -> Measurement:
+        """Return what was read.
+
+        :param name: the file name of the program, to tell its functions from those of libraries.
+        :param left: see :class:`Measurement`.
+        """
+        functions: dict[str, FunctionCounts] = {}
+        libraries: dict[str, Counts] = {}
+        for key, events in self._costs.items():
+            counts, place = Counts(*events), PurePosixPath(self._place[key]).name
+            if place == name:
+                symbol = self._names[key]
+                before = functions.get(symbol, FunctionCounts(Counts(), 0))
+                calls = before.calls + self._calls.get(key, 0)
+                functions[symbol] = FunctionCounts(before.counts + counts, calls)
+            else:
+                libraries[place] = libraries.get(place, Counts()) + counts
+        everything = sum((f.counts for f in functions.values()), Counts())
+        return Measurement(
+            sum(libraries.values(), everything),
+            dict(sorted(functions.items())),
+            dict(sorted(libraries.items())),
+            left,
+        )
 
 
-def _name(line: str, names: dict[str, str]) -> str:
-    """Return the number of the name on a line; the first line that has it spells it out."""
+def _number(line: str, names: dict[str, str]) -> str:
+    """Return the number of the name on a line, and note the name if the line spells it out."""
     found = _NAMED.fullmatch(line.rstrip("\n").partition("=")[2])
-    if found is None:
+    if found is None or (found[2] is None and found[1] not in names):
         raise MeasureError(f"Callgrind wrote {line.strip()!r}, which cannot be read.")
     if found[2] is not None:
         names[found[1]] = found[2]

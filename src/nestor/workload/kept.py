@@ -1,7 +1,7 @@
 """Measurements that are kept, so that the same build of a program is not measured again.
 
 A measurement is kept under a digest of all that it depends on: the content of the binary, the
-arguments, the inputs, and valgrind's version. So a command that was interrupted goes on where it
+arguments, the inputs, valgrind's version and the library of fixed times. So a command that was interrupted goes on where it
 was, and policies that make the same program share its measurement.
 """
 
@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from nestor.compiler.process import run_tool
+from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, Program
 from nestor.files import sha256_of, write_atomically
 from nestor.workload.callgrind import measure
 from nestor.workload.counts import Measurement
+from nestor.workload.fixed_time import source
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def measure_kept(
     program: Program,
     binary: Path,
     words: Sequence[str],
+    toolchain: Toolchain,
     folder: Path,
     *,
     twice: bool = False,
@@ -62,10 +65,10 @@ def measure_kept(
     kept = _read(path)
     if kept is not None and (kept.second_total is not None or not twice):
         return kept
-    first = kept.first if kept is not None else measure(corpus, program, binary, words)
+    first = kept.first if kept is not None else measure(corpus, program, binary, words, toolchain)
     result = Repeated(first)
     if twice:
-        second = measure(corpus, program, binary, words)
+        second = measure(corpus, program, binary, words, toolchain)
         result = Repeated(first, second.counts.total, second.left)
     data: dict[str, Any] = {
         "program": program.name,
@@ -79,7 +82,9 @@ def measure_kept(
 
 def _digest(corpus: Corpus, program: Program, binary: Path, words: Sequence[str]) -> str:
     inputs = corpus.project(program.project).inputs
-    depends = [program.name, sha256_of(binary), list(words), list(inputs), _version()]
+    depends = [
+        program.name, sha256_of(binary), list(words), list(inputs), _version(), sha256_of(source()),
+    ]  # fmt: skip
     return hashlib.sha256(json.dumps(depends).encode()).hexdigest()
 
 

@@ -29,6 +29,7 @@ def run_program(
     limits: Limits | None = None,
     *,
     under: Sequence[str] = (),
+    beside: Sequence[Path] = (),
 ) -> Run | None:
     """Run ``binary`` with the arguments ``words``; None if there are none.
 
@@ -36,6 +37,7 @@ def run_program(
 
     :param words: arguments as :func:`nestor.corpus.smoke.prepare` takes them.
     :param under: a command to run it under, such as ``valgrind``.
+    :param beside: files that are put into the folder ``../bin`` of the run, where the program is.
     """
     with temporary_folder("run") as text:
         folder = Path(text) / "run"
@@ -46,6 +48,8 @@ def run_program(
         (Path(text) / "bin").mkdir()
         shutil.copyfile(binary, folder / own)
         (folder / own).chmod(0o755)
+        for file in beside:
+            shutil.copyfile(file, Path(text) / "bin" / file.name)
         output = Path(text) / "stdout"
         outcome = run(
             [*under, str(own), *prepared.arguments],

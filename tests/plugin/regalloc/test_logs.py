@@ -32,11 +32,11 @@ def test_all_questions_are_logged(allocator: Allocator) -> None:
         assert named == {function["id"]: name for name, function in functions.items()}
     for function in functions.values():
         identifier = np.array([int(function["id"], 16)], dtype=np.uint64).view(np.int64)
-        own = evictions[evictions["function"] == identifier]
+        own = evictions[evictions["function"].ravel() == identifier]
         # A question may be left to stock, if LLVM offers nothing that its choice is among.
         assert len(own) <= function["questions"]
         assert (np.diff(own["question"].ravel()) > 0).all()
-        ordered = priorities[priorities["function"] == identifier]
+        ordered = priorities[priorities["function"].ravel() == identifier]
         assert len(ordered) == function["priorities"]
         left = np.count_nonzero(own["index_to_evict"] != own["eviction_default"])
         moved = np.count_nonzero(ordered["priority"] != ordered["priority_default"])

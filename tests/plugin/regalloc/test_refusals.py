@@ -1,6 +1,6 @@
 """What cannot be done is one error that says why, with exit status 1."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -96,21 +96,20 @@ def test_temperatures_that_are_none(allocator: Allocator) -> None:
         )
 
 
-BROKEN: dict[str, Callable[[], bytes]] = {
-    "line 1": lambda: b"nestor-overrides 1\n",
-    "the first line": lambda: b"",
-    "line 2": lambda: b"nestor-allocation-overrides 1\nevict 00000000000000aa 1 33\n",
-    "line 3": lambda: b"nestor-allocation-overrides 1\n\npriority 00000000000000aa 1 nan\n",
-    "given twice": lambda: (
-        b"nestor-allocation-overrides 1\n" + 2 * b"module 00000000000000aa stock\n"
-    ),
+HEADER = "nestor-allocation-overrides 1\n"
+BROKEN = {
+    "line 1": "nestor-overrides 1\n",
+    "the first line": "",
+    "line 2": f"{HEADER}evict 00000000000000aa 1 33\n",
+    "line 3": f"{HEADER}\npriority 00000000000000aa 1 nan\n",
+    "given twice": HEADER + 2 * "module 00000000000000aa stock\n",
 }
 
 
 @pytest.mark.parametrize("reason", BROKEN)
 def test_overrides_that_are_none(allocator: Allocator, reason: str) -> None:
     path = allocator.bench.folder / "overrides"
-    path.write_bytes(BROKEN[reason]())
+    path.write_text(BROKEN[reason])
     refused(allocator, reason, f"-nestor-allocation-overrides={path}")
 
 

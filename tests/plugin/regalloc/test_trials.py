@@ -111,14 +111,17 @@ def test_without_trials_that_end_well_stock_stands(
 def test_an_alternative_that_fails_is_not_chosen(
     allocator: Allocator, ends: Callable[..., None]
 ) -> None:
-    usual = allocator.functions("-nestor-best", evict=ALL)["third"]
-    assert usual["alternative"] != 0
-    ends("segmentation fault", usual["alternative"] + 1)
-    single = SOURCE[SOURCE.index("double third") : SOURCE.index("int small")]
-    source = "extern void sink(int);\n" + single
-    other = allocator.functions("-nestor-best", evict=ALL, source=source)["third"]
-    assert other["alternative"] != usual["alternative"]
-    assert other["tried"][usual["alternative"]] is None
+    policies = {"evict": ALL, "order": [ORDERERS["heavy first"]]}
+    usual = allocator.functions("-nestor-best", **policies)
+    name = next(name for name, function in usual.items() if function["alternative"])
+    others = list(usual)[: list(usual).index(name)]  # which are tried before
+    chosen = usual[name]["alternative"]
+    ends("segmentation fault", sum(usual[other]["trials"] for other in others) + chosen + 1)
+    functions = allocator.functions("-nestor-best", **policies)
+    assert functions[name]["tried"][chosen] is None
+    assert functions[name]["alternative"] != chosen
+    assert total(functions[name]["cost"]) <= total(functions[name]["stock"])
+    assert all(functions[other] == usual[other] for other in usual if other != name)
 
 
 def test_a_search_survives_trials_that_fail(

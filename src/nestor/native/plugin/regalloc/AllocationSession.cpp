@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "AllocationSession.h"
-#include "AllocationSearch.h"
 #include "TensorRunner.h"
 #include "plugin/core/StableIDs.h"
 #include "policy/Draws.h"
@@ -98,11 +97,11 @@ void AllocationSession::begin(const MachineFunction &MF) {
   if (Run.IsStock)
     return;
   if (const AllocationChoices *Choices = Overrides.find(Run.ID))
-    Run.Fixed = *Choices;
+    Run.By.Fixed = *Choices;
   const bool MayTry = S.tries() && MF.getInstructionCount() <= MaxTriedInstructions &&
                       canTry();
   if (!S.Best && !S.Search) {
-    Run.Chosen = Alternatives.size() - 1; // Also where labels are wanted.
+    Run.By.Alternative = Alternatives.size() - 1; // Also where labels are wanted.
   } else if (MayTry && S.Search) {
     search();
   } else if (MayTry && S.Best) {
@@ -116,11 +115,9 @@ void AllocationSession::begin(const MachineFunction &MF) {
     planLabels();
 }
 
-bool AllocationSession::tryNow(size_t Alternative, const AllocationChoices &Fixed,
-                               Allocation &Result) {
+bool AllocationSession::tryNow(const SearchPoint &Point, Allocation &Result) {
   if (forkTrial(Result)) {
-    Run.Chosen = Alternative;
-    Run.Fixed = Fixed;
+    Run.By = Point;
     Run.Pending = false;
     Run.LabelEvery = 0;
     return true;
@@ -134,8 +131,10 @@ void AllocationSession::keepCheapest() {
   double Least = std::numeric_limits<double>::infinity();
   size_t Cheapest = 0;
   for (size_t I = 0; I < Alternatives.size(); ++I) {
+    SearchPoint Point = Run.By;
+    Point.Alternative = I;
     Allocation Result;
-    if (tryNow(I, Run.Fixed, Result))
+    if (tryNow(Point, Result))
       return; // In the child.
     if (I == 0) {
       if (!Result.succeeded())
@@ -148,7 +147,7 @@ void AllocationSession::keepCheapest() {
       Cheapest = I;
     }
   }
-  Run.Chosen = Cheapest;
+  Run.By.Alternative = Cheapest;
 }
 
 void AllocationSession::search() {
@@ -162,23 +161,19 @@ void AllocationSession::search() {
   Run.Wrap = true;
   if (searchAllocations(
           Settings,
-          [&](const SearchPoint &P, Allocation &R) {
-            return tryNow(P.Alternative, P.Fixed, R);
-          },
+          [&](const SearchPoint &P, Allocation &R) { return tryNow(P, R); },
           Result))
     return; // In a child.
   if (!Result.AtStock.succeeded())
     return; // As in keepCheapest().
   Run.StockCost = Result.AtStock.Cost;
-  if (Result.AtBest.Cost.total() < Result.AtStock.Cost.total()) {
-    Run.Chosen = Result.Best.Alternative;
-    Run.Fixed = std::move(Result.Best.Fixed);
-  }
+  if (Result.AtBest.Cost.total() < Result.AtStock.Cost.total())
+    Run.By = std::move(Result.Best);
 }
 
 void AllocationSession::planLabels() {
   Allocation Result;
-  if (tryNow(Run.Chosen, Run.Fixed, Result))
+  if (tryNow(Run.By, Result))
     return;
   constexpr unsigned UsualCandidates = 8;
   if (!Result.succeeded())
@@ -193,11 +188,11 @@ bool AllocationSession::wantsQuestion() const {
     return false;
   if (!isTrial() && (Questions || Run.LabelEvery))
     return true;
-  if (Run.Fixed.Evictions.count(Run.Done.Questions))
+  if (Run.By.Fixed.Evictions.count(Run.Done.Questions))
     return true;
   if (Run.IsStock || Run.Evictions >= Run.MaxEvictions)
     return false;
-  return Run.Pending || Alternatives[Run.Chosen].Evict;
+  return Run.Pending || Alternatives[Run.By.alternativeAt(Run.Done.Questions)].Evict;
 }
 
 bool AllocationSession::question(int Default, function_ref<void()> Ask) {
@@ -231,10 +226,10 @@ bool AllocationSession::differ(const EvictionQuestion &Q) {
 /// Tries every candidate, going on as the function's alternative does.
 void AllocationSession::label(const EvictionQuestion &Q, EvictionRecord &Record) {
   for (unsigned Candidate : Q.allowed()) {
-    AllocationChoices Fixed = Run.Fixed;
-    Fixed.Evictions[Run.Done.Questions] = Candidate;
+    SearchPoint Point = Run.By;
+    Point.Fixed.Evictions[Run.Done.Questions] = Candidate;
     Allocation Result;
-    if (tryNow(Run.Chosen, Fixed, Result))
+    if (tryNow(Point, Result))
       return; // In the child.
     Record.Costs[Candidate] = Result.Cost.total();
   }
@@ -249,10 +244,10 @@ unsigned AllocationSession::evict(const EvictionQuestion &Q) {
     label(Q, Record);
   if (Run.Pending && differ(Q))
     keepCheapest();
-  const EvictionAnswer Answer = answerOf(Run.Chosen, Q);
+  const EvictionAnswer Answer = answerOf(Run.By.alternativeAt(Run.Done.Questions), Q);
   unsigned Candidate = Answer.Candidate;
-  auto Fixed = Run.Fixed.Evictions.find(Run.Done.Questions);
-  if (Fixed != Run.Fixed.Evictions.end()) {
+  auto Fixed = Run.By.Fixed.Evictions.find(Run.Done.Questions);
+  if (Fixed != Run.By.Fixed.Evictions.end()) {
     if (Q.allows(int(Fixed->second)))
       Candidate = Fixed->second;
     else
@@ -283,7 +278,7 @@ unsigned AllocationSession::priority(unsigned Stock,
   if (!Works)
     return Stock;
   PriorityPolicy *Policy =
-      Run.IsStock ? nullptr : Alternatives[Run.Chosen].Order;
+      Run.IsStock ? nullptr : Alternatives[Run.By.Alternative].Order;
   const bool Logged = Priorities && !isTrial();
   PriorityRecord Record;
   PriorityAnswer Answer;
@@ -291,8 +286,8 @@ unsigned AllocationSession::priority(unsigned Stock,
     Record.Inputs = Inputs();
   if (Policy)
     Answer = Policy->answer(Record.Inputs, draw(Number));
-  auto Fixed = Run.Fixed.Priorities.find(Number);
-  if (Fixed != Run.Fixed.Priorities.end()) {
+  auto Fixed = Run.By.Fixed.Priorities.find(Number);
+  if (Fixed != Run.By.Fixed.Priorities.end()) {
     Answer.Value = Fixed->second;
     Record.Overridden = true;
   }
@@ -329,7 +324,7 @@ void AllocationSession::allocated(const MachineFunction &MF,
       abandonTrial();
     finishTrial(Run.Done);
   }
-  Log->write(F, {Run.ID, Run.Done, Run.Chosen, Run.Trials, Run.StockCost,
+  Log->write(F, {Run.ID, Run.Done, Run.By.Alternative, Run.Trials, Run.StockCost,
                 Run.Tried, Run.Taken});
 }
 

@@ -14,14 +14,14 @@
 #ifndef NESTOR_ALLOCATIONSESSION_H
 #define NESTOR_ALLOCATIONSESSION_H
 
-#include "AllocationLog.h"
-#include "AllocationOverrides.h"
-#include "AllocationTrajectories.h"
+#include "plugin/regalloc/records/AllocationLog.h"
+#include "plugin/regalloc/records/AllocationOverrides.h"
+#include "plugin/regalloc/records/AllocationTrajectories.h"
 #include "EvictionPolicy.h"
 #include "PriorityPolicy.h"
 #include "RegallocOptions.h"
 #include "TensorRunner.h"
-#include "Trial.h"
+#include "plugin/regalloc/trials/AllocationSearch.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
 #include <memory>
 
@@ -79,8 +79,7 @@ private:
     uint64_t ID = 0;
     bool IsStock = true;     ///< No policy decides here.
     bool Pending = false;    ///< The alternatives have not been tried yet.
-    size_t Chosen = 0;       ///< Among the alternatives.
-    AllocationChoices Fixed; ///< They stand above the alternative.
+    SearchPoint By;          ///< Who answers.
     bool Wrap = false;       ///< A search's choice: any number means a candidate.
     AllocationChoices Taken; ///< All answers that left the stock heuristics.
     Allocation Done;
@@ -96,7 +95,7 @@ private:
   llvm::Error load();
   llvm::Error loadPolicies();
   llvm::Error openLogs();
-  bool tryNow(size_t Alternative, const AllocationChoices &Fixed, Allocation &Result);
+  bool tryNow(const SearchPoint &Point, Allocation &Result);
   void keepCheapest();
   void search();
   void planLabels();

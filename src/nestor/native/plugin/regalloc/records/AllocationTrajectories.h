@@ -12,8 +12,8 @@
 #ifndef NESTOR_ALLOCATIONTRAJECTORIES_H
 #define NESTOR_ALLOCATIONTRAJECTORIES_H
 
-#include "EvictionQuestion.h"
-#include "PriorityPolicy.h"
+#include "plugin/regalloc/EvictionQuestion.h"
+#include "plugin/regalloc/PriorityPolicy.h"
 #include "plugin/core/TrajectoryLog.h"
 #include <array>
 #include <map>

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AllocationOverrides.h"
-#include "EvictionQuestion.h"
+#include "plugin/regalloc/EvictionQuestion.h"
 #include "plugin/core/TextFile.h"
 #include "policy/PlainFile.h"
 #include "llvm/ADT/StringExtras.h"

@@ -13,7 +13,7 @@
 #define NESTOR_ALLOCATIONLOG_H
 
 #include "AllocationOverrides.h"
-#include "Trial.h"
+#include "plugin/regalloc/trials/Trial.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/raw_ostream.h"
 #include <memory>

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AllocationSearch.h"
-#include "EvictionQuestion.h"
+#include "plugin/regalloc/EvictionQuestion.h"
 #include <algorithm>
 #include <iterator>
 
@@ -57,12 +57,26 @@ static void moveOne(AllocationChoices &Fixed, const Allocation &At,
   }
 }
 
+/// Lets another alternative answer some questions in a row, mostly few.
+static void moveWindow(SearchPoint &Point, const Allocation &At,
+                       const SearchSettings &S, Random &R) {
+  if (!Point.Windows.empty() && R.below(4) == 0) {
+    Point.Windows.erase(Point.Windows.begin() + R.below(Point.Windows.size()));
+    return;
+  }
+  const unsigned From = R.below(At.Questions);
+  const unsigned Longest = At.Questions - From;
+  const unsigned Length = 1 + R.below(1 + R.below(Longest));
+  Point.Windows.push_back({From, From + Length, size_t(R.below(S.Alternatives))});
+}
+
 bool searchAllocations(const SearchSettings &S,
                        function_ref<bool(const SearchPoint &, Allocation &)> Try,
                        SearchResult &Result) {
   Random R(S.Seed);
   for (size_t I = 0; I < S.Alternatives; ++I) {
-    const SearchPoint Point{I, {}};
+    SearchPoint Point;
+    Point.Alternative = I;
     Allocation At;
     if (Try(Point, At))
       return true;
@@ -83,9 +97,13 @@ bool searchAllocations(const SearchSettings &S,
   const unsigned Trials = Movable ? std::min(S.Trials, Useful) : 0;
   while (Result.Trials < Trials) {
     SearchPoint Point = Result.Best;
-    const uint64_t Moves = R.below(3) ? 1 : 1 + R.below(4);
-    for (uint64_t I = 0; I < Moves; ++I)
-      moveOne(Point.Fixed, Result.AtBest, S, R);
+    if (S.Alternatives > 1 && Result.AtBest.Questions && R.below(2)) {
+      moveWindow(Point, Result.AtBest, S, R);
+    } else {
+      const uint64_t Moves = R.below(3) ? 1 : 1 + R.below(4);
+      for (uint64_t I = 0; I < Moves; ++I)
+        moveOne(Point.Fixed, Result.AtBest, S, R);
+    }
     Allocation At;
     if (Try(Point, At))
       return true;

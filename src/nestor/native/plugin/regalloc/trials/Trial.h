@@ -14,7 +14,7 @@
 #ifndef NESTOR_TRIAL_H
 #define NESTOR_TRIAL_H
 
-#include "AllocationOverrides.h"
+#include "plugin/regalloc/records/AllocationOverrides.h"
 #include "FunctionCost.h"
 #include <cmath>
 

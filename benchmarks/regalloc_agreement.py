@@ -1,0 +1,157 @@
+"""Does Python, asked over LLVM's own channel, allocate registers as the plugin does?
+
+    python -m benchmarks.regalloc_agreement BENCH --work FOLDER [--sample N] [--jobs N]
+        [--json benchmarks/results/regalloc.json]
+
+Under each of several eviction policies that do not read the stock heuristic's choice, which the
+channel does not send, the objects of both must be equal, bit for bit. One policy is a network that
+reads all features that both have. Each module is optimised once, at -O2; then its code is
+generated twice for each policy. A run that was stopped goes on from the records in FOLDER.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks import machine, record
+from benchmarks.regalloc_policies import EVICTION, eviction_policy
+from benchmarks.regalloc_sweep import (
+    LIMITS,
+    Journal,
+    allocation_log,
+    optimise,
+    plugin_words,
+    sample,
+    sweep,
+)
+from nestor.compiler.channel import compile_over_channel
+from nestor.compiler.plugin import Plugin, ensure_plugin
+from nestor.compiler.toolchain import find
+from nestor.corpus import store
+from nestor.corpus.model import Corpus
+from nestor.errors import NestorError
+from nestor.files import sha256_of
+from nestor.policy import bundle, network
+from nestor.policy.network import LogNormalisation, initial_layers
+from nestor.policy.spec import Policy
+from nestor.problems.regalloc_eviction.channel import channel_options, policy_answer
+from nestor.problems.regalloc_eviction.question import LLVM_22
+from nestor.temporary import temporary_folder
+
+_LINEAR: Final = ("first", "keep", "heaviest")
+
+
+def policies() -> dict[str, Policy]:
+    """Return the policies by name."""
+    features = LLVM_22.features
+    count = len(features)
+    shift, scale = np.full(count, 1.0), np.full(count, 0.5)
+    dense = network.build(
+        features,
+        "decision",
+        LogNormalisation(shift, scale),
+        initial_layers((count, 16, 1), np.random.default_rng(0)),
+        problem=EVICTION,
+        rule="pick",
+    )
+    return {**{name: eviction_policy(name) for name in _LINEAR}, "network": dense}
+
+
+def compare(
+    corpus: Corpus, plugin: Plugin, name: str, used: Mapping[str, Policy], files: Mapping[str, Path]
+) -> dict[str, Any]:
+    """Compile one module under each policy in both ways."""
+    result: dict[str, Any] = {"same": {}, "questions": {}}
+    with temporary_folder("agreement") as text:
+        folder = Path(text)
+        try:
+            module = optimise(corpus, corpus.module(name), plugin.toolchain.clang, "-O2", folder)
+        except RuntimeError as error:
+            return {"failure": str(error)}
+        stock = folder / "stock.o"
+        if not module.compile(stock).ok:
+            return {"failure": "the stock compiler fails"}
+        result["changed"] = {}
+        for way, policy in used.items():
+            out, log = folder / "plugin.o", folder / "log"
+            options = [f"-nestor-eviction={files[way]}", f"-nestor-allocation-log={log}"]
+            done = module.compile(out, plugin_words(plugin, options))
+            if not done.ok:
+                return {"failure": f"{way}: {done.reason}"}
+            words = [module.clang, *module.options, "-x", "ir", module.bitcode]
+            asked = folder / "channel.o"
+            try:
+                compile_over_channel(
+                    [*words, "-o", asked], partial(policy_answer, policy), channel_options, LIMITS
+                )
+            except NestorError as error:
+                return {"failure": f"{way}, channel: {error}"}
+            result["same"][way] = sha256_of(out) == sha256_of(asked)
+            result["changed"][way] = sha256_of(out) != sha256_of(stock)
+            result["questions"][way] = sum(f["questions"] for f in allocation_log(log))
+    return result
+
+
+def main() -> None:
+    """Compare, print and record."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--work", type=Path, required=True, help="folder of the records")
+    parser.add_argument("--sample", type=int, default=1 << 30, help="modules to compare")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="write the table to this file")
+    options = parser.parse_args()
+    corpus = store.load(options.corpus)
+    plugin = ensure_plugin(find())
+    options.work.mkdir(parents=True, exist_ok=True)
+    used = policies()
+    files = {name: options.work / f"{name}.safetensors" for name in used}
+    for name, policy in used.items():
+        bundle.save(policy, files[name])
+    results = sweep(
+        Journal(options.work / "agreement.jsonl", plugin.digest),
+        [module.name for module in sample(corpus.modules, options.sample)],
+        lambda name: compare(corpus, plugin, name, used, files),
+        options.jobs,
+        lambda text: print(text, file=sys.stderr, flush=True),
+    )
+    good = [value for value in results.values() if "failure" not in value]
+    titles = ("policy", "modules", "other than stock's", "equal", "questions")
+    columns = [(title, "{:,}" if title != "policy" else "{}") for title in titles]
+    found = [
+        [
+            name,
+            len(good),
+            sum(value["changed"][name] for value in good),
+            sum(value["same"][name] for value in good),
+            sum(value["questions"][name] for value in good),
+        ]
+        for name in used
+    ]
+    print(" | ".join(titles))
+    for row in found:
+        print(" | ".join(map(str, row)))
+    wrong = {
+        name: value.get("failure", value.get("same"))
+        for name, value in results.items()
+        if "failure" in value or not all(value["same"].values())
+    }
+    for name, reason in wrong.items():
+        print(f"{name}: {reason}")
+    if options.json:
+        record.write(
+            options.json,
+            "What the plugin does to register allocation.",
+            {"channel": record.table(columns, found)},
+            machine.describe(plugin.toolchain),
+            channel_exceptions=wrong,
+        )
+
+
+if __name__ == "__main__":
+    main()
