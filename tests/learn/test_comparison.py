@@ -8,15 +8,12 @@ import pytest
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.learn.accounting import Tally
-from nestor.learn.answers import changed_answers, reproduces_default
+from nestor.learn.answers import changed_answers
 from nestor.learn.blackbox.comparison import Comparison, ReusingPool, comparison
 from nestor.learn.programs import default_rollouts, training_programs, units_of
 from nestor.policy import network
-from nestor.policy.names import NamedPolicy
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.problem.registry import find_problem
-from nestor.problem.rollout import Request
-from nestor.problem.trajectory import LEFT_OUT
 from nestor.rollout.local_pool import LocalPool
 
 PROBLEM = find_problem("inlining-size")
@@ -82,25 +79,6 @@ def test_failed_units_are_counted_with_their_reason(small_corpus: Corpus, plugin
     logs = [done.trajectory for done in defaults.values() if done.trajectory is not None]
     assert len(logs) == len(defaults)
     assert all(changed_answers(CLONE, log) == 0 for log in logs)
-
-
-def test_log_that_lacks_questions_says_nothing_of_another_compile(
-    small_corpus: Corpus, plugin: Plugin
-) -> None:
-    tally = Tally()
-    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
-        defaults = default_rollouts(pool, small_corpus.modules, Tally(), keep=True)
-        lacking = {}
-        for name, done in defaults.items():
-            log = done.trajectory
-            assert log is not None and reproduces_default(CLONE, log)
-            log = replace(log, facts={**log.facts, LEFT_OUT: 1})
-            assert not reproduces_default(CLONE, log)
-            lacking[name] = replace(done, trajectory=log)
-        clone = NamedPolicy.of(CLONE)
-        requests = [Request(unit, clone) for unit in small_corpus.modules if unit.name in defaults]
-        ReusingPool(pool, lacking, tally).run(requests)
-    assert (tally.reused, tally.rollouts) == (0, len(requests))
 
 
 def test_nothing_to_learn_from_is_one_sentence(small_corpus: Corpus, plugin: Plugin) -> None:

@@ -90,17 +90,6 @@ TEST_CASE("a range says which values a policy knows") {
   CHECK_FALSE(P->inRange(1, 6));
 }
 
-TEST_CASE("policies that pick or give a number have a range") {
-  for (const char *Name : {"pick", "value"}) {
-    FileBuilder B = treesPolicy();
-    B.Meta["rule"] = Name;
-    Expected<LoadedPolicy> P = parsePolicy(B.range({-1, 2, 5, 5}).build());
-    REQUIRE(bool(P));
-    CHECK(P->inRange(0, 2));
-    CHECK_FALSE(P->inRange(1, 6));
-  }
-}
-
 TEST_CASE("ranges that are wrong") {
   FileBuilder B = treesPolicy();
   refused(FileBuilder(B).range({0, 1, 0, 1}), "deviations");

@@ -44,6 +44,17 @@ static FileBuilder oneLayer(std::vector<float> W, float Bias,
   return B;
 }
 
+TEST_CASE("policies that pick or give a number have a range") {
+  for (const char *Name : {"pick", "value"}) {
+    FileBuilder B = treesPolicy();
+    B.Meta["rule"] = Name;
+    Expected<LoadedPolicy> P = parsePolicy(B.range({-1, 2, 5, 5}).build());
+    REQUIRE(bool(P));
+    CHECK(P->inRange(0, 2));
+    CHECK_FALSE(P->inRange(1, 6));
+  }
+}
+
 TEST_CASE("squash is a piecewise-linear logarithm") {
   const std::pair<double, double> Known[] = {
       {0, 0},      {1, 1},  {2, 1.5},  {3, 2},     {5, 2.5},

@@ -74,17 +74,22 @@ def test_policy_may_compare_each_candidate_with_the_default_one(pool: LocalPool)
 
 
 def test_beyond_its_range_the_default_decides(pool: LocalPool) -> None:
-    free = linear(pool, {"position": -1.0})
+    free = linear(pool, {"position": -1.0, "progress": 0.0})
     log = log_of(compiled(pool, NamedPolicy.of(free)))
-    bounded = dataclasses.replace(free, range=np.array([[0.0, 31.0]]))
-    inside = log_of(compiled(pool, NamedPolicy.of(bounded)))
-    with_own = np.bincount(inside.questions, weights=inside.rows(["is_own"])[:, 0]) > 0
-    assert with_own.any() and not with_own.all()
-    assert (inside.by_policy == ~with_own).all()
-    assert (inside.answer == np.where(with_own, inside.default, 0)).all()
-    decides = bounded.decides(inside.rows(["position"]), inside.questions)
-    assert (decides == ~with_own).all()
     assert (log.answer == 0).all()
+    middle = float(np.median(log.rows(["progress"])))
+    bounded = dataclasses.replace(free, range=np.array([[0.0, 32.0], [0.0, middle]]))
+    log = log_of(compiled(pool, NamedPolicy.of(bounded)))
+    inside = bounded.decides(log.rows(bounded.features), log.questions)
+    assert inside.any() and not inside.all()
+    assert (log.by_policy == inside).all()
+    assert (log.answer == np.where(inside, 0, log.default)).all()
+    one_row = dataclasses.replace(free, range=np.array([[0.0, 31.0], [-1.0, 1e9]]))
+    log = log_of(compiled(pool, NamedPolicy.of(one_row)))
+    with_own = np.bincount(log.questions, weights=log.rows(["is_own"])[:, 0]) > 0
+    assert with_own.any()
+    assert (log.by_policy == ~with_own).all()
+    assert (log.answer == np.where(with_own, log.default, 0)).all()
 
 
 def test_sampling_repeats_by_its_seed(pool: LocalPool) -> None:
@@ -123,7 +128,7 @@ def test_credit_is_by_function(pool: LocalPool) -> None:
 
 def test_labels_say_what_an_answer_costs(pool: LocalPool) -> None:
     assert isinstance(PROBLEM, AllocationProblem)
-    labelling = dataclasses.replace(PROBLEM, labels=10_000)
+    labelling = dataclasses.replace(PROBLEM, labels=100)
     pool.problem = labelling
     stock, done = compiled(pool, "default"), compiled(pool, "default")
     log = log_of(done)

@@ -9,13 +9,10 @@
 #include "plugin/core/StableIDs.h"
 #include "policy/Draws.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <limits>
 
@@ -28,9 +25,6 @@ namespace nestor {
 static unsigned maxEvictions(const MachineFunction &MF) {
   return 1000 + 4 * MF.getRegInfo().getNumVirtRegs();
 }
-
-/// Larger functions are not tried: a trial of one costs seconds.
-constexpr unsigned MaxTriedInstructions = 100000;
 
 static thread_local std::weak_ptr<AllocationSession> OnThisThread;
 static thread_local AllocationSession *InUse = nullptr;
@@ -100,8 +94,8 @@ void AllocationSession::begin(const MachineFunction &MF) {
   if (const AllocationChoices *Choices = Overrides.find(Run.ID))
     Run.By.Fixed = *Choices;
   const bool MayTry = S.tries() && mayTry(MF);
-  if (!S.tries()) {
-    Run.By.Alternative = Alternatives.size() - 1;
+  if (!S.Best && !S.Search) {
+    Run.By.Alternative = Alternatives.size() - 1; // Also where labels are wanted.
   } else if (MayTry && S.Search) {
     search();
   } else if (MayTry && S.Best) {
@@ -109,88 +103,6 @@ void AllocationSession::begin(const MachineFunction &MF) {
   }
   if (MayTry && S.Labels && !isTrial())
     planLabels();
-}
-
-/// Whether \p MF can be allocated on trial. A plain line on standard error says that
-/// nothing can, since clang would not show a remark of a plugin.
-bool AllocationSession::mayTry(const MachineFunction &MF) {
-  if (canTry())
-    return MF.getInstructionCount() <= MaxTriedInstructions;
-  if (!WarnedOfThreads)
-    errs() << ("nestor: remark: " + M.getName() +
-               ": nothing is tried in a compiler of several threads, so the stock "
-               "heuristics allocate the registers\n")
-                  .str();
-  WarnedOfThreads = true;
-  return false;
-}
-
-bool AllocationSession::tryNow(const SearchPoint &Point, Allocation &Result) {
-  if (forkTrial(Result)) {
-    Run.By = Point;
-    Run.Pending = false;
-    Run.LabelEvery = 0;
-    return true;
-  }
-  ++Run.Trials;
-  return false;
-}
-
-void AllocationSession::keepCheapest() {
-  Run.Pending = false;
-  double Least = std::numeric_limits<double>::infinity();
-  size_t Cheapest = 0;
-  for (size_t I = 0; I < Alternatives.size(); ++I) {
-    SearchPoint Point = Run.By;
-    Point.Alternative = I;
-    Allocation Result;
-    if (tryNow(Point, Result))
-      return; // In the child.
-    if (I == 0) {
-      if (!Result.succeeded())
-        return; // Nothing can be called better: stock, the usual choice, stands.
-      Run.StockCost = Result.Cost;
-    }
-    Run.Tried.push_back(Result.Cost.total());
-    if (Result.Cost.total() < Least) {
-      Least = Result.Cost.total();
-      Cheapest = I;
-    }
-  }
-  Run.By.Alternative = Cheapest;
-}
-
-void AllocationSession::search() {
-  SearchSettings Settings;
-  Settings.Trials = S.Search;
-  Settings.Alternatives = Alternatives.size();
-  Settings.Evictions = S.SearchEviction;
-  Settings.Priorities = S.SearchPriority;
-  Settings.Seed = combineIDs(Run.ID, S.Seed.value_or(0));
-  SearchResult Result;
-  Run.Wrap = true;
-  if (searchAllocations(
-          Settings,
-          [&](const SearchPoint &P, Allocation &R) { return tryNow(P, R); },
-          Result))
-    return; // In a child.
-  if (!Result.AtStock.succeeded())
-    return; // As in keepCheapest().
-  Run.StockCost = Result.AtStock.Cost;
-  if (Result.AtBest.Cost.total() < Result.AtStock.Cost.total())
-    Run.By = std::move(Result.Best);
-}
-
-void AllocationSession::planLabels() {
-  Allocation Result;
-  if (tryNow(Run.By, Result))
-    return;
-  constexpr unsigned UsualCandidates = 8;
-  if (!Result.succeeded())
-    return;
-  Run.StockCost = Result.Cost;
-  if (Result.Questions)
-    Run.LabelEvery = 1 + Result.Questions * UsualCandidates / S.Labels;
 }
 
 bool AllocationSession::wantsQuestion() const {
@@ -223,34 +135,6 @@ EvictionAnswer AllocationSession::answerOf(size_t Which, const EvictionQuestion 
   if (Run.IsStock || !Policy || Run.Evictions >= Run.MaxEvictions)
     return {unsigned(Q.defaultCandidate()), 0, 0};
   return Policy->answer(Q, draw(Run.Done.Questions));
-}
-
-/// Whether an alternative leaves the stock heuristic's choice.
-bool AllocationSession::differ(const EvictionQuestion &Q) {
-  for (size_t I = 1; I < Alternatives.size(); ++I)
-    if (int(answerOf(I, Q).Candidate) != Q.defaultCandidate())
-      return true;
-  return false;
-}
-
-/// Whether a policy leaves the stock priority.
-bool AllocationSession::differ(const PriorityInputs &X, unsigned Stock,
-                               unsigned Number) {
-  return llvm::any_of(Orderers, [&](const std::unique_ptr<PriorityPolicy> &P) {
-    return scaledPriority(Stock, P->answer(X, draw(Number)).Value) != Stock;
-  });
-}
-
-/// Tries every candidate, going on as the function's alternative does.
-void AllocationSession::label(const EvictionQuestion &Q, EvictionRecord &Record) {
-  for (unsigned Candidate : Q.allowed()) {
-    SearchPoint Point = Run.By;
-    Point.Fixed.Evictions[Run.Done.Questions] = Candidate;
-    Allocation Result;
-    if (tryNow(Point, Result))
-      return; // In the child.
-    Record.Costs[Candidate] = Result.Cost.total();
-  }
 }
 
 unsigned AllocationSession::evict(const EvictionQuestion &Q) {
