@@ -33,6 +33,7 @@ from nestor.policy.network import (
     Normalisation,
     QuantileNormalisation,
 )
+from nestor.policy.portfolio import PortfolioPolicy
 from nestor.policy.spec import RANGE, Array, Metadata, Policy, PolicyError, shown
 from nestor.policy.trees import TreesPolicy
 
@@ -249,4 +250,6 @@ def _assemble(meta: Metadata, tensors: Mapping[str, Array], layers: int) -> Poli
     else:
         normalisation = QuantileNormalisation(tensors["normalise.boundaries"])
     parts = (Layer(tensors[f"layer.{k}.weight"], tensors[f"layer.{k}.bias"]) for k in range(layers))
+    if meta.kind == "portfolio":
+        return PortfolioPolicy(meta, normalisation, tuple(parts), range=limits)
     return MlpPolicy(meta, normalisation, tuple(parts), range=limits)

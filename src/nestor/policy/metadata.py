@@ -16,6 +16,7 @@ ANSWERS: Final = ("decision", "deviation")
 TRANSFORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "mlp": ("log", "quantile"),
     "trees": ("none",),
+    "portfolio": ("log", "quantile"),
 }
 MAX_FEATURES: Final = 1024
 
@@ -78,6 +79,8 @@ class Metadata:
             raise PolicyError(
                 f"its answers must be decision, not deviation, with the rule {self.rule}"
             )
+        if self.kind == "portfolio" and self.rule == THRESHOLD.name:
+            raise PolicyError("its members cannot be tried under the rule threshold")
         _check_names("candidate_features", self.candidate_features, least=0)
         strange = [name for name in self.candidate_features if name not in self.features]
         if strange:

@@ -34,6 +34,7 @@ __all__ = [
     "Normalisation",
     "QuantileNormalisation",
     "build",
+    "check_layers",
     "fit_normalisation",
     "from_torch",
     "initial_layers",
@@ -75,6 +76,35 @@ class Layer:
     bias: F32
 
 
+def check_layers(
+    metadata: Metadata, normalisation: Normalisation, layers: tuple[Layer, ...]
+) -> tuple[Layer, ...]:
+    """Return the layers with checked arrays.
+
+    :raises PolicyError: if they do not fit one another, the normalisation or the features.
+    """
+    if normalisation.features != len(metadata.features):
+        raise PolicyError(
+            f"its normalisation is for {normalisation.features} features "
+            f"and it names {len(metadata.features)}"
+        )
+    if not 1 <= len(layers) <= MAX_LAYERS:
+        raise PolicyError(f"a network has 1 to {MAX_LAYERS} layers, not {len(layers)}")
+    width = normalisation.width
+    checked = []
+    for k, layer in enumerate(layers):
+        weight = tensor(f"layer.{k}.weight", layer.weight, np.float32, 2)
+        bias = tensor(f"layer.{k}.bias", layer.bias, np.float32, 1)
+        if weight.shape != (len(bias), width) or len(bias) > MAX_WIDTH:
+            raise PolicyError(
+                f"layer {k} must be [at most {MAX_WIDTH}, {width}] with a bias for every row, "
+                f"not {weight.shape} with {len(bias)}"
+            )
+        width = len(bias)
+        checked.append(Layer(weight, bias))
+    return tuple(checked)
+
+
 @dataclass(frozen=True, eq=False)
 class MlpPolicy(Policy):
     """A normalisation and 1 to 8 layers with ReLU between them; raises PolicyError if unfit."""
@@ -86,28 +116,11 @@ class MlpPolicy(Policy):
         super().__post_init__()
         if self.metadata.kind != "mlp" or self.metadata.transform != self.normalisation.transform:
             raise PolicyError("its kind and transform must be those of its tensors")
-        if self.normalisation.features != len(self.features):
-            raise PolicyError(
-                f"its normalisation is for {self.normalisation.features} features "
-                f"and it names {len(self.features)}"
-            )
-        if not 1 <= len(self.layers) <= MAX_LAYERS:
-            raise PolicyError(f"a network has 1 to {MAX_LAYERS} layers, not {len(self.layers)}")
-        width = self.normalisation.width
-        checked = []
-        for k, layer in enumerate(self.layers):
-            weight = tensor(f"layer.{k}.weight", layer.weight, np.float32, 2)
-            bias = tensor(f"layer.{k}.bias", layer.bias, np.float32, 1)
-            if weight.shape != (len(bias), width) or len(bias) > MAX_WIDTH:
-                raise PolicyError(
-                    f"layer {k} must be [at most {MAX_WIDTH}, {width}] with a bias for every row, "
-                    f"not {weight.shape} with {len(bias)}"
-                )
-            width = len(bias)
-            checked.append(Layer(weight, bias))
+        checked = check_layers(self.metadata, self.normalisation, self.layers)
+        width = len(checked[-1].bias)
         if width not in (1, 2):
             raise PolicyError(f"the last layer must have one or two outputs, not {width}")
-        object.__setattr__(self, "layers", tuple(checked))
+        object.__setattr__(self, "layers", checked)
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@
 #include "EvaluatorFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
+#include <optional>
 
 using namespace llvm;
 
@@ -15,11 +16,13 @@ namespace nestor {
 constexpr size_t MaxLayers = 8, MaxWidth = 4096;
 constexpr size_t MaxNodes = size_t(1) << 22, MaxTrees = size_t(1) << 16;
 constexpr unsigned MaxHeight = 512;
+constexpr unsigned MaxMembers = 64; ///< Of a portfolio.
 
 static Error bad(const Twine &Why) { return createStringError(Why); }
 
 static Expected<std::vector<MLPPolicy::Layer>> readLayers(TensorReader &Reader,
-                                                          uint64_t Inputs) {
+                                                          uint64_t Inputs,
+                                                          unsigned MostOutputs) {
   std::vector<MLPPolicy::Layer> Layers;
   for (size_t K = 0; Reader.has(("layer." + Twine(K) + ".weight").str()); ++K) {
     if (K == MaxLayers)
@@ -44,18 +47,36 @@ static Expected<std::vector<MLPPolicy::Layer>> readLayers(TensorReader &Reader,
         L.Weights[I * Out + O] = (*Weights)[O * In + I];
     Layers.push_back(std::move(L));
   }
-  if (Layers.empty() || Layers.back().Out > 2)
-    return bad("the network's last layer must have one or two outputs");
+  if (Layers.empty() || Layers.back().Out > MostOutputs)
+    return bad("the network's last layer must have one to " + Twine(MostOutputs) +
+               " outputs");
   return Layers;
 }
 
-static Expected<std::unique_ptr<Policy>>
-readMLP(TensorReader &Reader, StringRef Transform, uint64_t Features) {
+namespace {
+/// The tensors of a network; one of the two transforms is used.
+struct Network {
+  std::optional<MLPPolicy::LogTransform> Log;
+  MLPPolicy::QuantileTransform Quantile;
+  std::vector<MLPPolicy::Layer> Layers;
+
+  std::unique_ptr<Policy> policy() && {
+    if (Log)
+      return std::make_unique<MLPPolicy>(std::move(*Log), std::move(Layers));
+    return std::make_unique<MLPPolicy>(std::move(Quantile), std::move(Layers));
+  }
+};
+} // namespace
+
+static Expected<Network> readNetwork(TensorReader &Reader, StringRef Transform,
+                                     uint64_t Features, unsigned MostOutputs) {
+  Network Result;
   std::vector<uint64_t> Shape;
   if (Transform == "log") {
-    MLPPolicy::LogTransform Log;
-    for (auto [Name, Into] : {std::pair("normalise.shift", &Log.Shift),
-                              std::pair("normalise.scale", &Log.Scale)}) {
+    Result.Log.emplace();
+    for (auto [Name, Into] :
+         {std::pair("normalise.shift", &Result.Log->Shift),
+          std::pair("normalise.scale", &Result.Log->Scale)}) {
       auto Values = Reader.take<double>(Name, DType::F64, 1, Shape);
       if (!Values)
         return Values.takeError();
@@ -63,27 +84,46 @@ readMLP(TensorReader &Reader, StringRef Transform, uint64_t Features) {
         return bad(Twine("tensor '") + Name + "' needs a value per feature");
       *Into = std::move(*Values);
     }
-    auto Layers = readLayers(Reader, Features);
-    if (!Layers)
-      return Layers.takeError();
-    return std::make_unique<MLPPolicy>(std::move(Log), std::move(*Layers));
-  }
-  if (Transform != "quantile")
+  } else if (Transform == "quantile") {
+    auto Values =
+        Reader.take<float>("normalise.boundaries", DType::F32, 2, Shape);
+    if (!Values)
+      return Values.takeError();
+    if (Shape[0] != Features || !Shape[1])
+      return bad("tensor 'normalise.boundaries' needs a row per feature");
+    for (uint64_t Row = 0; Row < Features; ++Row)
+      if (!llvm::is_sorted(ArrayRef(*Values).slice(Row * Shape[1], Shape[1])))
+        return bad("tensor 'normalise.boundaries' is not ascending");
+    Result.Quantile = {unsigned(Shape[1]), std::move(*Values)};
+  } else {
     return bad("unknown transform '" + Transform + "'");
-  auto Values = Reader.take<float>("normalise.boundaries", DType::F32, 2, Shape);
-  if (!Values)
-    return Values.takeError();
-  if (Shape[0] != Features || !Shape[1])
-    return bad("tensor 'normalise.boundaries' needs a row per feature");
-  for (uint64_t Row = 0; Row < Features; ++Row)
-    if (!llvm::is_sorted(ArrayRef(*Values).slice(Row * Shape[1], Shape[1])))
-      return bad("tensor 'normalise.boundaries' is not ascending");
-  auto Layers = readLayers(Reader, 3 * Features);
+  }
+  auto Layers = readLayers(Reader, Result.Log ? Features : 3 * Features, MostOutputs);
   if (!Layers)
     return Layers.takeError();
-  return std::make_unique<MLPPolicy>(
-      MLPPolicy::QuantileTransform{unsigned(Shape[1]), std::move(*Values)},
-      std::move(*Layers));
+  Result.Layers = std::move(*Layers);
+  return std::move(Result);
+}
+
+/// The network with only output \p Row of its last layer.
+static Network withOutput(Network Whole, unsigned Row) {
+  MLPPolicy::Layer &Last = Whole.Layers.back();
+  MLPPolicy::Layer One{Last.In, 1, {}, {Last.Bias[Row]}};
+  for (unsigned I = 0; I < Last.In; ++I)
+    One.Weights.push_back(Last.Weights[size_t(I) * Last.Out + Row]);
+  Last = std::move(One);
+  return Whole;
+}
+
+Expected<std::vector<std::unique_ptr<Policy>>>
+readPortfolio(TensorReader &Reader, StringRef Transform, size_t Features) {
+  Expected<Network> Whole = readNetwork(Reader, Transform, Features, MaxMembers);
+  if (!Whole)
+    return Whole.takeError();
+  std::vector<std::unique_ptr<Policy>> Members;
+  for (unsigned Row = 0; Row < Whole->Layers.back().Out; ++Row)
+    Members.push_back(withOutput(*Whole, Row).policy());
+  return std::move(Members);
 }
 
 static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
@@ -166,8 +206,12 @@ Expected<std::unique_ptr<Policy>> readEvaluator(TensorReader &Reader,
                                                 StringRef Kind,
                                                 StringRef Transform,
                                                 size_t Features) {
-  if (Kind == "mlp")
-    return readMLP(Reader, Transform, Features);
+  if (Kind == "mlp") {
+    Expected<Network> Read = readNetwork(Reader, Transform, Features, 2);
+    if (!Read)
+      return Read.takeError();
+    return std::move(*Read).policy();
+  }
   if (Kind == "trees" && Transform == "none")
     return readTrees(Reader, Features);
   return bad("unknown kind '" + Kind + "' with transform '" + Transform + "'");

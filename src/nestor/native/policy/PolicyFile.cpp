@@ -100,6 +100,26 @@ static Error readRule(const json::Object &O, LoadedPolicy &Result) {
   return Error::success();
 }
 
+static Error readEvaluators(TensorReader &Reader, const json::Object &O,
+                            LoadedPolicy &Result) {
+  const StringRef Kind = O.getString("kind").value_or("");
+  const StringRef Transform = O.getString("transform").value_or("");
+  if (Kind == "portfolio") {
+    if (Result.ActionRule == Rule::Threshold)
+      return bad("a portfolio cannot have the rule 'threshold'");
+    auto Members = readPortfolio(Reader, Transform, Result.Features.size());
+    if (!Members)
+      return Members.takeError();
+    Result.Members = std::move(*Members);
+    return Error::success();
+  }
+  auto Evaluator = readEvaluator(Reader, Kind, Transform, Result.Features.size());
+  if (!Evaluator)
+    return Evaluator.takeError();
+  Result.Evaluator = std::move(*Evaluator);
+  return Error::success();
+}
+
 Expected<LoadedPolicy> parsePolicy(StringRef File) {
   Expected<SafeTensors> Tensors = readSafeTensors(File);
   if (!Tensors)
@@ -138,19 +158,14 @@ Expected<LoadedPolicy> parsePolicy(StringRef File) {
     return E;
 
   TensorReader Reader(*Tensors);
-  auto Evaluator =
-      readEvaluator(Reader, O->getString("kind").value_or(""),
-                    O->getString("transform").value_or(""),
-                    Result.Features.size());
-  if (!Evaluator)
-    return Evaluator.takeError();
+  if (Error E = readEvaluators(Reader, *O, Result))
+    return E;
   auto Range = readRange(Reader, Result);
   if (!Range)
     return Range.takeError();
   Result.Range = std::move(*Range);
   if (Error E = Reader.checkAllTaken())
     return E;
-  Result.Evaluator = std::move(*Evaluator);
   return Result;
 }
 

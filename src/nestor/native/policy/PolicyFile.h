@@ -32,7 +32,19 @@ struct LoadedPolicy {
   /// Per feature, the lowest and the highest value for which the policy decides;
   /// beyond them the default does. Empty: the policy decides everywhere.
   std::vector<std::pair<double, double>> Range;
-  std::unique_ptr<Policy> Evaluator;
+  std::unique_ptr<Policy> Evaluator; ///< Null for a portfolio.
+  /// Of a portfolio, the evaluators of its members, which the compiler tries.
+  std::vector<std::unique_ptr<Policy>> Members;
+
+  /// The policy's own, or those of a portfolio's members.
+  std::vector<Policy *> evaluators() const {
+    std::vector<Policy *> All;
+    if (Evaluator)
+      All.push_back(Evaluator.get());
+    for (const std::unique_ptr<Policy> &Member : Members)
+      All.push_back(Member.get());
+    return All;
+  }
 
   bool inRange(size_t Feature, double X) const {
     return Range.empty() ||

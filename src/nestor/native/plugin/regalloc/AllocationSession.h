@@ -108,7 +108,7 @@ private:
   Draw draw(unsigned Question) const;
 
   llvm::Module &M;
-  const RegallocSettings S;
+  RegallocSettings S;
   bool Works = false;
   bool WarnedOfThreads = false;
   std::unique_ptr<llvm::RegAllocEvictionAdvisorProvider> Stock;

@@ -64,22 +64,29 @@ Error AllocationSession::load() {
 /// The stock compiler, then each policy about evictions alone, each about
 /// priorities alone, and each pair of them.
 Error AllocationSession::loadPolicies() {
+  bool IsPortfolio = false;
   for (const std::string &Path : S.Eviction) {
     if (Path == "default")
       continue;
-    Expected<EvictionPolicy> Loaded = EvictionPolicy::load(Path, *Offered);
+    auto Loaded = EvictionPolicy::load(Path, *Offered);
     if (!Loaded)
       return because("use the policy", Path, Loaded.takeError());
-    Evictors.push_back(std::make_unique<EvictionPolicy>(std::move(*Loaded)));
+    IsPortfolio |= Loaded->size() > 1;
+    for (EvictionPolicy &Member : *Loaded)
+      Evictors.push_back(std::make_unique<EvictionPolicy>(std::move(Member)));
   }
   for (const std::string &Path : S.Priority) {
     if (Path == "default")
       continue;
-    Expected<PriorityPolicy> Loaded = PriorityPolicy::load(Path);
+    auto Loaded = PriorityPolicy::load(Path);
     if (!Loaded)
       return because("use the policy", Path, Loaded.takeError());
-    Orderers.push_back(std::make_unique<PriorityPolicy>(std::move(*Loaded)));
+    IsPortfolio |= Loaded->size() > 1;
+    for (PriorityPolicy &Member : *Loaded)
+      Orderers.push_back(std::make_unique<PriorityPolicy>(std::move(Member)));
   }
+  if (IsPortfolio && !S.Search)
+    S.Best = true; // That is what a portfolio is for.
   Alternatives.push_back({});
   for (const auto &Evict : Evictors)
     Alternatives.push_back({Evict.get(), nullptr});

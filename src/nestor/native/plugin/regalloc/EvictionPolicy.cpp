@@ -12,9 +12,8 @@ namespace nestor {
 
 constexpr StringLiteral Problem = "regalloc-eviction";
 
-Expected<EvictionPolicy> EvictionPolicy::load(StringRef Path,
-                                              const EvictionTensors &Offered) {
-  EvictionPolicy P;
+Expected<std::vector<EvictionPolicy>>
+EvictionPolicy::load(StringRef Path, const EvictionTensors &Offered) {
   Expected<LoadedPolicy> Loaded = loadPolicy(Path);
   if (!Loaded)
     return Loaded.takeError();
@@ -26,10 +25,16 @@ Expected<EvictionPolicy> EvictionPolicy::load(StringRef Path,
   auto Inputs = Offered.bind(Loaded->Features);
   if (!Inputs)
     return Inputs.takeError();
-  P.Policy = std::move(*Loaded);
+  EvictionPolicy P;
   P.Inputs = std::move(*Inputs);
   P.Row.resize(P.Inputs.size());
-  return std::move(P);
+  P.File = std::make_shared<const LoadedPolicy>(std::move(*Loaded));
+  std::vector<EvictionPolicy> Members;
+  for (Policy *Evaluator : P.File->evaluators()) {
+    P.Evaluator = Evaluator;
+    Members.push_back(P);
+  }
+  return std::move(Members);
 }
 
 EvictionAnswer EvictionPolicy::answer(const EvictionQuestion &Q, const Draw &How) {
@@ -37,10 +42,10 @@ EvictionAnswer EvictionPolicy::answer(const EvictionQuestion &Q, const Draw &How
   for (unsigned Candidate : Q.allowed()) {
     for (size_t I = 0; I < Inputs.size(); ++I) {
       Row[I] = Q.read(Inputs[I], Candidate);
-      if (!Policy.inRange(I, Row[I]))
+      if (!File->inRange(I, Row[I]))
         return {unsigned(Q.defaultCandidate()), 0, 0};
     }
-    Logits.push_back(Policy.Evaluator->logit(Row));
+    Logits.push_back(Evaluator->logit(Row));
   }
   const double Action =
       How.Uniform ? sampleAction(Rule::Pick, Logits, *How.Uniform, How.Temperature)

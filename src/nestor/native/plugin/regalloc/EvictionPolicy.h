@@ -27,17 +27,18 @@ struct EvictionAnswer {
 
 class EvictionPolicy {
 public:
-  /// Loads \p Path and checks it against what the compiler offers, or says in one
-  /// sentence what is wrong.
-  static llvm::Expected<EvictionPolicy> load(llvm::StringRef Path,
-                                             const EvictionTensors &Offered);
+  /// Loads \p Path, a policy or a portfolio of several, and checks it against what
+  /// the compiler offers, or says in one sentence what is wrong.
+  static llvm::Expected<std::vector<EvictionPolicy>>
+  load(llvm::StringRef Path, const EvictionTensors &Offered);
 
   /// An answer that \p Q allows. Beyond the policy's range it is the stock
   /// heuristic's, which \p Q must allow.
   EvictionAnswer answer(const EvictionQuestion &Q, const Draw &How);
 
 private:
-  LoadedPolicy Policy;
+  std::shared_ptr<const LoadedPolicy> File; ///< Shared by a portfolio's members.
+  Policy *Evaluator = nullptr;              ///< Owned by the file.
   std::vector<EvictionFeature> Inputs; ///< Per feature of the policy.
   std::vector<double> Row, Logits;     ///< Scratch.
 };

@@ -72,9 +72,7 @@ private:
 } // namespace
 
 static Pass *createBranchFolder() {
-  Pass *Stock = StockBranchFolder();
-  return currentRegallocSettings().costs() ? new CostBeforeBranchFolding(Stock)
-                                           : Stock;
+  return new CostBeforeBranchFolding(StockBranchFolder());
 }
 
 /// Where the registry keeps the pass \p ID; null if it is not registered.

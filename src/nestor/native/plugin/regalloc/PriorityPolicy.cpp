@@ -37,7 +37,7 @@ unsigned scaledPriority(unsigned Stock, double Answer) {
          unsigned(std::clamp(std::floor(Scaled + 0.5), 0.0, double(MaxRank)));
 }
 
-Expected<PriorityPolicy> PriorityPolicy::load(StringRef Path) {
+Expected<std::vector<PriorityPolicy>> PriorityPolicy::load(StringRef Path) {
   PriorityPolicy P;
   Expected<LoadedPolicy> Loaded = loadPolicy(Path);
   if (!Loaded)
@@ -57,18 +57,23 @@ Expected<PriorityPolicy> PriorityPolicy::load(StringRef Path) {
   if (!Missing.empty())
     return createStringError("it needs features that this compiler does not offer: " +
                              Missing);
-  P.Policy = std::move(*Loaded);
   P.Row.resize(P.Inputs.size());
-  return std::move(P);
+  P.File = std::make_shared<const LoadedPolicy>(std::move(*Loaded));
+  std::vector<PriorityPolicy> Members;
+  for (Policy *Evaluator : P.File->evaluators()) {
+    P.Evaluator = Evaluator;
+    Members.push_back(P);
+  }
+  return std::move(Members);
 }
 
 PriorityAnswer PriorityPolicy::answer(const PriorityInputs &X, const Draw &How) {
   for (size_t I = 0; I < Inputs.size(); ++I) {
     Row[I] = X[Inputs[I]];
-    if (!Policy.inRange(I, Row[I]))
+    if (!File->inRange(I, Row[I]))
       return {};
   }
-  const double Logit = Policy.Evaluator->logit(Row);
+  const double Logit = Evaluator->logit(Row);
   const double Action =
       How.Uniform ? sampleAction(Rule::Value, Logit, *How.Uniform, How.Temperature)
                   : greedyAction(Rule::Value, Logit);

@@ -35,11 +35,13 @@ struct PriorityAnswer {
 
 class PriorityPolicy {
 public:
-  static llvm::Expected<PriorityPolicy> load(llvm::StringRef Path);
+  /// See EvictionPolicy::load().
+  static llvm::Expected<std::vector<PriorityPolicy>> load(llvm::StringRef Path);
   PriorityAnswer answer(const PriorityInputs &X, const Draw &How);
 
 private:
-  LoadedPolicy Policy;
+  std::shared_ptr<const LoadedPolicy> File;
+  Policy *Evaluator = nullptr;
   std::vector<size_t> Inputs;
   std::vector<double> Row;
 };

@@ -35,8 +35,6 @@ struct RegallocSettings {
   bool asksPriority() const { return !Priority.empty() || !PriorityLog.empty(); }
   /// Whether functions are allocated on trial, so that their costs are compared.
   bool tries() const { return Best || Search || Labels; }
-  /// Whether anybody reads the costs of functions.
-  bool costs() const { return tries() || !AllocationLog.empty(); }
   /// Whether the allocator is to be touched at all.
   bool enabled() const {
     return asksEviction() || asksPriority() || tries() || !Overrides.empty() ||

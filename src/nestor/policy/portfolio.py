@@ -1,0 +1,86 @@
+"""Portfolios: several policies in one file, of which the compiler keeps the best by trials.
+
+Which member is best for a function is known once the function has been compiled under each, so only
+a compiler that can try them decides by a portfolio; there are no logits to compute outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from nestor.policy.network import Layer, MlpPolicy, Normalisation, check_layers
+from nestor.policy.spec import F64, Array, Metadata, Policy, PolicyError
+
+MAX_MEMBERS: Final = 64
+
+
+@dataclass(frozen=True, eq=False)
+class PortfolioPolicy(Policy):
+    """A network whose outputs are the logits of its members; raises PolicyError if unfit."""
+
+    normalisation: Normalisation
+    layers: tuple[Layer, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.metadata.kind != "portfolio":
+            raise PolicyError("its kind and transform must be those of its tensors")
+        layers = check_layers(self.metadata, self.normalisation, self.layers)
+        if len(layers[-1].bias) > MAX_MEMBERS:
+            raise PolicyError(f"it has more than {MAX_MEMBERS} members")
+        object.__setattr__(self, "layers", layers)
+
+    @property
+    def parameters(self) -> int:
+        """How many weights and biases there are."""
+        return sum(layer.weight.size + layer.bias.size for layer in self.layers)
+
+    def members(self) -> tuple[MlpPolicy, ...]:
+        """The policies that the compiler tries, each with a row of the last layer."""
+        last = self.layers[-1]
+        meta = replace(self.metadata, kind="mlp")
+        return tuple(
+            MlpPolicy(
+                meta,
+                self.normalisation,
+                (*self.layers[:-1], Layer(last.weight[k : k + 1], last.bias[k : k + 1])),
+                range=self.range,
+            )
+            for k in range(len(last.bias))
+        )
+
+    def _tensors(self) -> dict[str, Array]:
+        result = self.normalisation.tensors()
+        for k, layer in enumerate(self.layers):
+            result[f"layer.{k}.weight"] = layer.weight
+            result[f"layer.{k}.bias"] = layer.bias
+        return result
+
+    def _logits(self, inputs: F64) -> F64:
+        raise PolicyError("A portfolio is decided by trials in the compiler: it has no logits.")
+
+
+def portfolio_of(members: Sequence[MlpPolicy], provenance: dict[str, object]) -> PortfolioPolicy:
+    """Return the portfolio of linear policies that read the same features in the same form.
+
+    :raises PolicyError: if they differ in more than their weights, or have hidden layers.
+    """
+    first = members[0]
+    tensors = first.normalisation.tensors()
+    for member in members:
+        same = all(
+            np.array_equal(tensors.get(name, np.empty(0)), array)
+            for name, array in member.normalisation.tensors().items()
+        )
+        if len(member.layers) != 1 or member.features != first.features or not same:
+            raise PolicyError("members of a portfolio must be sums of the same features")
+    meta: Metadata = replace(first.metadata, kind="portfolio", provenance=provenance)
+    layer = Layer(
+        np.concatenate([member.layers[0].weight for member in members]),
+        np.concatenate([member.layers[0].bias for member in members]),
+    )
+    return PortfolioPolicy(meta, first.normalisation, (layer,))
