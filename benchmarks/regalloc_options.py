@@ -153,7 +153,7 @@ def check(plugin: Plugin, sources: Sources, work: Path, variant: str, name: str)
         for words in ([], plugin_words(plugin, options)):
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
-            command = [clang, *flags, *sources.words(name), *words]
+            command: list[str | Path] = [clang, *flags, *sources.words(name), *words]
             command += [*([] if "-S" in flags else ["-c"]), path, "-o", "unit.out"]
             done: Outcome = run(command, LIMITS, cwd=place)
             if not done.ok:
@@ -182,7 +182,7 @@ def profile(plugin: Plugin, sources: Sources, work: Path) -> None:
     units = [path for name, path in sources.files.items() if name.startswith("lua/")]
     units = [path for path in units if path.name != "luac.c"]
     program, raw = work / "lua-instrumented", work / "lua.profraw"
-    words = [*sources.options["lua"], "-lm", "-ldl", "-o", program]
+    words: list[str | Path] = [*sources.options["lua"], "-lm", "-ldl", "-o", program]
     subprocess.run([clang, "-O2", "-fprofile-generate", *units, *words], check=True)
     environment = {"LLVM_PROFILE_FILE": str(raw)}
     subprocess.run([program, script], check=True, env=environment, stdout=subprocess.DEVNULL)
@@ -198,14 +198,15 @@ def link_by_lto(plugin: Plugin, sources: Sources, mode: str, project: str) -> di
     clang = toolchain.clangxx if project == "lzip" else toolchain.clang
     digests, functions = [], 0
     with temporary_folder("lto") as text:
-        folder, objects = Path(text), []
+        folder = Path(text)
+        objects: list[Path] = []
         for name, path in units.items():
             objects.append(folder / f"{path.name}.o")
-            words = [*sources.words(name), "-c", path, "-o", objects[-1]]
-            done = run([clang, "-O2", f"-flto={mode}", *words], LIMITS)
+            compile_words: list[str | Path] = [*sources.words(name), "-c", path, "-o", objects[-1]]
+            done = run([clang, "-O2", f"-flto={mode}", *compile_words], LIMITS)
             if not done.ok:
                 return {"refused by stock": done.reason}
-        link = [clang, "-O2", f"-flto={mode}", "-fuse-ld=lld", *objects, "-lm", "-o", "program"]
+        link: list[str | Path] = [clang, "-O2", f"-flto={mode}", "-fuse-ld=lld", *objects, "-lm", "-o", "program"]
         logs = folder / "logs"
         llvm = (f"-load={plugin.path}", *DEFAULTS, f"-nestor-allocation-log={logs}/")
         through = [f"-Wl,--load-pass-plugin={plugin.path}", *(f"-Wl,-mllvm,{o}" for o in llvm)]

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <iterator>
 #include <limits>
 
 using namespace llvm;
@@ -102,6 +103,55 @@ TEST_CASE("the better alternative is where the search begins") {
   CHECK(R.Best.Alternative == 1);
   CHECK(R.Best.Fixed.empty());
   CHECK(R.AtStock.Cost.total() == 1000);
+}
+
+TEST_CASE("the last window that holds a question says who answers it") {
+  SearchPoint P;
+  P.Alternative = 3;
+  CHECK(P.alternativeAt(0) == 3);
+  P.Windows = {{2, 6, 1}, {4, 5, 2}};
+  const size_t Expected[] = {3, 3, 1, 1, 2, 1, 3};
+  for (unsigned Question = 0; Question < std::size(Expected); ++Question)
+    CHECK(P.alternativeAt(Question) == Expected[Question]);
+}
+
+TEST_CASE("a search lets the better alternative answer where it is better") {
+  constexpr unsigned Questions = 24, From = 8, To = 16;
+  // Alternative 1 is better for the questions in the middle, and worse as a whole.
+  auto Cost = [](const SearchPoint &P) {
+    double Sum = 1000;
+    for (unsigned Question = 0; Question < Questions; ++Question)
+      if (P.alternativeAt(Question) == 1)
+        Sum += From <= Question && Question < To ? -10 : 30;
+    return Sum + double(P.Fixed.Evictions.size()); // Single answers do not help.
+  };
+  SearchSettings S = settings(1000);
+  S.Alternatives = 2;
+  SearchResult R;
+  bool Valid = true;
+  searchAllocations(
+      S,
+      [&](const SearchPoint &P, Allocation &Result) {
+        for (const SearchWindow &W : P.Windows)
+          Valid &= W.From < W.To && W.To <= Questions && W.Alternative < 2;
+        Result = Allocation();
+        Result.Cost.Instructions = Cost(P);
+        Result.Questions = Questions;
+        return false;
+      },
+      R);
+  CHECK(Valid);
+  CHECK(R.Best.Alternative == 0);
+  CHECK(R.AtStock.Cost.total() == 1000);
+  CHECK(R.AtBest.Cost.total() == Cost(R.Best));
+  CHECK(R.AtBest.Cost.total() <= 1000 - 30); // 920 if the window is exact.
+  CHECK(R.Best.alternativeAt(0) == 0);
+  CHECK(R.Best.alternativeAt(Questions - 1) == 0);
+}
+
+TEST_CASE("with one alternative there are no windows") {
+  Costs C;
+  CHECK(search(C, settings(60)).Best.Windows.empty());
 }
 
 TEST_CASE("only what may be moved is moved") {

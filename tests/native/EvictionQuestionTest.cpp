@@ -168,12 +168,19 @@ static PolicyOnDisk evictionPolicy(std::vector<std::string> Features,
   return PolicyOnDisk(linearPolicy("regalloc-eviction", "pick", Features, Weights));
 }
 
+/// The only policy in \p File.
+static EvictionPolicy loadOne(const PolicyOnDisk &File, const EvictionTensors &Offered) {
+  auto Members = cantFail(EvictionPolicy::load(File.path(), Offered));
+  REQUIRE(Members.size() == 1);
+  return std::move(Members.front());
+}
+
 TEST_CASE("a policy takes the candidate of the greatest logit that may be chosen") {
   Asked A;
   A.weight(7) = 30; // Not allowed.
   auto Answer = [&](std::vector<std::string> Features, std::vector<float> Weights) {
     const PolicyOnDisk File = evictionPolicy(std::move(Features), std::move(Weights));
-    auto Policy = cantFail(EvictionPolicy::load(File.path(), A.Tensors));
+    auto Policy = loadOne(File, A.Tensors);
     return Policy.answer(A.question(), {}).Candidate;
   };
   CHECK(Answer({"use_def_density"}, {1}) == OwnCandidate);
@@ -183,10 +190,31 @@ TEST_CASE("a policy takes the candidate of the greatest logit that may be chosen
   CHECK(Answer({"progress"}, {1}) == 2); // The first of equals.
 }
 
+TEST_CASE("members of a portfolio answer as the single policies do") {
+  Asked A;
+  const std::vector<std::string> Features = {"use_def_density", "position"};
+  const std::vector<std::vector<float>> Rows = {{1, 0}, {-1, 0}, {0, -1}};
+  const unsigned Expected[] = {OwnCandidate, 5, 2};
+  const PolicyOnDisk Whole(linearPortfolio("regalloc-eviction", "pick", Features, Rows));
+  auto Members = cantFail(EvictionPolicy::load(Whole.path(), A.Tensors));
+  REQUIRE(Members.size() == Rows.size());
+  for (size_t K = 0; K < Rows.size(); ++K) {
+    auto Policy = loadOne(evictionPolicy(Features, Rows[K]), A.Tensors);
+    for (const Draw &How : {Draw{}, Draw{0.1, 5}, Draw{0.9, 5}}) {
+      const EvictionAnswer One = Policy.answer(A.question(), How);
+      const EvictionAnswer Member = Members[K].answer(A.question(), How);
+      CHECK(Member.Candidate == One.Candidate);
+      CHECK(Member.Logit == One.Logit);
+      CHECK(Member.LogProbability == One.LogProbability);
+    }
+    CHECK(Members[K].answer(A.question(), {}).Candidate == Expected[K]);
+  }
+}
+
 TEST_CASE("sampling reaches every candidate that may be chosen, and no other") {
   Asked A;
   const PolicyOnDisk File = evictionPolicy({"use_def_density"}, {1});
-  auto Policy = cantFail(EvictionPolicy::load(File.path(), A.Tensors));
+  auto Policy = loadOne(File, A.Tensors);
   std::set<unsigned> Seen;
   for (double Uniform = 0; Uniform < 1; Uniform += 1.0 / 64)
     Seen.insert(Policy.answer(A.question(), {Uniform, 1e6}).Candidate);
@@ -200,7 +228,7 @@ TEST_CASE("logits that overflow still choose what may be chosen") {
       {Huge, Huge}, {-Huge, -Huge}, {Huge, -Huge}, {-Huge, Huge}};
   for (const std::vector<float> &W : Weights) {
     const PolicyOnDisk File = evictionPolicy({"position", "candidates"}, W);
-    auto Policy = cantFail(EvictionPolicy::load(File.path(), A.Tensors));
+    auto Policy = loadOne(File, A.Tensors);
     for (double Uniform : {0.0, 0.5, 0.999})
       CHECK(A.question().allows(
           int(Policy.answer(A.question(), {Uniform, 1}).Candidate)));
@@ -223,6 +251,10 @@ TEST_CASE("a policy that cannot decide evictions says why") {
   Refused(linearPolicy("regalloc-eviction", "value", {"position"}, {1}),
           "its rule is value, and eviction needs pick");
   Refused(linearPolicy("regalloc-eviction", "pick", {"loop_depth"}, {1}),
+          "does not offer: loop_depth");
+  Refused(linearPortfolio("regalloc-eviction", "value", {"position"}, {{1}, {2}}),
+          "its rule is value, and eviction needs pick");
+  Refused(linearPortfolio("regalloc-eviction", "pick", {"loop_depth"}, {{1}, {2}}),
           "does not offer: loop_depth");
   CHECK(errorOf(EvictionPolicy::load("/nonexistent", A.Tensors)) != "");
 }

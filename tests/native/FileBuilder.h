@@ -119,6 +119,16 @@ inline FileBuilder logPolicy() {
   return B;
 }
 
+/// Three members behind that network's hidden layer; the first is that network.
+inline FileBuilder portfolio() {
+  FileBuilder B = logPolicy();
+  B.Meta["kind"] = "portfolio";
+  B.Meta["problem"] = "regalloc-eviction";
+  B.Meta["rule"] = "pick";
+  B.f32("layer.1.weight", {3, 2}, {2, -4, 0, 1, -1, 0.5});
+  return B.f32("layer.1.bias", {3}, {0.25, 0, -3});
+}
+
 /// One feature, boundaries 1 2 2 5; outputs (0, w · (z, √z, z²)).
 inline FileBuilder quantilePolicy(std::vector<float> W = {1, 0, 0}) {
   FileBuilder B;

@@ -4,28 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "policy/PolicyFile.h"
-#include "FileBuilder.h"
-#include "policy/Policy.h"
+#include "PolicyChecks.h"
 #include <cmath>
-#include <doctest/doctest.h>
 #include <limits>
 #include <random>
 
 using namespace llvm;
 using namespace nestor;
-
-static std::string parseError(const FileBuilder &B) {
-  return errorOf(parsePolicy(B.build()));
-}
-
-/// \p B is refused, and the reason speaks of \p Why.
-static void refused(const FileBuilder &B, StringRef Why) {
-  std::string Error = parseError(B);
-  CAPTURE(Error);
-  CAPTURE(Why.str());
-  CHECK(StringRef(Error).contains(Why));
-}
 
 /// Parses a copy on the heap, so that a read past the end is seen, and asks
 /// whatever was accepted.
@@ -38,13 +23,14 @@ static bool survives(StringRef File) {
   }
   Copy.assign(Copy.size(), '\xff'); // A loaded policy needs its file no more.
   for (double X : {0.0, 1.0, -1.0, 10.0, 9.2e18, -9.2e18})
-    P->Evaluator->logit(std::vector<double>(P->Features.size(), X));
+    for (Policy *Evaluator : P->evaluators())
+      Evaluator->logit(std::vector<double>(P->Features.size(), X));
   return true;
 }
 
 TEST_CASE("sound files load") {
   for (const FileBuilder &B :
-       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy()})
+       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy(), portfolio()})
     CHECK(parseError(B) == "");
   FileBuilder B = logPolicy();
   B.Meta["answers"] = "deviation";
@@ -106,7 +92,7 @@ TEST_CASE("ranges that are wrong") {
 
 TEST_CASE("no prefix loads") {
   for (const FileBuilder &B :
-       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy()}) {
+       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy(), portfolio()}) {
     const std::string File = B.build();
     for (size_t Size = 0; Size < File.size(); ++Size)
       CHECK_FALSE(survives(StringRef(File).take_front(Size)));
@@ -117,7 +103,7 @@ TEST_CASE("nothing that random damage makes of a file does harm") {
   std::mt19937_64 Random(20260101); // NOLINT: the same damage every time.
   unsigned Accepted = 0, Refused = 0;
   for (const FileBuilder &B :
-       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy()}) {
+       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy(), portfolio()}) {
     const std::string File = B.build();
     const size_t DataBegin = File.size() - B.data().size();
     for (unsigned Round = 0; Round < 3000; ++Round) {
@@ -172,6 +158,7 @@ TEST_CASE("metadata that is wrong") {
       {"candidate_features", json::Array{"a"}, "needs the rule 'pick'"},
       {"kind", "forest", "'forest'"},
       {"kind", "trees", "unknown kind 'trees' with transform 'log'"},
+      {"kind", "portfolio", "cannot have the rule 'threshold'"},
       {"transform", "none", "transform"},
       {"transform", "quantile", "normalise.boundaries"},
       {"answers", "perhaps", "answers"},
@@ -215,129 +202,6 @@ TEST_CASE("files that are no policies") {
   CHECK(StringRef(With("{")).contains("not JSON"));
   CHECK(StringRef(With("[]")).contains("not an object"));
   CHECK(StringRef(With(std::string(100000, '['))).contains("too deeply"));
-}
-
-TEST_CASE("tensors of a network that are wrong") {
-  const float NaN = std::numeric_limits<float>::quiet_NaN();
-  const float Inf = std::numeric_limits<float>::infinity();
-  for (float Value : {NaN, Inf, -Inf}) {
-    refused(logPolicy().f32("layer.0.bias", {2}, {0, Value}), "NaN");
-    refused(logPolicy().f64("normalise.shift", {Value, 0}), "NaN");
-    refused(quantilePolicy().f32("normalise.boundaries", {1, 2}, {0, Value}),
-            "NaN");
-  }
-  refused(logPolicy().f64("layer.0.bias", {2, 2}), "wrong type");
-  refused(logPolicy().f32("normalise.shift", {2}, {1, 1}), "wrong type");
-  refused(logPolicy().f32("layer.0.bias", {2, 1}, {1, 1}), "rank");
-  refused(logPolicy().f32("layer.0.bias", {3}, {1, 1, 1}), "fit");
-  refused(logPolicy().f32("layer.1.weight", {1, 3}, {1, 1, 1}), "fit");
-  refused(logPolicy().f32("layer.0.weight", {2, 3}, {1, 1, 1, 1, 1, 1}), "fit");
-  refused(logPolicy().f64("normalise.scale", {1}), "per feature");
-  refused(logPolicy().f32("extra", {1}, {1}), "'extra'");
-  refused(logPolicy().f32("layer.3.weight", {1, 1}, {1}), "'layer.3.weight'");
-  refused(logPolicy().f32("layer.1.weight", {3, 2}, {1, 1, 1, 1, 1, 1})
-              .f32("layer.1.bias", {3}, {1, 1, 1}),
-          "one or two outputs");
-  refused(logPolicy().f32("layer.0.weight", {0, 2}, {}).f32("layer.0.bias", {0}, {}),
-          "fit");
-  for (StringRef Name : {"layer.0.weight", "layer.0.bias", "layer.1.bias",
-                         "normalise.shift", "normalise.scale"}) {
-    FileBuilder B = logPolicy();
-    B.remove(Name);
-    CHECK(parseError(B) != "");
-  }
-  refused(quantilePolicy().f32("normalise.boundaries", {1, 3}, {1, 3, 2}),
-          "ascending");
-  refused(quantilePolicy().f32("normalise.boundaries", {1, 0}, {}), "row");
-  refused(quantilePolicy().f32("normalise.boundaries", {2, 1}, {1, 2}), "row");
-}
-
-TEST_CASE("a network's limits") {
-  auto Layers = [](int Count) {
-    FileBuilder B = logPolicy();
-    B.remove("layer.0.weight"), B.remove("layer.0.bias");
-    for (int K = 0; K < Count; ++K) {
-      std::string Name = "layer." + std::to_string(K);
-      B.f32(Name + ".weight", {1, K ? 1 : 2},
-            std::vector<float>(K ? 1 : 2, 1.0f));
-      B.f32(Name + ".bias", {1}, {0});
-    }
-    return B;
-  };
-  CHECK(parseError(Layers(8)) == "");
-  refused(Layers(9), "8 layers");
-  auto Wide = [](int64_t Width) {
-    FileBuilder B = logPolicy();
-    B.f32("layer.0.weight", {Width, 2}, std::vector<float>(2 * Width, 1.0f));
-    B.f32("layer.0.bias", {Width}, std::vector<float>(Width, 0.0f));
-    B.f32("layer.1.weight", {1, Width}, std::vector<float>(Width, 1.0f));
-    return B;
-  };
-  CHECK(parseError(Wide(4096)) == "");
-  CHECK(parseError(Wide(4097)) != "");
-}
-
-TEST_CASE("trees that are wrong") {
-  auto Feature = [](std::vector<int32_t> V) {
-    return treesPolicy().i32("tree.feature", V);
-  };
-  auto Left = [](std::vector<int32_t> V) {
-    return treesPolicy().i32("tree.left", V);
-  };
-  refused(Feature({2, 1, -1, -1, -1, 1, -1, -1}), "feature");
-  refused(Feature({-2, 1, -1, -1, -1, 1, -1, -1}), "feature");
-  refused(Feature({0, 1, -1}), "differ in length");
-  // Cycles: to itself, to an earlier node, to the root, out of the array.
-  refused(Left({0, 2, 0, 0, 0, 6, 0, 0}), "after its parent");
-  refused(Left({1, 1, 0, 0, 0, 6, 0, 0}), "after its parent");
-  refused(Left({1, 0, 0, 0, 0, 6, 0, 0}), "after its parent");
-  refused(Left({1, 8, 0, 0, 0, 6, 0, 0}), "after its parent");
-  refused(Left({-1, 2, 0, 0, 0, 6, 0, 0}), "after its parent");
-  refused(Left({1, 2, 0, 0, 3, 6, 0, 0}), "leaf");
-  refused(treesPolicy().i32("tree.right", {4, 3, 1, 0, 0, 7, 0, 0}), "leaf");
-  refused(treesPolicy().i32("tree.root", {0, 8}), "root");
-  refused(treesPolicy().i32("tree.root", {-1}), "root");
-  refused(treesPolicy().i32("tree.root", {}), "no trees");
-  refused(treesPolicy().f64("tree.value", {1, 0, 0, 0, 0, 0, 0, 0}), "value");
-  refused(treesPolicy().f64("tree.value", {0, 0, NAN, 0, 0, 0, 0, 0}), "NaN");
-  refused(treesPolicy().f64("tree.threshold", {0, 0, 0, 0, 0, INFINITY, 0, 0}),
-          "NaN");
-  refused(treesPolicy().f64("tree.threshold", {0}), "differ in length");
-  refused(treesPolicy().f64("tree.left", {0, 0, 0, 0, 0, 0, 0, 0}), "type");
-  refused(treesPolicy().f32("tree.weights", {1}, {1}), "not part");
-  refused(treesPolicy().i32("tree.root", std::vector<int32_t>(65537, 2)),
-          "too many");
-  CHECK(parseError(treesPolicy().i32("tree.root",
-                                     std::vector<int32_t>(65536, 2))) == "");
-  FileBuilder Empty = treesPolicy();
-  for (StringRef Name : {"feature", "left", "right"})
-    Empty.i32(("tree." + Name).str(), {});
-  Empty.f64("tree.threshold", {}).f64("tree.value", {});
-  refused(Empty, "no trees");
-}
-
-/// \p Depth splits below one another; all left children are the last node.
-static FileBuilder chain(int32_t Depth) {
-  FileBuilder B = treesPolicy();
-  std::vector<int32_t> Feature(Depth, 0), Left(Depth, Depth), Right;
-  for (int32_t I = 0; I < Depth; ++I)
-    Right.push_back(I + 1);
-  Feature.push_back(-1), Left.push_back(0), Right.push_back(0);
-  B.i32("tree.root", {0}).i32("tree.feature", Feature);
-  B.i32("tree.left", Left).i32("tree.right", Right);
-  B.f64("tree.threshold", std::vector<double>(Depth + 1, 0.0));
-  std::vector<double> Value(Depth + 1, 0.0);
-  Value.back() = 1.5;
-  B.f64("tree.value", Value);
-  return B;
-}
-
-TEST_CASE("a chain of nodes may not be longer than the limit") {
-  Expected<LoadedPolicy> P = parsePolicy(chain(512).build());
-  REQUIRE(bool(P));
-  CHECK(P->Evaluator->logit({1, 0}) == 1.5);
-  refused(chain(513), "deep");
-  refused(chain(1000000), "deep"); // No recursion, no quadratic time.
 }
 
 TEST_CASE("paths that are no files") {

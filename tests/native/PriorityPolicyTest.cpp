@@ -67,17 +67,41 @@ static FileBuilder policy(std::vector<std::string> Features,
   return linearPolicy("regalloc-priority", "value", std::move(Features), Weights);
 }
 
+/// The only policy in \p File.
+static PriorityPolicy loadOne(const PolicyOnDisk &File) {
+  auto Members = cantFail(PriorityPolicy::load(File.path()));
+  REQUIRE(Members.size() == 1);
+  return std::move(Members.front());
+}
+
 TEST_CASE("a policy reads features by their names, in any order") {
   CHECK(priorityFeatures().size() == inputs().size());
   const std::string Last = priorityFeatures().back().str();
   const PolicyOnDisk File(policy({Last, "stage"}, {1, 10}));
-  auto Policy = cantFail(PriorityPolicy::load(File.path()));
+  auto Policy = loadOne(File);
   CHECK(Policy.answer(inputs(), {}).Value == 6 + 10);
+}
+
+TEST_CASE("members of a portfolio answer as the single policies do") {
+  const std::vector<std::string> Features = {"stage", "li_size"};
+  const std::vector<std::vector<float>> Rows = {{2, 0}, {0, 3}, {-1, 1}};
+  const PolicyOnDisk Whole(linearPortfolio("regalloc-priority", "value", Features, Rows));
+  auto Members = cantFail(PriorityPolicy::load(Whole.path()));
+  REQUIRE(Members.size() == Rows.size());
+  PriorityInputs X = inputs();
+  X[0] = 7; // Which the transform makes 3.
+  const double Expected[] = {2, 9, 2};
+  for (size_t K = 0; K < Rows.size(); ++K) {
+    auto Policy = loadOne(PolicyOnDisk(policy(Features, Rows[K])));
+    for (const Draw &How : {Draw{}, Draw{0.2, 3}})
+      CHECK(Members[K].answer(X, How).Value == Policy.answer(X, How).Value);
+    CHECK(Members[K].answer(X, {}).Value == Expected[K]);
+  }
 }
 
 TEST_CASE("samples lie around the answer") {
   const PolicyOnDisk File(policy({"stage"}, {2}));
-  auto Policy = cantFail(PriorityPolicy::load(File.path()));
+  auto Policy = loadOne(File);
   CHECK(Policy.answer(inputs(), {0.5, 3}).Value == 2);
   CHECK(Policy.answer(inputs(), {0.9, 3}).Value > 2);
   CHECK(Policy.answer(inputs(), {0.1, 3}).Value < 2);
@@ -90,7 +114,7 @@ TEST_CASE("a policy whose logit is not finite keeps the stock priority") {
   for (std::vector<float> Weights : {std::vector<float>{Huge, Huge}, {Huge, -Huge},
                                      {-Huge, -Huge}}) {
     const PolicyOnDisk File(policy({"li_size", "stage"}, Weights));
-    auto Policy = cantFail(PriorityPolicy::load(File.path()));
+    auto Policy = loadOne(File);
     const PriorityAnswer Answer = Policy.answer(X, {});
     CHECK(scaledPriority(Class | 100, Answer.Value) == (Class | 100));
   }

@@ -29,6 +29,20 @@ inline FileBuilder linearPolicy(llvm::StringRef Problem, llvm::StringRef Rule,
   return B;
 }
 
+/// A portfolio of linear policies: a row of weights for each member.
+inline FileBuilder linearPortfolio(llvm::StringRef Problem, llvm::StringRef Rule,
+                                   std::vector<std::string> Features,
+                                   const std::vector<std::vector<float>> &Rows) {
+  const int64_t N = int64_t(Features.size()), Members = int64_t(Rows.size());
+  std::vector<float> Weights;
+  for (const std::vector<float> &Row : Rows)
+    Weights.insert(Weights.end(), Row.begin(), Row.end());
+  FileBuilder B = linearPolicy(Problem, Rule, std::move(Features), {});
+  B.Meta["kind"] = "portfolio";
+  B.f32("layer.0.weight", {Members, N}, Weights);
+  return B.f32("layer.0.bias", {Members}, std::vector<float>(Members, 0));
+}
+
 /// A file that lives as long as this.
 class PolicyOnDisk {
 public:

@@ -24,7 +24,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from nestor.files import write_atomically
-from nestor.policy.linear import as_sum
+from nestor.policy.linear import as_sums
 from nestor.policy.network import (
     MAX_LAYERS,
     Layer,
@@ -112,13 +112,20 @@ def digest(policy: Policy) -> str:
 
 
 def describe(policy: Policy) -> dict[str, Any]:
-    """What there is to say about a policy, as a plain JSON object."""
+    """What there is to say about a policy, as a plain JSON object.
+
+    ``logit`` is the logit of a network without hidden layers as a sum, ``members`` those of a
+    portfolio's members; None for policies that are none of that.
+    """
+    sums = [asdict(each) for each in as_sums(policy)] or None
+    is_portfolio = isinstance(policy, PortfolioPolicy)
     return {
         **policy.metadata.to_json(),
         "parameters": policy.parameters,
         "sha256": digest(policy),
         "tensors": {name: list(array.shape) for name, array in sorted(policy.tensors().items())},
-        "logit": asdict(logit) if (logit := as_sum(policy)) else None,
+        "logit": sums[0] if sums and not is_portfolio else None,
+        **({"members": sums} if is_portfolio else {}),
     }
 
 

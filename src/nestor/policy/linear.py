@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nestor.policy.network import LogNormalisation, MlpPolicy
+from nestor.policy.portfolio import PortfolioPolicy
 from nestor.policy.spec import Policy
 
 
@@ -38,3 +39,9 @@ def as_sum(policy: Policy) -> Sum | None:
     constant = float(signs @ layer.bias.astype(np.float64) - factors @ normalisation.shift)
     order = np.argsort(-np.abs(weights), kind="stable")
     return Sum(constant, {policy.features[i]: float(factors[i]) for i in order})
+
+
+def as_sums(policy: Policy) -> list[Sum]:
+    """Return the logit of the policy, or those of a portfolio's members; empty if no sums."""
+    members = policy.members() if isinstance(policy, PortfolioPolicy) else (policy,)
+    return [found for member in members if (found := as_sum(member)) is not None]

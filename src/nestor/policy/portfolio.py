@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from nestor.policy.network import Layer, MlpPolicy, Normalisation, check_layers
-from nestor.policy.spec import F64, Array, Metadata, Policy, PolicyError
+from nestor.policy.spec import F64, Array, Policy, PolicyError
 
 MAX_MEMBERS: Final = 64
 
@@ -27,7 +27,8 @@ class PortfolioPolicy(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.metadata.kind != "portfolio":
+        transform = self.normalisation.transform
+        if self.metadata.kind != "portfolio" or self.metadata.transform != transform:
             raise PolicyError("its kind and transform must be those of its tensors")
         layers = check_layers(self.metadata, self.normalisation, self.layers)
         if len(layers[-1].bias) > MAX_MEMBERS:
@@ -65,22 +66,36 @@ class PortfolioPolicy(Policy):
 
 
 def portfolio_of(members: Sequence[MlpPolicy], provenance: dict[str, object]) -> PortfolioPolicy:
-    """Return the portfolio of linear policies that read the same features in the same form.
+    """Return the portfolio of policies without hidden layers that differ in their weights alone.
 
-    :raises PolicyError: if they differ in more than their weights, or have hidden layers.
+    :raises PolicyError: if there is none, if they differ in more than weights and provenance, or if
+        one has hidden layers or two outputs.
     """
+    if not members:
+        raise PolicyError("a portfolio needs at least one member")
     first = members[0]
-    tensors = first.normalisation.tensors()
     for member in members:
-        same = all(
-            np.array_equal(tensors.get(name, np.empty(0)), array)
-            for name, array in member.normalisation.tensors().items()
-        )
-        if len(member.layers) != 1 or member.features != first.features or not same:
-            raise PolicyError("members of a portfolio must be sums of the same features")
-    meta: Metadata = replace(first.metadata, kind="portfolio", provenance=provenance)
+        if len(member.layers) != 1 or len(member.layers[0].bias) != 1:
+            raise PolicyError("members of a portfolio must be sums of features")
+        if not _differ_in_weights_alone(first, member):
+            raise PolicyError("members of a portfolio must differ in their weights alone")
+    meta = replace(first.metadata, kind="portfolio", provenance=provenance)
     layer = Layer(
         np.concatenate([member.layers[0].weight for member in members]),
         np.concatenate([member.layers[0].bias for member in members]),
     )
-    return PortfolioPolicy(meta, first.normalisation, (layer,))
+    return PortfolioPolicy(meta, first.normalisation, (layer,), range=first.range)
+
+
+def _differ_in_weights_alone(one: MlpPolicy, other: MlpPolicy) -> bool:
+    """Whether only weights and provenance tell the two policies apart."""
+    metas = [replace(policy.metadata, provenance={}) for policy in (one, other)]
+    tensors = [
+        {k: v for k, v in policy.tensors().items() if not k.startswith("layer.")}
+        for policy in (one, other)
+    ]
+    return (
+        metas[0] == metas[1]
+        and tensors[0].keys() == tensors[1].keys()
+        and all(np.array_equal(array, tensors[1][name]) for name, array in tensors[0].items())
+    )

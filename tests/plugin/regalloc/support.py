@@ -10,7 +10,7 @@ import numpy as np
 
 from nestor.compiler.training_log import DTYPES
 from nestor.policy import network
-from nestor.policy.network import Layer, LogNormalisation
+from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
 from nestor.policy.spec import Policy
 from tests.plugin.support import Result, Workbench
 
@@ -61,7 +61,7 @@ int main(void) {
 """
 
 
-def linear(problem: str, weights: dict[str, float]) -> Policy:
+def linear(problem: str, weights: dict[str, float]) -> MlpPolicy:
     """Return a policy whose logit is the weighted sum of its features, squashed."""
     count = len(weights)
     layer = Layer(
@@ -77,14 +77,14 @@ def linear(problem: str, weights: dict[str, float]) -> Policy:
     )
 
 
-EVICTORS = {
+EVICTORS: dict[str, Policy] = {
     "first": linear(EVICTION, {"position": -1}),
     "last": linear(EVICTION, {"position": 1}),
     "keep": linear(EVICTION, {"is_own": 1}),
     "heaviest": linear(EVICTION, {"use_def_density": 1, "is_own": -100}),
     "not a number": linear(EVICTION, {"position": 3e38, "candidates": -3e38}),
 }
-ORDERERS = {
+ORDERERS: dict[str, Policy] = {
     "small first": linear(PRIORITY, {"li_size": -1}),
     "heavy first": linear(PRIORITY, {"weight": 1}),
     "not a number": linear(PRIORITY, {"li_size": 3e38, "rank": -3e38}),

@@ -8,7 +8,8 @@ from nestor.cli.console import print_json, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.errors import NestorError
 from nestor.policy import bundle
-from nestor.policy.linear import as_sum
+from nestor.policy.linear import as_sum, as_sums
+from nestor.policy.portfolio import PortfolioPolicy
 from nestor.problem.registry import find_policy, problem_names
 from nestor.rollout.cache import policy_path
 
@@ -21,6 +22,7 @@ class Policy:
     base of 2 (docs/reference/formats.md). What it means depends on the rule. threshold: above 0 the
     policy leaves the default, or gives the positive answer (inlining: inlines) if its answers are
     decisions. pick: the candidate with the largest sum is chosen. value: the sum is the answer.
+    Of a portfolio there is a sum for each member.
 
     Examples:
         nestor policy shipped
@@ -47,9 +49,14 @@ class Policy:
             print_json(facts)
             return 0
         facts["logit"] = as_sum(found.policy)
+        facts.pop("members", None)
         for name, value in facts.items():
             if value is None:
                 continue
             shown = ", ".join(value) if isinstance(value, list | tuple) else value
             stdout.print(f"{name:12} {shown}", soft_wrap=True, markup=False)
+        if isinstance(found.policy, PortfolioPolicy):
+            stdout.print(f"{'members':12} {len(found.policy.members())}", soft_wrap=True)
+            for number, logit in enumerate(as_sums(found.policy), 1):
+                stdout.print(f"{f'member {number}':12} {logit}", soft_wrap=True, markup=False)
         return 0
