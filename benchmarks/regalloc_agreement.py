@@ -83,7 +83,7 @@ def compare(
             done = module.compile(out, plugin_words(plugin, options))
             if not done.ok:
                 return {"failure": f"{way}: {done.reason}"}
-            words = [module.clang, *module.options, "-x", "ir", module.bitcode]
+            words: list[str | Path] = [module.clang, *module.options, "-x", "ir", module.bitcode]
             asked = folder / "channel.o"
             try:
                 compile_over_channel(

@@ -206,7 +206,16 @@ def link_by_lto(plugin: Plugin, sources: Sources, mode: str, project: str) -> di
             done = run([clang, "-O2", f"-flto={mode}", *compile_words], LIMITS)
             if not done.ok:
                 return {"refused by stock": done.reason}
-        link: list[str | Path] = [clang, "-O2", f"-flto={mode}", "-fuse-ld=lld", *objects, "-lm", "-o", "program"]
+        link: list[str | Path] = [
+            clang,
+            "-O2",
+            f"-flto={mode}",
+            "-fuse-ld=lld",
+            *objects,
+            "-lm",
+            "-o",
+            "program",
+        ]
         logs = folder / "logs"
         llvm = (f"-load={plugin.path}", *DEFAULTS, f"-nestor-allocation-log={logs}/")
         through = [f"-Wl,--load-pass-plugin={plugin.path}", *(f"-Wl,-mllvm,{o}" for o in llvm)]

@@ -4,9 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nestor.compiler.training_log import DTYPES
 from nestor.policy import network
@@ -91,6 +92,13 @@ ORDERERS: dict[str, Policy] = {
 }
 
 
+class Deciders(TypedDict, total=False):
+    """What decides, as :meth:`Allocator.compile` takes it."""
+
+    evict: Sequence[Policy | str]
+    order: Sequence[Policy | str]
+
+
 @dataclass
 class Allocator:
     """Compiles :data:`SOURCE` with the plugin's options about register allocation."""
@@ -144,7 +152,7 @@ def total(cost: dict[str, float]) -> float:
     return cost["instructions"] + cost["reads"] + cost["writes"]
 
 
-def read_trajectory(log: Path) -> tuple[np.ndarray, dict[str, Any]]:  # type: ignore[type-arg]
+def read_trajectory(log: Path) -> tuple[NDArray[np.void], dict[str, Any]]:
     """Return the records of a training log and its summary."""
     data = log.read_bytes()
     end = data.index(b"\n")

@@ -5,11 +5,10 @@ import subprocess
 import pytest
 
 from nestor.compiler.plugin import Plugin
-from nestor.policy.spec import Policy
-from tests.plugin.regalloc.support import EVICTORS, MAIN, ORDERERS, Allocator
+from tests.plugin.regalloc.support import EVICTORS, MAIN, ORDERERS, Allocator, Deciders
 from tests.plugin.support import CXX_SOURCE
 
-DEFAULT = {"evict": ["default"], "order": ["default"]}
+DEFAULT: Deciders = {"evict": ["default"], "order": ["default"]}
 
 
 @pytest.mark.parametrize(
@@ -69,9 +68,9 @@ def test_seeds_draw_different_answers(allocator: Allocator) -> None:
     assert sampled(1) != sampled(1, "-nestor-seed-functions")
 
 
-POLICIES: dict[str, dict[str, list[Policy]]] = {
-    **{name: {"evict": [policy]} for name, policy in EVICTORS.items()},
-    **{f"order {name}": {"order": [policy]} for name, policy in ORDERERS.items()},
+POLICIES: dict[str, Deciders] = {
+    **{name: Deciders(evict=[policy]) for name, policy in EVICTORS.items()},
+    **{f"order {name}": Deciders(order=[policy]) for name, policy in ORDERERS.items()},
     "both": {"evict": [EVICTORS["heaviest"]], "order": [ORDERERS["small first"]]},
 }
 

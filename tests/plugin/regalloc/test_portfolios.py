@@ -3,7 +3,7 @@
 import pytest
 
 from nestor.policy.portfolio import portfolio_of
-from tests.plugin.regalloc.support import EVICTION, PRIORITY, Allocator, linear, total
+from tests.plugin.regalloc.support import EVICTION, PRIORITY, Allocator, Deciders, linear, total
 
 EVICTORS = [
     linear(EVICTION, {"position": position, "is_own": own, "use_def_density": density})
@@ -26,14 +26,15 @@ def test_a_portfolio_gives_the_objects_of_its_members(
 ) -> None:
     separate = options if any("search" in word for word in options) else ["-nestor-best"]
     objects = set()
-    for several, whole in (
+    pairs: list[tuple[Deciders, Deciders]] = [
         ({"evict": EVICTORS}, {"evict": [EVICTION_PORTFOLIO]}),
         ({"order": ORDERERS}, {"order": [PRIORITY_PORTFOLIO]}),
         (
             {"evict": EVICTORS, "order": ORDERERS},
             {"evict": [EVICTION_PORTFOLIO], "order": [PRIORITY_PORTFOLIO]},
         ),
-    ):
+    ]
+    for several, whole in pairs:
         expected = allocator.functions(*separate, **several)
         assert allocator.functions(*options, **whole) == expected
         code = allocator.compile(*options, **whole).bytes

@@ -15,6 +15,7 @@ from tests.plugin.regalloc.support import (
     ORDERERS,
     SOURCE,
     Allocator,
+    Deciders,
     read_allocations,
     total,
 )
@@ -29,7 +30,16 @@ def ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plugin: Plugin) -> Cal
     """Return a function that makes trials end as it says (trial_ends.c)."""
     library = tmp_path / "trial_ends.so"
     source = Path(__file__).with_name("trial_ends.c")
-    command = [plugin.toolchain.clang, "-O1", "-shared", "-fPIC", source, "-o", library, "-ldl"]
+    command: list[str | Path] = [
+        plugin.toolchain.clang,
+        "-O1",
+        "-shared",
+        "-fPIC",
+        source,
+        "-o",
+        library,
+        "-ldl",
+    ]
     subprocess.run(command, check=True)
 
     def arrange(how: str, trial: int | None = None) -> None:
@@ -142,13 +152,17 @@ def test_where_the_cost_is_never_taken_stock_stands(allocator: Allocator, option
 
 def test_trials_write_to_no_file_of_the_compilers(allocator: Allocator) -> None:
     """Remarks are written as they arise, so those of a trial would be among them."""
-    records = []
-    for options in ({}, {"evict": ["default"]}, {"evict": [EVICTORS["first"]], "best": True}):
+    records: list[bytes] = []
+    ways: list[tuple[list[str], Deciders]] = [
+        ([], {}),
+        ([], {"evict": ["default"]}),
+        (["-nestor-best"], {"evict": [EVICTORS["first"]]}),
+    ]
+    for best, deciders in ways:
         record = allocator.bench.folder / f"{len(records)}.yaml"
         flags = ["-O2", "-fsave-optimization-record", f"-foptimization-record-file={record}"]
-        best = ["-nestor-best"] if options.pop("best", False) else []
         log = allocator.bench.folder / f"{len(records)}.log"
-        done = allocator.compile(*best, f"-nestor-allocation-log={log}", **options, flags=flags)
+        done = allocator.compile(*best, f"-nestor-allocation-log={log}", **deciders, flags=flags)
         assert done.bytes
         records.append(record.read_bytes())
     kept = read_allocations(log)
@@ -161,7 +175,8 @@ def test_output_to_a_pipe_is_the_parents_alone(allocator: Allocator, plugin: Plu
     source = allocator.bench.source(SOURCE)
     policy = allocator.bench.save(EVICTORS["first"])
     words = [f"-fpass-plugin={plugin.path}", "-mllvm", f"-nestor-eviction={policy}"]
-    command = [plugin.toolchain.clang, "-O2", *words, "-mllvm", "-nestor-best", "-S", source]
+    command: list[str | Path] = [plugin.toolchain.clang, "-O2", *words]
+    command += ["-mllvm", "-nestor-best", "-S", source]
     to_pipe = subprocess.run([*command, "-o", "-"], capture_output=True, check=True).stdout
     file = allocator.bench.folder / "unit.s"
     subprocess.run([*command, "-o", file], check=True)
@@ -191,7 +206,16 @@ def test_trials_end_with_the_compiler(
     words += [w for o in (f"-nestor-eviction={policy}", "-nestor-best") for w in ("-mllvm", o)]
     clang = plugin.toolchain.clang
     # -fintegrated-cc1: the process that we start is the compiler itself.
-    command = [clang, "-fintegrated-cc1", "-O2", *words, "-c", source, "-o", "unit.o"]
+    command: list[str | Path] = [
+        clang,
+        "-fintegrated-cc1",
+        "-O2",
+        *words,
+        "-c",
+        source,
+        "-o",
+        "unit.o",
+    ]
     with subprocess.Popen(command, cwd=allocator.bench.folder, stderr=-3) as compiler:
         deadline = time.monotonic() + 50
         while not (children := _children(compiler.pid)) and time.monotonic() < deadline:
@@ -213,7 +237,7 @@ def test_several_compilers_at_a_time_do_not_meet(allocator: Allocator, plugin: P
     for policy in ALL:
         words += ["-mllvm", f"-nestor-eviction={allocator.bench.save(policy)}"]
     folder = allocator.bench.folder
-    commands = [
+    commands: list[list[str | Path]] = [
         [plugin.toolchain.clang, "-O2", *words, "-c", source, "-o", folder / f"parallel-{n}.o"]
         for n in range(3)
     ]

@@ -6,7 +6,7 @@ import pytest
 
 from nestor.files import sha256_of
 from nestor.policy.names import DEFAULT, NamedPolicy
-from nestor.problem.identity import Circumstances
+from nestor.problem.identity import Circumstances, Command
 from nestor.rollout.gate import probe_folder
 from nestor.rollout.local_pool import LocalPool
 from tests.problems.allocations import linear
@@ -17,7 +17,7 @@ from tests.problems.allocations import linear
 def test_all_ways_agree(pool: LocalPool, tmp_path: Path, name: str, probe: str) -> None:
     policy = pool.problem.policy(name)
     ways = pool.problem.ways(pool.plugin, policy, tmp_path)
-    command = [pool.plugin.toolchain.clang, "-O2", "-c", probe_folder() / probe]
+    command: Command = [pool.plugin.toolchain.clang, "-O2", "-c", probe_folder() / probe]
     digests, counts = [], []
     for number, way in enumerate(ways):
         out = tmp_path / f"{number}.o"
