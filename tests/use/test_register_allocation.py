@@ -14,7 +14,8 @@ import pytest
 import nestor
 from nestor.compiler.plugin import Plugin
 from nestor.policy import bundle, network
-from nestor.policy.network import Layer, LogNormalisation
+from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
+from nestor.policy.portfolio import portfolio_of
 from nestor.policy.rule import PICK, VALUE
 from tests.cli.test_startup import LIBRARIES, TERMINAL, imported
 from tests.use.conftest import PRESSURE
@@ -225,6 +226,27 @@ def test_an_installed_compiler_refuses_the_best_under_thin_lto(command: Path, fo
     done = run("in/clang", "-O2", "-flto=thin", "x.c", "-o", "x", cwd=folder)
     assert (done.returncode, "use full LTO" in done.stderr) == (1, True)
     assert run("in/clang", "-O2", "-flto", "x.c", "-o", "x", cwd=folder).returncode == 0
+
+
+def test_a_portfolio_file_needs_no_best(command: Path, plugin: Plugin, folder: Path) -> None:
+    members = []
+    for number, weight in enumerate((-1.0, 1.0)):
+        path = folder / f"member{number}.safetensors"
+        save_linear(path, "regalloc-eviction", PICK.name, "use_def_density", weight)
+        member = bundle.load(path)
+        assert isinstance(member, MlpPolicy)
+        members.append(member)
+    bundle.save(portfolio_of(members, {}), folder / "portfolio.safetensors")
+    separate = ("member0.safetensors", "member1.safetensors", "--best")
+    expected = built(folder, command, "clang", *separate, "--")
+    for _ in range(2):  # The second time the copy in the cache is used.
+        assert built(folder, command, "clang", "portfolio.safetensors", "--") == expected
+        options = flags(command, "portfolio.safetensors", cwd=folder)
+        assert built(folder, plugin.toolchain.clang, *options) == expected
+    assert "--threads=1" in flags(command, "portfolio.safetensors", "--lto", cwd=folder)
+    thin = ("-O2", "-flto=thin", "x.c", "-o", "x")
+    done = run(command, "clang", "portfolio.safetensors", "--", *thin, cwd=folder)
+    assert (done.returncode, "portfolios try functions" in done.stderr) == (1, True)
 
 
 def test_flags_for_register_allocation_take_no_library(folder: Path) -> None:

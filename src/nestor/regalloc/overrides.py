@@ -1,9 +1,9 @@
 """Overrides of register allocation: decisions by function, as a reviewable text file.
 
 The format is described in docs/reference/formats.md; the plugin reads the same file
-(``native/plugin/regalloc/AllocationOverrides.cpp``). Questions are numbered within their function,
-and which one a number is follows from the answers before it: the lines of a function hold together
-or not at all.
+(``native/plugin/regalloc/records/AllocationOverrides.cpp``). Questions are numbered within their
+function, and which one a number is follows from the answers before it: the lines of a function hold
+together or not at all.
 """
 
 import math

@@ -31,6 +31,8 @@ class StoredPolicy:
     """The problem that it is for."""
     place: Path | str
     """Its copy in the cache, or ``default``."""
+    is_portfolio: bool = False
+    """Whether the compiler compiles functions on trial under its members."""
 
 
 def stored_policy(name_or_path: str, problems: Sequence[str]) -> StoredPolicy:
@@ -45,12 +47,12 @@ def stored_policy(name_or_path: str, problems: Sequence[str]) -> StoredPolicy:
     digest = _digest(named_file(name_or_path, problems))
     copy = policy_copy(digest)
     if digest and _digest(copy) == digest:
-        return StoredPolicy(_problem_of(copy), copy)
+        return _described(copy)
     from nestor.problem.registry import find_policy
     from nestor.rollout.cache import policy_path
 
-    problem, policy = find_policy(name_or_path, problems)
-    return StoredPolicy(problem, policy_path(policy))
+    _, policy = find_policy(name_or_path, problems)
+    return _described(policy_path(policy))
 
 
 def stored_text(path: Path, kind: TextKind) -> Path:
@@ -104,11 +106,12 @@ def named_file(name_or_path: str, problems: Sequence[str]) -> Path:
     return Path(name_or_path) if is_path else Path()
 
 
-def _problem_of(copy: Path) -> str:
-    """Return the problem that a policy file names, which was checked when it was copied."""
+def _described(copy: Path) -> StoredPolicy:
+    """Return what a policy file says of itself, which was checked when it was copied."""
     content = copy.read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    return str(json.loads(header["__metadata__"]["nestor"])["problem"])
+    fields = json.loads(header["__metadata__"]["nestor"])
+    return StoredPolicy(str(fields["problem"]), copy, fields["kind"] == "portfolio")
 
 
 def _digest(path: Path) -> str:

@@ -10,7 +10,7 @@ from nestor.errors import NestorError
 from nestor.files import read_regular_text
 from nestor.problem.in_builds import InBuilds, TextKind, header_of
 from nestor.problem.overrides import MOST_BYTES
-from nestor.rollout.ready import stored_policy, stored_text
+from nestor.rollout.ready import StoredPolicy, stored_policy, stored_text
 
 _POLICY_FILE: Final = "policy.safetensors"
 _OVERRIDES_FILE: Final = "overrides.txt"
@@ -38,7 +38,8 @@ class Choice:
     problems: tuple[str, ...]
     options: tuple[Option, ...]
     best: bool = False
-    """Functions are compiled on trial, in forked children of a compiler with one thread."""
+    """Functions are compiled on trial, in forked children of a compiler with one thread: with
+    ``--best`` or a portfolio."""
 
     @property
     def has_summary(self) -> bool:
@@ -59,26 +60,27 @@ def choose(own: Words, problems: Mapping[str, InBuilds]) -> Choice:
             f" {', '.join(sorted(problems))}."
         )
     policies = _policies(own, problems)
+    best = own.best or any(each.is_portfolio for several in policies.values() for each in several)
     texts = _overrides(own.overrides, [each.overrides for each in problems.values()])
     decided = [
         each for name, each in problems.items() if name in policies or each.overrides in texts
     ]
     options = [
-        Option(each.policy, place, _POLICY_FILE)
+        Option(each.policy, policy.place, _POLICY_FILE)
         for name, each in problems.items()
-        for place in policies.get(name, ())
+        for policy in policies.get(name, ())
     ]
     options += [Option(kind.option, path, _OVERRIDES_FILE) for kind, path in texts.items()]
     if own.summary is not None:
         options.append(_summary(own.summary, decided, problems))
     if own.best:
         options.append(_best(policies, problems))
-    return Choice(tuple(each.problem for each in decided), tuple(options), own.best)
+    return Choice(tuple(each.problem for each in decided), tuple(options), best)
 
 
-def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[Path | str]]:
+def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[StoredPolicy]]:
     """Return the policies for each problem, as the plugin's option takes them."""
-    found: dict[str, list[Path | str]] = {}
+    found: dict[str, list[StoredPolicy]] = {}
     words: dict[str, list[str]] = {}
     for word in own.policies:
         policy = stored_policy(word, list(problems))
@@ -87,7 +89,7 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[Pa
                 f"The policy {word} is for {policy.problem}, and a build can use policies for"
                 f" {', '.join(sorted(problems))}."
             )
-        found.setdefault(policy.problem, []).append(policy.place)
+        found.setdefault(policy.problem, []).append(policy)
         words.setdefault(policy.problem, []).append(word)
     for name, several in words.items():
         if len(several) > 1 and not (own.best and problems[name].best):

@@ -30,8 +30,8 @@ LTO_WITH_SUMMARY: Final = (
     " leave --summary out."
 )
 BEST_WITH_THIN_LTO: Final = (
-    "--best tries functions in a compiler with one thread, and thin LTO has several: use full LTO"
-    " (-flto), or leave --best out."
+    "--best and portfolios try functions in a compiler with one thread, and thin LTO has several:"
+    " use full LTO (-flto), or a single policy without --best."
 )
 
 
