@@ -116,8 +116,8 @@ def show(result: WorkloadEvaluation) -> None:
         title=f"{escape(result.policy)} against stock, workloads: change of what was executed (J ="
         " instructions + reads + writes) and of the build"
     )
-    for name in ("program", "split"):
-        table.add_column(name)
+    table.add_column("program", no_wrap=True)
+    table.add_column("split")
     for name in ("stock J", *RUN_COLUMNS, *others, "noise"):
         table.add_column(name.replace("_", " "), justify="right")
     for row in result.programs:
