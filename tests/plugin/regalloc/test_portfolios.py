@@ -53,7 +53,7 @@ def test_a_portfolio_is_never_worse_than_its_members(allocator: Allocator) -> No
         costs = [total(other[name]["cost"]) for other in (stock, *alone)]
         assert total(function["cost"]) == min(costs)
         chosen.add(function["alternative"])
-    assert chosen == {0, 1, 3}, "no member is the best of all"
+    assert chosen == {0, 1, 3}  # no member is the best of all functions
 
 
 def test_a_portfolio_beside_other_policies(allocator: Allocator) -> None:
