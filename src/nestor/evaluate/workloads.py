@@ -7,7 +7,7 @@ leave what the stock build leaves. Failures are results: counted, named and neve
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from nestor.build.binary import Binary, build_binaries
 from nestor.build.build import Job
@@ -19,12 +19,8 @@ from nestor.evaluate.statistics import change_pct, mean_interval
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
+from nestor.workload.counts import RUN_COLUMNS, J
 from nestor.workload.kept import Repeated, measure_kept
-
-J: Final = "J"
-"""The column that is compared: instructions + reads + writes of the run."""
-RUN_COLUMNS: Final = (J, "instructions", "reads", "writes")
-"""What is counted in a run; the other columns are those of the problem's report, and ``text``."""
 
 
 @dataclass(frozen=True)

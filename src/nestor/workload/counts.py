@@ -2,7 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
+
+J: Final = "J"
+"""The column that is compared: instructions + reads + writes of the run."""
+RUN_COLUMNS: Final = (J, "instructions", "reads", "writes")
+"""What is counted in a run, as tables name it."""
 
 
 @dataclass(frozen=True)

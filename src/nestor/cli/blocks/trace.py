@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import stdout
+from nestor.cli.console import print_json, stdout
 from nestor.cli.remarks import remark
 
 # Models take a second to import, so they are imported when a command runs.
@@ -29,7 +29,7 @@ class RecordTrace:
     that of libraries, is left out. The folder gets bb_trace.pb and function_index.pb, in the format
     of Google's ml-compiler-opt.
 
-    Example:
+    Examples:
         valgrind --tool=lackey --trace-mem=yes --log-fd=9 ./sort words 9>&1 >/dev/null | nestor
         costmodel record-trace ./sort --out trace
     """
@@ -40,6 +40,8 @@ class RecordTrace:
     """The folder to write."""
     max_blocks_per_segment: int = 1 << 23
     """Blocks after which a new segment of the trace begins."""
+    json: bool = False
+    """Print as JSON."""
 
     def run(self) -> int:
         """Record, and say how much."""
@@ -54,7 +56,10 @@ class RecordTrace:
             raise TraceError(
                 f"'{self.out}' cannot be written ({error.strerror}); choose another place."
             ) from None
-        stdout.print(f"{blocks:,} blocks ran: {escape(str(self.out))}", soft_wrap=True)
+        if self.json:
+            print_json({"blocks": blocks, "out": str(self.out)})
+        else:
+            stdout.print(f"{blocks:,} blocks ran: {escape(str(self.out))}", soft_wrap=True)
         return 0
 
 

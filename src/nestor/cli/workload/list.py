@@ -10,7 +10,6 @@ from rich.table import Table
 
 from nestor.cli.console import print_json, stdout
 from nestor.corpus import store
-from nestor.evaluate.workloads import require_workloads
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,8 @@ class List:
 
     def run(self) -> int:
         """Print; errors are raised."""
+        from nestor.evaluate.workloads import require_workloads
+
         corpus = store.load(self.directory)
         rows = [
             (p, p.workload, corpus.project(p.project))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import tyro
 from rich.markup import escape
@@ -17,18 +17,14 @@ from nestor.cli.setup import programs_named, ready_plugin
 from nestor.compiler.cache import cache_place
 from nestor.corpus import store
 from nestor.errors import NestorError
-from nestor.evaluate.compare import select_programs
-from nestor.evaluate.workloads import (
-    RUN_COLUMNS,
-    WorkloadEvaluation,
-    WorkloadResult,
-    measure_workloads,
-    require_workloads,
-)
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from nestor.rollout.stock import StockKeepingPool
+from nestor.workload.counts import RUN_COLUMNS
+
+if TYPE_CHECKING:  # 'nestor workload measure --help' starts without what reads objects
+    from nestor.evaluate.workloads import WorkloadEvaluation, WorkloadResult
 
 DEFAULT_PROBLEM: Final = "regalloc-eviction"
 """Workloads are for problems of speed."""
@@ -82,6 +78,9 @@ class Measure:
 
     def run(self) -> int:
         """Measure and print; 1 if anything failed, which is printed last."""
+        from nestor.evaluate.compare import select_programs
+        from nestor.evaluate.workloads import measure_workloads, require_workloads
+
         problem = find_problem(self.problem)
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
@@ -109,7 +108,7 @@ class Measure:
         return show_failures([failure for result in results for failure in result.failures])
 
 
-def show(result: WorkloadEvaluation) -> None:
+def show(result: "WorkloadEvaluation") -> None:
     """Print one policy's table and its totals."""
     others = _other_columns(result.programs)
     table = Table(
@@ -144,12 +143,12 @@ def show(result: WorkloadEvaluation) -> None:
     )
 
 
-def _other_columns(rows: Sequence[WorkloadResult]) -> list[str]:
+def _other_columns(rows: "Sequence[WorkloadResult]") -> list[str]:
     """Return the columns of the builds that a table has room for, in their order."""
     found = dict.fromkeys(column for row in rows for column in row.stock or {})
     return [c for c in found if c not in RUN_COLUMNS and not c.startswith("static_")]
 
 
-def _other(row: WorkloadResult, column: str) -> str:
+def _other(row: "WorkloadResult", column: str) -> str:
     change = row.change_pct(column)
     return "" if change is None else percent(change)

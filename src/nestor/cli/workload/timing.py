@@ -16,10 +16,6 @@ from nestor.cli.setup import programs_named, ready_plugin
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
 from nestor.corpus import store
 from nestor.errors import NestorError
-from nestor.evaluate.compare import select_programs
-from nestor.evaluate.statistics import mean_interval
-from nestor.evaluate.workload_times import time_programs
-from nestor.evaluate.workloads import require_workloads
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from nestor.rollout.stock import StockKeepingPool
@@ -67,6 +63,10 @@ class Time:
 
     def run(self) -> int:
         """Time and print; 1 if anything failed, which is printed last."""
+        from nestor.evaluate.compare import select_programs
+        from nestor.evaluate.workload_times import time_programs
+        from nestor.evaluate.workloads import require_workloads
+
         problem = find_problem(self.problem)
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
@@ -116,6 +116,8 @@ def _mean(
     if not there:
         return None
     changes = [timing.effect(build).of_medians for timing in there]
+    from nestor.evaluate.statistics import mean_interval
+
     low, high = mean_interval([projects[timing.program] for timing in there], changes)
     return {"mean_pct": sum(changes) / len(changes), "ci95": [low, high], "programs": len(changes)}
 
