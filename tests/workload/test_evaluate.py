@@ -18,10 +18,10 @@ from nestor.compiler.plugin import Plugin
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.evaluate import workloads as judging
-from nestor.evaluate.workloads import J, measure_workloads, require_workloads
+from nestor.evaluate.workloads import measure_workloads, require_workloads
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
-from nestor.workload.counts import Counts, Measurement
+from nestor.workload.counts import Counts, J, Measurement
 from nestor.workload.kept import Repeated
 
 POLICY = "lowest-density"
