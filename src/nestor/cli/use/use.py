@@ -45,7 +45,7 @@ On an error, what is printed is an option that makes the compiler fail and name 
 
 examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags shipped)"
-  make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction shipped-priority)"
+  make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction)"
   make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction ./mine.safetensors --best)"
   make CC="ccache clang-22" CFLAGS="-Oz $(nestor flags ./my.safetensors)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
@@ -68,7 +68,7 @@ cannot see through this command, sees the options.
 
 examples:
   nestor {name} shipped -- -Oz -c file.c -o file.o
-  nestor {name} shipped-eviction shipped-priority -- -O2 -c file.c
+  nestor {name} shipped-eviction -- -O2 -c file.c
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
   nestor {name} distilled --summary program.txt -- -Oz -ffunction-sections -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
