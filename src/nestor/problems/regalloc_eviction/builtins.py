@@ -20,7 +20,7 @@ DATA: Final = Path(__file__).parent / "data"
 PACKAGED: Final = tuple(
     name for name in ("shipped-eviction",) if (DATA / f"{name}.safetensors").is_file()
 )
-"""``shipped-eviction`` is the one to use: a portfolio of sums, chosen by function in the compiler."""
+"""``shipped-eviction`` is the one to use: a portfolio of which the compiler keeps the best."""
 
 _RULES: Final[Mapping[str, tuple[str, float]]] = {
     "first": (POSITION, -1.0),
