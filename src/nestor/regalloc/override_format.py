@@ -7,11 +7,11 @@ from typing import Any
 
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain
+from nestor.problem.override_text import TextOverrides
 from nestor.problem.overrides import QuestionKeys
 from nestor.problem.trajectory import Trajectory
-from nestor.regalloc import overrides as texts
 from nestor.regalloc.credit import QUESTION, functions_of
-from nestor.regalloc.overrides import STOCK, Answer, Key, Kind, Overrides
+from nestor.regalloc.overrides import STOCK, TEXT, Answer, Key, Kind, Overrides
 
 Index = Mapping[int, Mapping[Key, Answer]]
 """Overrides by module or function."""
@@ -55,32 +55,16 @@ class AllocatedFunctions:
 
 
 @dataclass(frozen=True)
-class AllocationOverrides:
+class AllocationOverrides(TextOverrides):
     """The overrides of register allocation (:class:`nestor.problem.overrides.OverrideFormat`).
 
     One file may hold those of both problems.
     """
 
+    text = TEXT
     kind: Kind
     """Of the problem's own questions."""
     stock: str = STOCK
-
-    def to_text(
-        self, overrides: Overrides, comments: Mapping[Key, str] | None = None, title: str = ""
-    ) -> str:
-        """Return the file's text: ``title`` as a comment, then a line per override, sorted."""
-        return texts.to_text(overrides, comments, title)
-
-    def parse(self, text: str) -> dict[Key, Answer]:
-        """Read the text of a file.
-
-        :raises OverridesError: with the line's number, as the plugin would.
-        """
-        return texts.parse(text)
-
-    def parse_comments(self, text: str) -> dict[Key, str]:
-        """Return the comments behind the overrides in the text of a file."""
-        return texts.parse_comments(text)
 
     def describe(
         self, toolchain: Toolchain, trajectories: Iterable[Trajectory]
@@ -94,13 +78,6 @@ class AllocationOverrides:
                 if number in names:
                     found[Key(self.kind, number, question)] = names[number]
         return found
-
-    def key(self, words: str) -> Key:
-        """Return the key that ``words`` name.
-
-        :raises OverridesError: if there is none.
-        """
-        return texts.parse_key(words)
 
     def index(self, overrides: Overrides) -> Index:
         """Return ``overrides`` by the number of their module or function."""

@@ -8,10 +8,10 @@ together or not at all.
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, get_args
 
-from nestor.problem.overrides import MOST_BYTES, OverridesError
+from nestor.problem.override_text import OverrideText
 
 Kind = Literal["module", "function", "evict", "priority"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -24,7 +24,6 @@ HEADER: Final = "nestor-allocation-overrides 1"
 _CANDIDATES: Final = 33
 _LARGEST_ANSWER: Final = 64.0
 _LARGEST_QUESTION: Final = 2**32 - 1
-_BLANKS: Final = " \t\n\v\f\r"
 _LINE: Final = re.compile(
     r"(?:(?P<kind>module|function) +(?P<whole>[\da-fA-F]{16}) +stock"
     r"|evict +(?P<evicts>[\da-fA-F]{16}) +(?P<eviction>\d+) +(?P<candidate>\d+)"
@@ -58,79 +57,6 @@ class Key(NamedTuple):
 Overrides = Mapping[Key, Answer]
 
 
-def to_text(
-    overrides: Overrides, comments: Mapping[Key, str] | None = None, title: str = ""
-) -> str:
-    """Return the file's text: ``title`` as a comment, then a line per override, sorted."""
-    lines = [HEADER, *(f"# {line}" for line in title.splitlines())]
-    for key in sorted(overrides):
-        comment = (comments or {}).get(key, "").replace("\n", " ")
-        lines.append(f"{key} {overrides[key]}" + (f"  # {comment}" if comment else ""))
-    return "\n".join(lines) + "\n"
-
-
-def parse(text: str) -> dict[Key, Answer]:
-    """Read overrides.
-
-    :raises OverridesError: with the line's number, as the plugin would.
-    """
-    if len(text.encode(errors="replace")) > MOST_BYTES:
-        raise OverridesError(
-            f"These are more than the {MOST_BYTES >> 20} MiB that a compiler reads."
-        )
-    found: dict[Key, Answer] = {}
-    for number, key, answer, _ in _entries(text):
-        if key in found:
-            raise OverridesError(f"Line {number} of the overrides: {key} is given twice.")
-        found[key] = answer
-    return found
-
-
-def parse_comments(text: str) -> dict[Key, str]:
-    """Return what stands behind the hash sign in the lines of ``text``, which :func:`parse` reads.
-
-    Searches write there what a line is about, in the names of the source.
-    """
-    return {key: comment for _, key, _, comment in _entries(text) if comment}
-
-
-def parse_key(words: str) -> Key:
-    """Return the key of which ``str`` gives ``words``.
-
-    :raises OverridesError: if there is none.
-    """
-    answer = "0" if words.startswith(("evict", "priority")) else STOCK
-    keys = list(parse(f"{HEADER}\n{words} {answer}"))
-    if len(keys) != 1:
-        raise OverridesError(f"'{words}' is no key of an override.")
-    return keys[0]
-
-
-def _entries(text: str) -> Iterator[tuple[int, Key, Answer, str]]:
-    """Yield number, key, answer and comment of every line that has a key."""
-    seen_header = False
-    for number, line in enumerate(text.split("\n"), 1):
-        words, _, comment = line.partition("#")
-        content = " ".join(word for word in words.strip(_BLANKS).split(" ") if word)
-        if not content:
-            continue
-        if not seen_header:
-            if content != HEADER:
-                break
-            seen_header = True
-            continue
-        entry = _entry(content)
-        if entry is None:
-            raise OverridesError(
-                f"Line {number} of the overrides is not 'module|function <16 hexadecimal digits>"
-                " stock', 'evict <16 hexadecimal digits of the function> <question> <candidate>' or"
-                " 'priority <16 hexadecimal digits of the function> <question> <number>'."
-            )
-        yield number, *entry, comment.strip()
-    if not seen_header:
-        raise OverridesError(f"These are no overrides: the first line is not '{HEADER}'.")
-
-
 def _entry(content: str) -> tuple[Key, Answer] | None:
     """Return the key and the answer of a line; None if it is malformed."""
     found = _LINE.fullmatch(content)
@@ -149,3 +75,18 @@ def _entry(content: str) -> tuple[Key, Answer] | None:
     if question > _LARGEST_QUESTION or not math.fabs(answer) <= _LARGEST_ANSWER:
         return None
     return Key("priority", int(words["orders"], 16), question), answer
+
+
+TEXT: Final = OverrideText(
+    header=HEADER,
+    expected="'module|function <16 hexadecimal digits> stock', 'evict <16 hexadecimal digits of the"
+    " function> <question> <candidate>' or 'priority <16 hexadecimal digits of the function>"
+    " <question> <number>'",
+    read=_entry,
+    answer=lambda key, answer: str(answer),
+    any_answer=lambda words: "0" if words.startswith(("evict", "priority")) else STOCK,
+)
+to_text = TEXT.to_text
+parse = TEXT.parse
+parse_comments = TEXT.parse_comments
+parse_key = TEXT.parse_key

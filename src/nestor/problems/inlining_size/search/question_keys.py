@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nestor.compiler.toolchain import Toolchain
+from nestor.problem.override_text import TextOverrides
 from nestor.problem.overrides import QuestionKeys
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size.search import overrides as texts
-from nestor.problems.inlining_size.search.overrides import KINDS, Key, Kind, Overrides
+from nestor.problems.inlining_size.search.overrides import KINDS, TEXT, Key, Kind, Overrides
 
 Answers = Mapping[Kind, Mapping[int, bool]]
 """Overrides by kind and number."""
@@ -51,27 +51,11 @@ class AskedSites:
 
 
 @dataclass(frozen=True)
-class SiteOverrides:
+class SiteOverrides(TextOverrides):
     """The overrides of inlining (:class:`nestor.problem.overrides.OverrideFormat`)."""
 
+    text = TEXT
     stock: bool = False
-
-    def to_text(
-        self, overrides: Overrides, comments: Mapping[Key, str] | None = None, title: str = ""
-    ) -> str:
-        """Return the file's text: ``title`` as a comment, then a line per override, sorted."""
-        return texts.to_text(overrides, comments, title)
-
-    def parse(self, text: str) -> dict[Key, bool]:
-        """Read the text of a file.
-
-        :raises OverridesError: with the line's number, as the plugin would.
-        """
-        return texts.parse(text)
-
-    def parse_comments(self, text: str) -> dict[Key, str]:
-        """Return the comments behind the overrides in the text of a file."""
-        return texts.parse_comments(text)
 
     def describe(
         self, toolchain: Toolchain, trajectories: Iterable[Trajectory]
@@ -80,13 +64,6 @@ class SiteOverrides:
         from nestor.problems.inlining_size.search.sites import describe
 
         return describe(toolchain, trajectories)
-
-    def key(self, words: str) -> Key:
-        """Return the key that ``words`` name.
-
-        :raises OverridesError: if there is none.
-        """
-        return texts.parse_key(words)
 
     def index(self, overrides: Overrides) -> Answers:
         """Return ``overrides`` by kind and number."""
