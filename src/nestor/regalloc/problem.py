@@ -25,8 +25,6 @@ from nestor.regalloc.plugin_flags import Decision
 from nestor.regalloc.search import AllocationSearch
 from nestor.regalloc.ways import ways
 
-LEVEL: Final = "-O2"
-SCORE: Final = "instructions and accesses to memory that the functions will execute"
 REPORT: Final = Report(
     score="cost",
     columns=COLUMNS,
@@ -34,9 +32,6 @@ REPORT: Final = Report(
     quantity="operations executed, by block frequency",
     detail=("reads", "writes"),
 )
-CREDIT_UNIT: Final = 4.0
-"""Operations: about a spill and its reload, executed once."""
-CREDIT_CLIP: Final = 60.0
 
 _LARGEST_LOG: Final = 1 << 32
 """Bytes of a log that a user names; a question about eviction takes 3.5 KB."""
@@ -48,6 +43,15 @@ class AllocationProblem(Problem):
 
     decision: Decision = field(kw_only=True)
     """Which of the allocator's questions."""
+    level: str = field(default="-O2", kw_only=True)
+    score: str = field(
+        default="instructions and accesses to memory that the functions will execute", kw_only=True
+    )
+    report: Report = field(default=REPORT, kw_only=True)
+    kept_columns: tuple[str, ...] = field(default=crediting.COLUMNS, kw_only=True)
+    credit_unit: float = field(default=4.0, kw_only=True)
+    """In operations: about a spill and its reload, executed once."""
+    credit_clip: float = field(default=60.0, kw_only=True)
     labels: int = field(default=0, kw_only=True)
     """Trials per function, of other answers to its questions, whose costs trajectories get; 0 for
     none. They cost an allocation of the function each, and credit becomes exact for them."""

@@ -15,15 +15,7 @@ from nestor.problems.regalloc_eviction.builtins import BUILTINS, NAME
 from nestor.problems.regalloc_eviction.channel import channel_ways
 from nestor.problems.regalloc_eviction.features import FEATURES
 from nestor.problems.regalloc_eviction.question import DEFAULT
-from nestor.regalloc.credit import COLUMNS
-from nestor.regalloc.problem import (
-    CREDIT_CLIP,
-    CREDIT_UNIT,
-    LEVEL,
-    REPORT,
-    SCORE,
-    AllocationProblem,
-)
+from nestor.regalloc.problem import AllocationProblem
 
 
 @dataclass(frozen=True)
@@ -65,13 +57,7 @@ PROBLEM = RegallocEviction(
     summary="which live range gives up its register when none is free",
     decision="eviction",
     rule=PICK,
-    level=LEVEL,
-    score=SCORE,
     default_column=DEFAULT,
     features=FEATURES,
-    report=REPORT,
     builtins=BUILTINS,
-    kept_columns=COLUMNS,
-    credit_unit=CREDIT_UNIT,
-    credit_clip=CREDIT_CLIP,
 )

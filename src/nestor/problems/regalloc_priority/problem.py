@@ -8,15 +8,7 @@ from nestor.problem.trajectory import Trajectory
 from nestor.problems.regalloc_priority import log
 from nestor.problems.regalloc_priority.builtins import BUILTINS, NAME
 from nestor.problems.regalloc_priority.features import DEFAULT, FEATURES
-from nestor.regalloc.credit import COLUMNS
-from nestor.regalloc.problem import (
-    CREDIT_CLIP,
-    CREDIT_UNIT,
-    LEVEL,
-    REPORT,
-    SCORE,
-    AllocationProblem,
-)
+from nestor.regalloc.problem import AllocationProblem
 
 
 @dataclass(frozen=True)
@@ -46,13 +38,7 @@ PROBLEM = RegallocPriority(
     summary="how early each live range is allocated",
     decision="priority",
     rule=VALUE,
-    level=LEVEL,
-    score=SCORE,
     default_column=DEFAULT,
     features=FEATURES,
-    report=REPORT,
     builtins=BUILTINS,
-    kept_columns=COLUMNS,
-    credit_unit=CREDIT_UNIT,
-    credit_clip=CREDIT_CLIP,
 )
