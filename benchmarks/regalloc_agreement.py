@@ -9,8 +9,6 @@ reads all features that both have. Each module is optimised once, at -O2; then i
 generated twice for each policy. A run that was stopped goes on from the records in FOLDER.
 """
 
-import argparse
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -18,16 +16,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import machine, record
 from benchmarks.regalloc_policies import EVICTION, eviction_policy
 from benchmarks.regalloc_sweep import (
     LIMITS,
     Journal,
-    allocation_log,
+    arguments,
+    conclude,
     optimise,
-    plugin_words,
     sample,
+    say,
     sweep,
+    unequal,
 )
 from nestor.compiler.channel import compile_over_channel
 from nestor.compiler.plugin import Plugin, ensure_plugin
@@ -41,6 +40,8 @@ from nestor.policy.network import LogNormalisation, initial_layers
 from nestor.policy.spec import Policy
 from nestor.problems.regalloc_eviction.channel import channel_options, policy_answer
 from nestor.problems.regalloc_eviction.question import LLVM_22
+from nestor.regalloc import allocation_log
+from nestor.regalloc.plugin_flags import as_flags
 from nestor.temporary import temporary_folder
 
 _LINEAR: Final = ("first", "keep", "heaviest")
@@ -80,7 +81,7 @@ def compare(
         for way, policy in used.items():
             out, log = folder / "plugin.o", folder / "log"
             options = [f"-nestor-eviction={files[way]}", f"-nestor-allocation-log={log}"]
-            done = module.compile(out, plugin_words(plugin, options))
+            done = module.compile(out, as_flags(plugin, options))
             if not done.ok:
                 return {"failure": f"{way}: {done.reason}"}
             words: list[str | Path] = [module.clang, *module.options, "-x", "ir", module.bitcode]
@@ -93,18 +94,14 @@ def compare(
                 return {"failure": f"{way}, channel: {error}"}
             result["same"][way] = sha256_of(out) == sha256_of(asked)
             result["changed"][way] = sha256_of(out) != sha256_of(stock)
-            result["questions"][way] = sum(f["questions"] for f in allocation_log(log))
+            result["questions"][way] = sum(f.questions for f in allocation_log.read(log))
     return result
 
 
 def main() -> None:
     """Compare, print and record."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(str(__doc__).partition("\n")[0], "modules to compare")
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--work", type=Path, required=True, help="folder of the records")
-    parser.add_argument("--sample", type=int, default=1 << 30, help="modules to compare")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the table to this file")
     options = parser.parse_args()
     corpus = store.load(options.corpus)
     plugin = ensure_plugin(find())
@@ -118,39 +115,17 @@ def main() -> None:
         [module.name for module in sample(corpus.modules, options.sample)],
         lambda name: compare(corpus, plugin, name, used, files),
         options.jobs,
-        lambda text: print(text, file=sys.stderr, flush=True),
+        say,
     )
     good = [value for value in results.values() if "failure" not in value]
     titles = ("policy", "modules", "other than stock's", "equal", "questions")
     columns = [(title, "{:,}" if title != "policy" else "{}") for title in titles]
-    found = [
-        [
-            name,
-            len(good),
-            sum(value["changed"][name] for value in good),
-            sum(value["same"][name] for value in good),
-            sum(value["questions"][name] for value in good),
-        ]
+    rows = [
+        [name, len(good)]
+        + [sum(v[count][name] for v in good) for count in ("changed", "same", "questions")]
         for name in used
     ]
-    print(" | ".join(titles))
-    for row in found:
-        print(" | ".join(map(str, row)))
-    wrong = {
-        name: value.get("failure", value.get("same"))
-        for name, value in results.items()
-        if "failure" in value or not all(value["same"].values())
-    }
-    for name, reason in wrong.items():
-        print(f"{name}: {reason}")
-    if options.json:
-        record.write(
-            options.json,
-            "What the plugin does to register allocation.",
-            {"channel": record.table(columns, found)},
-            machine.describe(plugin.toolchain),
-            channel_exceptions=wrong,
-        )
+    conclude("channel", columns, rows, unequal(results), plugin, options.json)
 
 
 if __name__ == "__main__":

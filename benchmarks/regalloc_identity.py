@@ -9,26 +9,27 @@ The objects must be equal, bit for bit. BENCH is a corpus whose modules were cap
 A run that was stopped goes on from the records in FOLDER.
 """
 
-import argparse
-import sys
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import machine, record
 from benchmarks.regalloc_sweep import (
     DEFAULTS,
     Journal,
-    allocation_log,
+    arguments,
+    conclude,
     optimise,
-    plugin_words,
     sample,
+    say,
     sweep,
+    unequal,
 )
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.corpus.model import Corpus
 from nestor.files import sha256_of
+from nestor.regalloc import allocation_log
+from nestor.regalloc.plugin_flags import as_flags
 from nestor.temporary import temporary_folder
 
 LEVELS: Final = ("O1", "O2", "O3", "Os")
@@ -51,16 +52,16 @@ def check(corpus: Corpus, plugin: Plugin, name: str, level: str) -> dict[str, An
         seconds: dict[str, float] = {}
         for way, options in ways.items():
             out = folder / f"{way}.o"
-            done = module.compile(out, plugin_words(plugin, options) if options else [])
+            done = module.compile(out, as_flags(plugin, options) if options else [])
             if not done.ok:
                 return {"failure": f"{way}: {done.reason}"}
             digests[way], seconds[way] = sha256_of(out), done.cpu_seconds
-        functions = allocation_log(folder / "allocation")
+        functions = allocation_log.read(folder / "allocation")
     return {
         "same": {way: digests[way] == digests["stock"] for way in WAYS},
         "functions": len(functions),
-        "questions": sum(function["questions"] for function in functions),
-        "priorities": sum(function["priorities"] for function in functions),
+        "questions": sum(function.questions for function in functions),
+        "priorities": sum(function.orders for function in functions),
         "seconds": seconds,
     }
 
@@ -87,49 +88,25 @@ def rows(corpus: Corpus, results: dict[str, Any]) -> list[list[Any]]:
 
 def main() -> None:
     """Check, print and record."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(str(__doc__).partition("\n")[0], "modules to check")
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--work", type=Path, required=True, help="folder of the records")
-    parser.add_argument("--sample", type=int, default=1 << 30, help="modules to check")
     parser.add_argument("--levels", nargs="+", default=LEVELS, choices=LEVELS)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the table to this file")
     options = parser.parse_args()
     corpus = store.load(options.corpus)
     plugin = ensure_plugin(find())
-    options.work.mkdir(parents=True, exist_ok=True)
-    journal = Journal(options.work / "identity.jsonl", plugin.digest)
     modules = sample(corpus.modules, options.sample)
     # All levels of a module before the next, so that a part of the sweep is a sample of it.
-    keys = [f"-{level} {module.name}" for module in modules for level in options.levels]
     results = sweep(
-        journal,
-        keys,
+        Journal(options.work / "identity.jsonl", plugin.digest),
+        [f"-{level} {module.name}" for module in modules for level in options.levels],
         lambda key: check(corpus, plugin, key.partition(" ")[2], key.split(" ")[0]),
         options.jobs,
-        lambda text: print(text, file=sys.stderr, flush=True),
+        say,
     )
-    wrong = {
-        key: value.get("failure", value.get("same"))
-        for key, value in results.items()
-        if "failure" in value or not all(value["same"].values())
-    }
     columns = [(title, "{}") for title in ("level", "language", "modules", "default", "with logs")]
     columns += [(t, "{:,}") for t in ("failed", "functions", "questions", "priorities")]
-    found = rows(corpus, results)
-    print(" | ".join(title for title, _ in columns))
-    for row in found:
-        print(" | ".join(map(str, row)))
-    for key, reason in wrong.items():
-        print(f"{key}: {reason}")
-    if options.json:
-        record.write(
-            options.json,
-            "What the plugin does to register allocation.",
-            {"identity": record.table(columns, found)},
-            machine.describe(plugin.toolchain),
-            identity_exceptions=wrong,
-        )
+    wrong = unequal(results)
+    conclude("identity", columns, rows(corpus, results), wrong, plugin, options.json)
 
 
 if __name__ == "__main__":

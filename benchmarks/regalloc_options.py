@@ -10,23 +10,22 @@ must be equal, bit for bit. Programs are linked by LTO in the same two ways.
 A run that was stopped goes on from the records in FOLDER.
 """
 
-import argparse
 import hashlib
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import machine, record
-from benchmarks.regalloc_sweep import DEFAULTS, LIMITS, Journal, allocation_log, plugin_words, sweep
+from benchmarks.regalloc_sweep import DEFAULTS, LIMITS, Journal, arguments, conclude, say, sweep
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.process import Outcome, run
 from nestor.compiler.toolchain import find
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.tiers import recipes
+from nestor.regalloc import allocation_log
+from nestor.regalloc.plugin_flags import as_flags
 from nestor.temporary import temporary_folder
 
 _HEADERS: Final = "-isystem /usr/include/x86_64-linux-gnu"
@@ -150,7 +149,7 @@ def check(plugin: Plugin, sources: Sources, work: Path, variant: str, name: str)
     with temporary_folder("options") as text:
         place, log = Path(text) / "compile", Path(text) / "log"
         options = (*DEFAULTS, f"-nestor-allocation-log={log}")
-        for words in ([], plugin_words(plugin, options)):
+        for words in ([], as_flags(plugin, options)):
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
             command: list[str | Path] = [clang, *flags, *sources.words(name), *words]
@@ -162,7 +161,7 @@ def check(plugin: Plugin, sources: Sources, work: Path, variant: str, name: str)
             left.append({p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in files})
             left[-1]["messages"] = hashlib.sha256(done.stderr.encode()).hexdigest()
         if log.exists():
-            functions = len(allocation_log(log))
+            functions = len(allocation_log.read(log))
     different = [file for file in left[0] if left[1].get(file) != left[0][file]]
     return {"same": left[0] == left[1], "different": different, "functions": functions}
 
@@ -224,7 +223,7 @@ def link_by_lto(plugin: Plugin, sources: Sources, mode: str, project: str) -> di
             if not done.ok:
                 return {"failure" if words else "refused by stock": done.reason}
             digests.append(hashlib.sha256((folder / "program").read_bytes()).hexdigest())
-        functions = sum(len(allocation_log(log)) for log in logs.iterdir())
+        functions = sum(len(allocation_log.read(log)) for log in logs.iterdir())
     return {"same": digests[0] == digests[1], "different": ["program"], "functions": functions}
 
 
@@ -240,16 +239,6 @@ def rows(results: Mapping[str, Any]) -> Iterator[list[Any]]:
         yield [variant, len(done) + failed, equal, functions, refused]
 
 
-def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--work", type=Path, required=True, help="folder of the records")
-    parser.add_argument("--sources", type=Path, nargs=2, help="folders of lua and lzip")
-    parser.add_argument("--sample", type=int, default=1 << 30, help="sources of each project")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the table to this file")
-    return parser.parse_args()
-
-
 def _keys(sources: Sources, count: int) -> list[str]:
     projects: dict[str, list[str]] = {}
     for name in sources.files:
@@ -261,7 +250,9 @@ def _keys(sources: Sources, count: int) -> list[str]:
 
 def main() -> None:
     """Check, print and record."""
-    options = _parse()
+    parser = arguments(str(__doc__).partition("\n")[0], "sources of each project")
+    parser.add_argument("--sources", type=Path, nargs=2, help="folders of lua and lzip")
+    options = parser.parse_args()
     plugin = ensure_plugin(find())
     options.work.mkdir(parents=True, exist_ok=True)
     with temporary_folder("sources") as text:
@@ -280,24 +271,16 @@ def main() -> None:
             _keys(sources, options.sample),
             work,
             options.jobs,
-            lambda line: print(line, file=sys.stderr, flush=True),
+            say,
         )
     columns = [("options", "`{}`"), ("files", "{}"), ("equal", "{}"), ("functions", "{:,}")]
     columns.append(("refused by stock", "{}"))
-    found = list(rows(results))
-    for row in found:
-        print(" | ".join(map(str, row)))
-    wrong = {k: v for k, v in results.items() if "failure" in v or not v.get("same", True)}
-    for key, value in wrong.items():
-        print(f"{key}: {value.get('failure', value.get('different'))}")
-    if options.json:
-        record.write(
-            options.json,
-            "What the plugin does to register allocation.",
-            {"options": record.table(columns, found)},
-            machine.describe(plugin.toolchain),
-            option_exceptions=wrong,
-        )
+    wrong = {
+        key: value.get("failure", value.get("different"))
+        for key, value in results.items()
+        if "failure" in value or not value.get("same", True)
+    }
+    conclude("options", columns, list(rows(results)), wrong, plugin, options.json)
 
 
 if __name__ == "__main__":

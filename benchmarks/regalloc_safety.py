@@ -1,6 +1,6 @@
 """Does every compile end, and every program work, whatever the policy about registers answers?
 
-    python -m benchmarks.regalloc_safety BENCH --work FOLDER [--programs N] [--jobs N]
+    python -m benchmarks.regalloc_safety BENCH --work FOLDER [--sample N] [--jobs N]
         [--json benchmarks/results/regalloc.json]
 
 The programs of the corpus BENCH (modules captured at -O2) are built under policies that answer at
@@ -10,16 +10,21 @@ ratios are of the CPU time of code generation, which is about half of a compile.
 A run that was stopped goes on from the records in FOLDER.
 """
 
-import argparse
 import statistics
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine, record
 from benchmarks.regalloc_policies import Hostile, hostile
-from benchmarks.regalloc_sweep import Journal, Optimised, optimise, plugin_words, sweep
+from benchmarks.regalloc_sweep import (
+    Journal,
+    Optimised,
+    arguments,
+    conclude,
+    optimise,
+    say,
+    sweep,
+)
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.process import run
 from nestor.compiler.toolchain import find
@@ -27,6 +32,7 @@ from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.corpus.relink import link_command
 from nestor.evaluate.smoke import compare_runs
+from nestor.regalloc.plugin_flags import as_flags
 from nestor.temporary import temporary_folder
 
 
@@ -69,7 +75,7 @@ def _build(
 ) -> dict[str, Any]:
     objects: dict[str, Path] = {}
     built: dict[str, Any] = {"failures": [], "seconds": {}, "right": False}
-    words = plugin_words(plugin, way.options) if way.options else []
+    words = as_flags(plugin, way.options) if way.options else []
     for number, (name, module) in enumerate(modules.items()):
         objects[name] = folder / str(number) / "module.o"
         done = module.compile(objects[name], words)
@@ -101,50 +107,32 @@ def rows(results: dict[str, Any], ways: Sequence[Hostile]) -> list[list[Any]]:
 
 def main() -> None:
     """Build, run, print and record."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(str(__doc__).partition("\n")[0], "programs to build, small ones first")
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--work", type=Path, required=True, help="folder of the records")
-    parser.add_argument("--programs", type=int, default=1 << 30, help="how many, small ones first")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the table to this file")
     options = parser.parse_args()
     corpus = store.load(options.corpus)
     plugin = ensure_plugin(find())
     options.work.mkdir(parents=True, exist_ok=True)
     ways = hostile(options.work)
     programs = {p.name: p for p in corpus.programs if p.smoke}
-    names = sorted(programs, key=lambda n: (len(programs[n].modules), n))[: options.programs]
+    names = sorted(programs, key=lambda n: (len(programs[n].modules), n))[: options.sample]
     results = sweep(
         Journal(options.work / "safety.jsonl", plugin.digest),
         names,
         lambda name: try_program(corpus, plugin, programs[name], ways),
         options.jobs,
-        lambda text: print(text, file=sys.stderr, flush=True),
+        say,
     )
     columns = [(t, "{}") for t in ("answers", "modules", "compiled", "programs", "right output")]
     columns += [(t, "{:.2f}×") for t in ("CPU, median module", "worst module", "all modules")]
-    found = rows(results, ways)
-    print(" | ".join(title for title, _ in columns))
-    for row in found:
-        cells = (form.format(cell) for (_, form), cell in zip(columns, row, strict=True))
-        print(" | ".join(cells))
     failures = {
-        f"{program}, {way}": built["failures"]
+        f"{program}, {way}": built["failures"][0]
         for program, result in results.items()
         for way, built in result.get("ways", {}).items()
         if built["failures"]
     }
-    failures |= {p: [result["failure"]] for p, result in results.items() if "failure" in result}
-    for where, reasons in failures.items():
-        print(f"{where}: {reasons[0]}")
-    if options.json:
-        record.write(
-            options.json,
-            "What the plugin does to register allocation.",
-            {"safety": record.table(columns, found)},
-            machine.describe(plugin.toolchain),
-            safety_failures=failures,
-        )
+    failures |= {p: result["failure"] for p, result in results.items() if "failure" in result}
+    conclude("safety", columns, rows(results, ways), failures, plugin, options.json)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 """What the checks of the register allocator's part of the plugin share: modules, work, records."""
 
+import argparse
 import hashlib
 import json
+import sys
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks import machine, record
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits, Outcome, run
 from nestor.corpus.model import Corpus, Module
@@ -43,6 +46,7 @@ class Journal:
     def add(self, key: str, value: Any) -> None:
         """Append a result."""
         line = json.dumps({"context": self.context, "key": key, "value": value})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as file:
             file.write(f"{line}\n")
 
@@ -86,12 +90,6 @@ def sample(modules: Sequence[Module], count: int) -> list[Module]:
     return sorted(modules, key=lambda m: hashlib.sha256(m.name.encode()).digest())[:count]
 
 
-def plugin_words(plugin: Plugin, options: Sequence[str]) -> list[str]:
-    """Return clang's words that load the plugin with ``options``."""
-    llvm = [word for option in options for word in ("-mllvm", option)]
-    return [f"-fpass-plugin={plugin.path}", *llvm]
-
-
 @dataclass(frozen=True)
 class Optimised:
     """A module as code generation gets it, and the words that compile it from there."""
@@ -127,20 +125,57 @@ def optimise(corpus: Corpus, module: Module, clang: Path, level: str, folder: Pa
     return Optimised(clang, bitcode, (*options, "-disable-llvm-passes"))
 
 
-def allocation_log(path: Path) -> list[dict[str, Any]]:
-    """Return the functions of an allocation log.
+def unequal(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what failed, with the reason, and what is not the same, with the ways."""
+    return {
+        key: value.get("failure", value.get("same"))
+        for key, value in results.items()
+        if "failure" in value or not all(value["same"].values())
+    }
 
-    :raises ValueError: if the log is incomplete.
+
+def arguments(title: str, sampled: str) -> argparse.ArgumentParser:
+    """Return the options that the sweeps share.
+
+    :param sampled: what ``--sample`` counts.
     """
-    _, _, *functions, last = map(json.loads, path.read_text().splitlines())
-    if last != {"functions": len(functions)}:
-        raise ValueError(f"the allocation log says {last} after {len(functions)} functions")
-    return functions
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--work", type=Path, required=True, help="folder of the records")
+    parser.add_argument("--sample", type=int, default=1 << 30, help=sampled)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="write the table to this file")
+    return parser
 
 
-def counts(values: Iterable[Hashable]) -> Mapping[Any, int]:
-    """Return how often each value occurs, the most frequent first."""
-    found: dict[Any, int] = {}
-    for value in values:
-        found[value] = found.get(value, 0) + 1
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+def say(text: str) -> None:
+    """Report progress on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def conclude(
+    name: str,
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[Any]],
+    exceptions: Mapping[str, Any],
+    plugin: Plugin,
+    out: Path | None,
+) -> None:
+    """Print a table and what is not as it should be, and record both in ``out``.
+
+    :param columns: titles and formats.
+    :param exceptions: by what they are about.
+    """
+    print(" | ".join(title for title, _ in columns))
+    for row in rows:
+        cells = (form.format(cell) for (_, form), cell in zip(columns, row, strict=True))
+        print(" | ".join(cells))
+    for key, reason in exceptions.items():
+        print(f"{key}: {reason}")
+    if out:
+        record.write(
+            out,
+            "What the plugin does to register allocation.",
+            {name: record.table(columns, rows)},
+            machine.describe(plugin.toolchain),
+            **{f"{name}_exceptions": exceptions},
+        )

@@ -63,6 +63,10 @@ class FunctionAllocation:
     cost: FunctionCost
     entries: float | None
     """Calls of it by the profile in the module; None without one."""
+    questions: int
+    """How often the allocator asked what to evict."""
+    orders: int
+    """How often it asked for a priority."""
     trials: int
     """Allocations that were tried and thrown away."""
     evictions: tuple[tuple[int, int], ...]
@@ -78,6 +82,8 @@ class FunctionAllocation:
             id=int(data["id"], 16),
             cost=FunctionCost.from_json(data["cost"]),
             entries=float(data["entries"]) if "entries" in data else None,
+            questions=int(data["questions"]),
+            orders=int(data["priorities"]),
             trials=int(data["trials"]),
             evictions=tuple((int(q), int(a)) for q, a in data.get("evict", ())),
             priorities=tuple((int(q), float(a)) for q, a in data.get("priority", ())),
