@@ -26,7 +26,8 @@ HEAD = '{"nestor_allocations":1}\n{"context":"x.c"}\n'
 
 def line(name: str, number: int, **more: object) -> str:
     """Return the line of one function."""
-    own = {"function": name, "id": f"{number:016x}", "trials": 0, "cost": COST}
+    asked = {"questions": 2, "priorities": 5, "trials": 0}
+    own = {"function": name, "id": f"{number:016x}", **asked, "cost": COST}
     return json.dumps(own | more) + "\n"
 
 
