@@ -10,7 +10,7 @@
 
 namespace nestor {
 
-static uint64_t mix(uint64_t Z) {
+uint64_t mix(uint64_t Z) {
   Z += 0x9e3779b97f4a7c15;
   Z = (Z ^ (Z >> 30)) * 0xbf58476d1ce4e5b9;
   Z = (Z ^ (Z >> 27)) * 0x94d049bb133111eb;

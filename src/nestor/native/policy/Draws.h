@@ -15,6 +15,10 @@
 
 namespace nestor {
 
+/// SplitMix64's output for the state \p Z (Steele et al. 2014): any bits become others
+/// that look random.
+uint64_t mix(uint64_t Z);
+
 /// A uniform number in [0, 1) that depends on nothing but the two arguments, so
 /// that a trajectory does not depend on the order of decisions (SplitMix64's
 /// finaliser, Steele et al. 2014, over the pair).

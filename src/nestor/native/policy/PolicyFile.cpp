@@ -176,4 +176,17 @@ Expected<LoadedPolicy> loadPolicy(StringRef Path) {
   return parsePolicy((*Buffer)->getBuffer());
 }
 
+Expected<LoadedPolicy> loadPolicyFor(StringRef Problem, Rule Needed, StringRef What,
+                                     StringRef Path) {
+  Expected<LoadedPolicy> Policy = loadPolicy(Path);
+  if (!Policy)
+    return Policy.takeError();
+  if (Policy->Problem != Problem)
+    return createStringError("it is for " + Policy->Problem + ", not for " + Problem);
+  if (Policy->ActionRule != Needed)
+    return createStringError("its rule is " + nameOf(Policy->ActionRule) + ", and " +
+                             What + " needs " + nameOf(Needed));
+  return Policy;
+}
+
 } // namespace nestor

@@ -59,6 +59,12 @@ llvm::Expected<LoadedPolicy> parsePolicy(llvm::StringRef File);
 /// Reads and parses \p Path.
 llvm::Expected<LoadedPolicy> loadPolicy(llvm::StringRef Path);
 
+/// The same, for a policy that decides \p Problem by the rule \p Needed; \p What is
+/// the decision's name in errors.
+llvm::Expected<LoadedPolicy> loadPolicyFor(llvm::StringRef Problem, Rule Needed,
+                                           llvm::StringRef What,
+                                           llvm::StringRef Path);
+
 } // namespace nestor
 
 #endif

@@ -16,22 +16,7 @@ using namespace llvm;
 
 namespace nestor {
 
-constexpr StringLiteral Problem = "inlining-size";
 constexpr int DefaultAsFeature = -1;
-
-/// Loads a policy that turns the one row of a call site into an answer.
-static Expected<LoadedPolicy> loadOwnPolicy(StringRef Path) {
-  Expected<LoadedPolicy> Policy = loadPolicy(Path);
-  if (!Policy)
-    return Policy.takeError();
-  if (Policy->Problem != Problem)
-    return createStringError("it is for " + Policy->Problem + ", not for " +
-                             Problem);
-  if (Policy->ActionRule != Rule::Threshold)
-    return createStringError("its rule is " + nameOf(Policy->ActionRule) +
-                             ", and inlining needs " + nameOf(Rule::Threshold));
-  return std::move(*Policy);
-}
 
 /// Where each of the policy's features comes from, or which ones the compiler
 /// does not have. A policy may read fewer features than there are.
@@ -71,7 +56,7 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
   D.SeedCallees = S.SeedCallees;
   D.Temperature = S.Temperature;
   if (!S.Policy.empty() && S.Policy != "default") {
-    Expected<LoadedPolicy> Policy = loadOwnPolicy(S.Policy);
+    Expected<LoadedPolicy> Policy = loadPolicyFor("inlining-size", Rule::Threshold, "inlining", S.Policy);
     if (!Policy)
       return because("cannot use the policy", S.Policy, Policy.takeError());
     auto Inputs = bindFeatures(Policy->Features, Offered);

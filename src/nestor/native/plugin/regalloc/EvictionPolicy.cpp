@@ -10,18 +10,12 @@ using namespace llvm;
 
 namespace nestor {
 
-constexpr StringLiteral Problem = "regalloc-eviction";
-
 Expected<std::vector<EvictionPolicy>>
 EvictionPolicy::load(StringRef Path, const EvictionTensors &Offered) {
-  Expected<LoadedPolicy> Loaded = loadPolicy(Path);
+  Expected<LoadedPolicy> Loaded =
+      loadPolicyFor("regalloc-eviction", Rule::Pick, "eviction", Path);
   if (!Loaded)
     return Loaded.takeError();
-  if (Loaded->Problem != Problem)
-    return createStringError("it is for " + Loaded->Problem + ", not for " + Problem);
-  if (Loaded->ActionRule != Rule::Pick)
-    return createStringError("its rule is " + nameOf(Loaded->ActionRule) +
-                             ", and eviction needs " + nameOf(Rule::Pick));
   auto Inputs = Offered.bind(Loaded->Features);
   if (!Inputs)
     return Inputs.takeError();

@@ -13,7 +13,6 @@ using namespace llvm;
 
 namespace nestor {
 
-constexpr StringLiteral Problem = "regalloc-priority";
 constexpr unsigned RankBits = 24;
 constexpr unsigned MaxRank = (1u << RankBits) - 1;
 
@@ -39,14 +38,10 @@ unsigned scaledPriority(unsigned Stock, double Answer) {
 
 Expected<std::vector<PriorityPolicy>> PriorityPolicy::load(StringRef Path) {
   PriorityPolicy P;
-  Expected<LoadedPolicy> Loaded = loadPolicy(Path);
+  Expected<LoadedPolicy> Loaded =
+      loadPolicyFor("regalloc-priority", Rule::Value, "priority", Path);
   if (!Loaded)
     return Loaded.takeError();
-  if (Loaded->Problem != Problem)
-    return createStringError("it is for " + Loaded->Problem + ", not for " + Problem);
-  if (Loaded->ActionRule != Rule::Value)
-    return createStringError("its rule is " + nameOf(Loaded->ActionRule) +
-                             ", and priority needs " + nameOf(Rule::Value));
   std::string Missing;
   for (const std::string &Name : Loaded->Features) {
     const auto *It = llvm::find(Names, Name);

@@ -6,6 +6,7 @@
 
 #include "AllocationSearch.h"
 #include "plugin/regalloc/EvictionQuestion.h"
+#include "policy/Draws.h"
 #include <algorithm>
 #include <iterator>
 
@@ -20,10 +21,9 @@ public:
   explicit Random(uint64_t Seed) : State(Seed) {}
   /// A whole number below \p N > 0.
   uint64_t below(uint64_t N) {
-    uint64_t Z = State += 0x9e3779b97f4a7c15;
-    Z = (Z ^ (Z >> 30)) * 0xbf58476d1ce4e5b9;
-    Z = (Z ^ (Z >> 27)) * 0x94d049bb133111eb;
-    return (Z ^ (Z >> 31)) % N;
+    const uint64_t Drawn = mix(State);
+    State += 0x9e3779b97f4a7c15;
+    return Drawn % N;
   }
 
 private:
