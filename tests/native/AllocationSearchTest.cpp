@@ -63,6 +63,20 @@ SearchSettings settings(unsigned Trials, uint64_t Seed = 1) {
 }
 } // namespace
 
+TEST_CASE("guessed frequencies need a gain under flatter ones too") {
+  FunctionCost Stock, Other;
+  Stock.Instructions = 60, Stock.Reads = 30, Stock.Writes = 10, Stock.Flattened = 50;
+  Other.Instructions = 55, Other.Reads = 28, Other.Writes = 7, Other.Flattened = 51;
+  CHECK(Other.ratioTo(Stock) == 0.9);
+  CHECK(Stock.betterBelow() == 1);
+  Stock.Guessed = Other.Guessed = true;
+  CHECK(Other.ratioTo(Stock) == 51.0 / 50);
+  Other.Flattened = 40;
+  CHECK(Other.ratioTo(Stock) == 0.9);
+  CHECK(Stock.ratioTo(Stock) == 1);
+  CHECK(Stock.betterBelow() < 1);
+}
+
 TEST_CASE("a search finds most of what single answers give") {
   Costs C;
   const SearchResult R = search(C, settings(100000));

@@ -5,6 +5,7 @@ function, and how many these were; a log without its last line was cut short.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ class FunctionCost:
     """Of the reads, those from the slots of spilled live ranges."""
     copies: float
     """Copies from one register to another."""
+    flattened: float
+    """The cost with the square roots of the frequencies: what guessed ones say with caution."""
     size: int
     """Instructions, each once."""
 
@@ -48,6 +51,7 @@ class FunctionCost:
             spills=float(data["spills"]),
             reloads=float(data["reloads"]),
             copies=float(data["copies"]),
+            flattened=float(data["flattened"]),
             size=int(data["size"]),
         )
 
@@ -69,6 +73,9 @@ class FunctionAllocation:
     """How often it asked for a priority."""
     trials: int
     """Allocations that were tried and thrown away."""
+    tried: tuple[float, ...]
+    """What the allocations under stock and under each alternative cost, over stock's; infinite for
+    one that failed. Empty where no alternative left the stock heuristics."""
     evictions: tuple[tuple[int, int], ...]
     """Question and candidate of each eviction that left the stock heuristic."""
     priorities: tuple[tuple[int, float], ...]
@@ -85,6 +92,7 @@ class FunctionAllocation:
             questions=int(data["questions"]),
             orders=int(data["priorities"]),
             trials=int(data["trials"]),
+            tried=tuple(math.inf if t is None else float(t) for t in data.get("tried", ())),
             evictions=tuple((int(q), int(a)) for q, a in data.get("evict", ())),
             priorities=tuple((int(q), float(a)) for q, a in data.get("priority", ())),
         )

@@ -15,6 +15,7 @@ COLUMNS: Final = (
     "spills",
     "reloads",
     "copies",
+    "flattened",
     "size",
 )
 """Of a report; all but ``size`` count what is executed."""

@@ -148,8 +148,18 @@ def read_allocations(log: Path) -> dict[str, dict[str, Any]]:
 
 
 def total(cost: dict[str, float]) -> float:
-    """Return what allocations are compared by."""
+    """Return the static cost."""
     return cost["instructions"] + cost["reads"] + cost["writes"]
+
+
+def ratio(cost: dict[str, float], stock: dict[str, float]) -> float:
+    """Return what allocations of a function without a profile are compared by."""
+    return max(total(cost) / total(stock), cost["flattened"] / stock["flattened"])
+
+
+def least(ratios: list[float]) -> float:
+    """Return the ratio of the alternative that is taken, the first of ``ratios`` being stock's."""
+    return min(ratios) if min(ratios) < 0.998 else 1.0
 
 
 def read_trajectory(log: Path) -> tuple[NDArray[np.void], dict[str, Any]]:

@@ -13,14 +13,15 @@ from nestor.corpus.model import Corpus, Input, Program
 from nestor.problem.trajectory import LogError
 from nestor.regalloc import allocation_log
 from nestor.regalloc.outcome import COLUMNS, CostOfFunctions, ModuleCost
-from nestor.regalloc.weights import CALLS, measured_calls, weights
+from nestor.regalloc.weights import measured_calls, weights
 from nestor.rollout.local_pool import LocalPool
+from nestor.workload.calls import CALLS
 from tests.conftest import module_named
 from tests.problems.allocations import compiled
 from tests.problems.conftest import pool_for
 
 COST: dict[str, Any] = {"instructions": 10.5, "reads": 3, "writes": 2, "spills": 1, "reloads": 1.5}
-COST |= {"copies": 0.5, "size": 7, "spill_count": 1, "reload_count": 2}
+COST |= {"copies": 0.5, "flattened": 12.0, "size": 7, "spill_count": 1, "reload_count": 2}
 HEAD = '{"nestor_allocations":1}\n{"context":"x.c"}\n'
 
 

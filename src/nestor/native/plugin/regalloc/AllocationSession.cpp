@@ -96,12 +96,12 @@ void AllocationSession::begin(const MachineFunction &MF) {
   const bool MayTry = S.tries() && mayTry(MF);
   if (!S.Best && !S.Search) {
     Run.By.Alternative = Alternatives.size() - 1; // Also where labels are wanted.
-  } else if (MayTry && S.Search) {
+  } else if (MayTry && S.Search && Run.By.Fixed.empty()) {
     search();
   } else if (MayTry && S.Best) {
     Run.Pending = true; // Until an alternative leaves the stock heuristics.
   }
-  if (MayTry && S.Labels && !isTrial())
+  if (MayTry && S.Labels && Questions && !isTrial())
     planLabels();
 }
 

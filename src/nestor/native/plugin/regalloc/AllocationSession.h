@@ -88,7 +88,7 @@ private:
     unsigned Trials = 0;
     unsigned LabelEvery = 0; ///< Of the questions; 0: none.
     std::optional<FunctionCost> StockCost;
-    llvm::SmallVector<double, 0> Tried; ///< Total costs of the alternatives.
+    llvm::SmallVector<double, 0> Tried; ///< Costs of the alternatives over stock's.
   };
 
   AllocationSession(llvm::Module &M, RegallocSettings S) : M(M), S(std::move(S)) {}

@@ -10,7 +10,6 @@
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
-#include <limits>
 
 using namespace llvm;
 
@@ -46,7 +45,7 @@ bool AllocationSession::tryNow(const SearchPoint &Point, Allocation &Result) {
 
 void AllocationSession::keepCheapest() {
   Run.Pending = false;
-  double Least = std::numeric_limits<double>::infinity();
+  double Least = 1;
   size_t Cheapest = 0;
   for (size_t I = 0; I < Alternatives.size(); ++I) {
     SearchPoint Point = Run.By;
@@ -58,10 +57,12 @@ void AllocationSession::keepCheapest() {
       if (!Result.succeeded())
         return; // Nothing can be called better: stock, the usual choice, stands.
       Run.StockCost = Result.Cost;
+      Least = Result.Cost.betterBelow();
     }
-    Run.Tried.push_back(Result.Cost.total());
-    if (Result.Cost.total() < Least) {
-      Least = Result.Cost.total();
+    const double Ratio = Result.Cost.ratioTo(*Run.StockCost);
+    Run.Tried.push_back(Ratio);
+    if (Ratio < Least) {
+      Least = Ratio;
       Cheapest = I;
     }
   }
@@ -85,7 +86,8 @@ void AllocationSession::search() {
   if (!Result.AtStock.succeeded())
     return; // As in keepCheapest().
   Run.StockCost = Result.AtStock.Cost;
-  if (Result.AtBest.Cost.total() < Result.AtStock.Cost.total())
+  if (Result.AtBest.Cost.ratioTo(Result.AtStock.Cost) <
+      Result.AtStock.Cost.betterBelow())
     Run.By = std::move(Result.Best);
 }
 

@@ -46,6 +46,7 @@ static void writeCost(json::OStream &J, const FunctionCost &Cost) {
   J.attribute("spills", Cost.Spills);
   J.attribute("reloads", Cost.Reloads);
   J.attribute("copies", Cost.Copies);
+  J.attribute("flattened", Cost.Flattened);
   J.attribute("size", Cost.Size);
   J.attribute("spill_count", Cost.SpillCount);
   J.attribute("reload_count", Cost.ReloadCount);

@@ -33,7 +33,7 @@ struct AllocationRecord {
   size_t Alternative; ///< 0 is the stock compiler.
   unsigned Trials;
   const std::optional<FunctionCost> &StockCost; ///< If it was tried.
-  llvm::ArrayRef<double> Tried; ///< Total costs of the alternatives.
+  llvm::ArrayRef<double> Tried; ///< Costs of the alternatives over stock's.
   const AllocationChoices &Taken;
 };
 

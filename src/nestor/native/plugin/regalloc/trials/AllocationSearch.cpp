@@ -74,6 +74,7 @@ bool searchAllocations(const SearchSettings &S,
                        function_ref<bool(const SearchPoint &, Allocation &)> Try,
                        SearchResult &Result) {
   Random R(S.Seed);
+  const FunctionCost &Stock = Result.AtStock.Cost;
   for (size_t I = 0; I < S.Alternatives; ++I) {
     SearchPoint Point;
     Point.Alternative = I;
@@ -83,7 +84,7 @@ bool searchAllocations(const SearchSettings &S,
     ++Result.Trials;
     if (I == 0)
       Result.AtStock = At;
-    if (I == 0 || At.Cost.total() < Result.AtBest.Cost.total()) {
+    if (I == 0 || At.Cost.ratioTo(Stock) < Result.AtBest.Cost.ratioTo(Stock)) {
       Result.Best = Point;
       Result.AtBest = At;
     }
@@ -108,7 +109,7 @@ bool searchAllocations(const SearchSettings &S,
     if (Try(Point, At))
       return true;
     ++Result.Trials;
-    if (At.Cost.total() <= Result.AtBest.Cost.total()) {
+    if (At.Cost.ratioTo(Stock) <= Result.AtBest.Cost.ratioTo(Stock)) {
       Result.Best = std::move(Point);
       Result.AtBest = At;
     }

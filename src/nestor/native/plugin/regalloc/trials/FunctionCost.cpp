@@ -9,6 +9,7 @@
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -17,6 +18,7 @@ namespace nestor {
 FunctionCost costOf(const MachineFunction &MF,
                     const MachineBlockFrequencyInfo &Frequencies) {
   FunctionCost Cost;
+  Cost.Guessed = !MF.getFunction().hasProfileData();
   const TargetInstrInfo *TII = MF.getSubtarget().getInstrInfo();
   for (const MachineBasicBlock &MBB : MF) {
     const double Often = Frequencies.getBlockFreqRelativeToEntryBlock(&MBB);
@@ -25,6 +27,7 @@ FunctionCost costOf(const MachineFunction &MF,
         continue;
       const bool Spill = MI.getSpillSize(TII) || MI.getFoldedSpillSize(TII);
       const bool Reload = MI.getRestoreSize(TII) || MI.getFoldedRestoreSize(TII);
+      Cost.Flattened += std::sqrt(Often) * (1 + MI.mayLoad() + MI.mayStore());
       Cost.Instructions += Often;
       Cost.Reads += MI.mayLoad() ? Often : 0;
       Cost.Writes += MI.mayStore() ? Often : 0;

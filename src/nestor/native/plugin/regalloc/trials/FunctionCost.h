@@ -14,6 +14,7 @@
 #ifndef NESTOR_FUNCTIONCOST_H
 #define NESTOR_FUNCTIONCOST_H
 
+#include <algorithm>
 #include <cstdint>
 
 namespace llvm {
@@ -32,9 +33,25 @@ struct FunctionCost {
   double Spills = 0, Reloads = 0, Copies = 0;
   /// Each instruction once.
   uint64_t Size = 0, SpillCount = 0, ReloadCount = 0;
+  /// As total(), with the square roots of the frequencies.
+  double Flattened = 0;
+  /// The frequencies are LLVM's guesses: the function has no profile.
+  bool Guessed = false;
 
-  /// What allocations are compared by; lower is better.
   double total() const { return Instructions + Reads + Writes; }
+
+  /// What allocations of a function are compared by: lower is better, and \p Stock
+  /// has 1. Where frequencies are guesses, an allocation must be cheap under flatter
+  /// ones too: the larger ratio counts.
+  double ratioTo(const FunctionCost &Stock) const {
+    const double Ratio = total() / Stock.total();
+    return Guessed ? std::max(Ratio, Flattened / Stock.Flattened) : Ratio;
+  }
+
+  /// The ratio to this stock allocation below which another one replaces it. Gains
+  /// smaller than 0.2 % of a guess were as often losses when measured (docs/studies/
+  /// register-allocation.md).
+  double betterBelow() const { return Guessed ? 0.998 : 1; }
 };
 
 /// The cost of \p MF, whose registers are assigned.

@@ -23,7 +23,7 @@ using namespace llvm;
 
 namespace nestor {
 
-constexpr rlim_t MaxTrialSeconds = 10; ///< Of processor time.
+constexpr rlim_t MaxTrialSeconds = 60; ///< Of processor time.
 
 /// Where a child writes; -1 in every other process.
 static int ReportTo = -1;
