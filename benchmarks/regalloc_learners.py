@@ -76,7 +76,7 @@ def judge(
     pool: LocalPool, runs: Sequence[Run], decision: str
 ) -> dict[tuple[str, int], tuple[list[float], list[float]]]:
     """Return the changes of the programs' cost in per cent, alone and kept where better."""
-    programs = [p for p in pool.corpus.programs_of("test") if p.workload]
+    programs = pool.corpus.programs_of("test")
     costs = stock_costs(pool, programs)
     hot = {program.name: hot_functions(program, costs) for program in programs}
     wanted: dict[str, set[int]] = {}

@@ -27,8 +27,9 @@ from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
 from nestor.problem.decide import decide, feature_columns
-from nestor.problem.problem import Credit, FeatureSets, Pool, Problem, Report, Scorers
+from nestor.problem.problem import FeatureSets, Pool, Problem, Report
 from nestor.problem.rollout import Request, Rollout, Workplace
+from nestor.problem.score import Credit, Scorers
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.progress import Progress, silent
 

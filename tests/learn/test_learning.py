@@ -24,12 +24,14 @@ from nestor.learn.start import StartSettings, start, with_two_outputs
 from nestor.learn.training import Run, train
 from nestor.policy import bundle
 from nestor.policy.rule import THRESHOLD
+from tests.learn.trying import portfolio, two_sided_world
 from tests.learn.worlds import (
     World,
     acts_below,
     beginner,
     coupled_world,
     pick_world,
+    showing_the_default,
     threshold_world,
 )
 
@@ -152,6 +154,20 @@ def test_starts_of_a_problem_with_candidates() -> None:
     assert (cloned.actions(examples.x, examples.question) == examples.action).mean() > 0.9
 
 
+@pytest.mark.parametrize("hidden", [(), (8,)])
+@pytest.mark.parametrize("name", ["reinforce", "ppo", "cma-es"])
+def test_learns_which_candidate_to_pick_from_the_default_on(
+    name: str, hidden: tuple[int, ...]
+) -> None:
+    world = showing_the_default(pick_world())
+    first = start(world.reference, StartSettings(hidden=hidden), 0)
+    learner: Any = replace(LEARNERS[name](pick_world()), start=first, episodes=world)  # type: ignore[type-var]
+    before, after, changes = learned(world, learner)
+    assert before < 0.3
+    assert after > 0.85
+    assert np.mean(changes[-3:]) < np.mean(changes[:3])
+
+
 def test_random_search_comes_back_from_where_nothing_deviates() -> None:
     world = threshold_world()
     learner = random_search(world)
@@ -188,6 +204,7 @@ RESUMED = [
     for world in (threshold_world, pick_world)
     if name != "dqn, at random" or world is threshold_world  # what random answers are for
 ]
+RESUMED.append(("portfolio", two_sided_world))
 
 
 @pytest.mark.parametrize("stop", [1, 3])
@@ -197,7 +214,7 @@ def test_resumed_run_ends_with_the_same_bytes(
 ) -> None:
     def learner() -> Budgeted[Any, Any]:
         made = world()
-        whole: Any = LEARNERS[name](made)
+        whole: Any = {**LEARNERS, "portfolio": portfolio}[name](made)
         six_steps = replace(whole, settings=replace(whole.settings, steps=6))
         return Budgeted(six_steps, Budget(), made.tally)
 

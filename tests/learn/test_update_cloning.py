@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nestor.learn.algorithms import cloning
 from nestor.learn.algorithms.cloning import Cloning, CloningSettings
 from nestor.learn.batch import Batch
 from nestor.learn.gradient.descent import begin
@@ -63,3 +64,10 @@ def test_cloning_steps_down_the_cross_entropy(make: Any) -> None:
     whole = learner.agreement(learner.policy(state))
     actions = learner.policy(state).actions(examples.x, examples.question)
     assert whole == pytest.approx((actions == examples.action).mean())
+
+
+def test_values_agree_within_a_tenth() -> None:
+    own, examples = np.array([0.0, 0.05, -0.09, 0.11, 3.0]), np.zeros(5)
+    assert cloning._agreeing(own, examples) == pytest.approx(3 / 5)
+    whole = np.array([0, 1, 2])
+    assert cloning._agreeing(whole, np.array([0, 1, 0])) == pytest.approx(2 / 3)

@@ -21,8 +21,9 @@ from nestor.policy import network
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.policy.rule import PICK, THRESHOLD
 from nestor.policy.spec import Policy
-from nestor.problem.problem import Credit, FeatureSets, Problem, Report, Scorer, Scorers
+from nestor.problem.problem import FeatureSets, Problem, Report
 from nestor.problem.rollout import Request, Rollout, Workplace
+from nestor.problem.score import Credit, Scorer, Scorers
 from nestor.problem.trajectory import Trajectory
 
 F64 = npt.NDArray[np.float64]
@@ -207,6 +208,24 @@ def pick_world(units: int = 6, questions: int = 40) -> World:
     return build_world(PICK, logs, changes, best)
 
 
+def showing_the_default(world: World) -> World:
+    """Return ``world``, whose questions have several candidates, with the default as a feature."""
+    logs = []
+    for stock in world.reference.stocks:
+        log = stock.trajectory
+        assert log.candidates is not None
+        names = (*log.features, "default")
+        rows = np.zeros(len(log.candidates), [(name, "<i8") for name in names])
+        for name in log.features:
+            rows[name] = log.candidates[name]
+        first = np.searchsorted(log.questions, np.arange(len(log)))
+        rows["default"][first + log.default] = 1
+        logs.append(replace(log, features=names, candidates=rows))
+    problem = world.reference.problem
+    assert isinstance(problem, Toy)
+    return build_world(problem.rule, logs, problem.changes, world.right)
+
+
 def greatest(values: npt.NDArray[Any], question: I64) -> I64:
     """Return the place of the greatest value of each question's rows."""
     parts = [values[question == number] for number in range(question[-1] + 1)]
@@ -222,11 +241,13 @@ def blank_log(questions: int, features: Sequence[str] = FEATURES) -> Trajectory:
     return Trajectory(tuple(features), records, "default")
 
 
-def build_world(rule: Any, logs: Sequence[Trajectory], changes: Changes, right: Any) -> World:
+def build_world(
+    rule: Any, logs: Sequence[Trajectory], changes: Changes, right: Any, kind: type[Toy] = Toy
+) -> World:
     """Return the world of units with these questions."""
     names = [f"m{number}.o" for number in range(len(logs))]
     features = logs[0].features
-    problem = Toy(
+    problem = kind(
         "toy", "a toy", rule, "-Oz", "bytes", "default",
         FeatureSets(features, features, features, features), Report("bytes", ("bytes",)),
         credit_unit=16.0, credit_clip=60.0, changes=changes,

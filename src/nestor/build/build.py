@@ -34,6 +34,8 @@ class Job:
     """One of the build's modes."""
     policy: NamedPolicy | None = None
     """None is the stock compiler, of which nothing is observed."""
+    also: tuple[NamedPolicy, ...] = ()
+    """Policies about other decisions, in the same compiles."""
     overrides: str | None = None
     """The text of a file of overrides."""
     summary: str | None = None

@@ -56,6 +56,7 @@ def unit_request(pool: Pool, job: Job, name: str) -> Request:
     return Request(
         pool.corpus.module(name),
         job.policy,
+        also=job.also,
         overrides=job.overrides,
         summary=job.summary,
         log=job.log,

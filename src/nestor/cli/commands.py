@@ -36,6 +36,9 @@ COMMANDS: Final = {
     "workload measure": Command(
         "workload.measure:Measure", "Count what programs execute under policies", resumes=True
     ),
+    "workload calls": Command(
+        "workload.calls:Calls", "Count calls of functions, for scores", resumes=True
+    ),
     "workload time": Command("workload.timing:Time", "Time programs against stock's own noise"),
     "tune": Command("policies.tune:Tune", "Search for one program's best decisions", resumes=True),
     "overrides check": Command(

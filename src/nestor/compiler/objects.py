@@ -8,6 +8,7 @@ eh_frame_hdr and gcc_except_table, whatever suffix ``-ffunction-sections`` gave 
 
 import bisect
 import struct
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,29 @@ def source_file(path: Path) -> str:
         if symbol.type == lief.ELF.Symbol.TYPE.FILE:
             return str(symbol.name)
     raise ObjectError(f"'{path}' is no ELF object that names its source file.")
+
+
+def aliases(path: Path) -> dict[str, frozenset[str]]:
+    """Return, for each function of a program, all names of its code, its own among them.
+
+    Complete and base constructors are one function with two names. Static functions of one name
+    have the names of all of them.
+
+    :raises ObjectError: if the file cannot be read as ELF.
+    """
+    lief.logging.disable()
+    binary = lief.ELF.parse(str(path)) if path.exists() else None
+    if binary is None:
+        raise ObjectError(f"'{path}' is no ELF file whose symbols can be read.")
+    by_address: dict[int, set[str]] = defaultdict(set)
+    for symbol in binary.symtab_symbols:
+        if symbol.type == lief.ELF.Symbol.TYPE.FUNC and symbol.shndx:
+            by_address[symbol.value].add(str(symbol.name))
+    names: dict[str, set[str]] = defaultdict(set)
+    for together in by_address.values():
+        for name in together:
+            names[name] |= together
+    return {name: frozenset(together) for name, together in names.items()}
 
 
 def measure(path: Path) -> Measure:

@@ -100,16 +100,21 @@ class WorkloadEvaluation:
         }
 
 
-def require_workloads(corpus: Corpus, programs: Sequence[Program]) -> tuple[Program, ...]:
+def require_workloads(
+    corpus: Corpus, programs: Sequence[Program], *, profile: bool = False
+) -> tuple[Program, ...]:
     """Return those of ``programs`` that have a workload.
 
+    :param profile: those whose workload has a profile run.
     :raises CorpusError: if none has one.
     """
-    found = tuple(program for program in programs if program.workload is not None)
+    having = [program for program in programs if program.workload is not None]
+    found = tuple(p for p in having if not profile or (p.workload and p.workload.profile))
     if not found:
         raise CorpusError(
-            f"No program of the corpus {corpus.root} that was chosen has a workload; 'nestor "
-            "corpus fetch speed DIR' makes a corpus of programs that have one."
+            f"No program of the corpus {corpus.root} that was chosen has a"
+            f" {'profile run' if profile else 'workload'}; 'nestor corpus fetch speed DIR' makes a"
+            " corpus of programs that have one."
         )
     return found
 
@@ -120,17 +125,19 @@ def measure_workloads(
     policies: Sequence[NamedPolicy],
     folder: Path,
     *,
+    also: Sequence[NamedPolicy] = (),
     overrides: str | None = None,
     progress: Progress = silent,
 ) -> tuple[WorkloadEvaluation, ...]:
     """Build ``programs`` stock and under each policy, measure them, and compare.
 
     :param folder: takes the measurements, from which an interrupted evaluation goes on.
+    :param also: policies about other decisions, one for each, in the compiles under each policy.
     :param overrides: the text of a file of answers that stand above every policy's.
     """
     jobs = [Job(program, "gc") for program in programs]
     used = [
-        Job(program, "gc", policy, overrides=overrides)
+        Job(program, "gc", policy, also=tuple(also), overrides=overrides)
         for policy in policies
         for program in programs
     ]

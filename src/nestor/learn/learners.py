@@ -17,6 +17,7 @@ from nestor.learn.algorithms import (
     distil,
     dqn,
     es,
+    portfolio,
     ppo,
     reinforce,
 )
@@ -43,6 +44,8 @@ class Entry:
     """Whether a budget of compiles or CPU minutes can end it."""
     estimates: bool = True
     """Whether it can learn from a model of the score in place of compiles (``--estimate``)."""
+    tries: bool = False
+    """Whether it needs a compiler that tries a portfolio's members (``Problem.tries``)."""
     searches: bool = False
     """Whether it searches programs: it needs a problem with moves, and keeps trials
     (``--trials``)."""
@@ -77,6 +80,14 @@ LEARNERS: Final[Mapping[str, Entry]] = {
         ars.RandomSearchSettings, ars.set_up, "augmented random search over a linear policy"
     ),
     "cma": Entry(cma_es.CmaSettings, cma_es.set_up, "CMA-ES over a linear policy"),
+    "portfolio": Entry(
+        portfolio.PortfolioSettings,
+        portfolio.set_up,
+        "several linear policies of which the compiler keeps the best by function",
+        rules=("pick", "value"),
+        estimates=False,
+        tries=True,
+    ),
     "reinforce": Entry(
         reinforce.ReinforceSettings,
         reinforce.set_up,
@@ -135,6 +146,12 @@ def check_setup(name: str, setup: Setup) -> None:
             f"The learner {name} serves the rule {' and '.join(entry.rules)}, not that of"
             f" {problem.name}, {problem.rule.name}:"
             f" {_others(lambda e: problem.rule.name in e.rules)}."
+        )
+    if entry.tries and not problem.tries:
+        raise NestorError(
+            f"The learner {name} needs a compiler that tries several policies within a compile;"
+            f" that of {problem.name} does not:"
+            f" {_others(lambda e: problem.rule.name in e.rules and not e.tries)}."
         )
     if entry.searches:
         problem.moves()  # raises ProblemError if there are none

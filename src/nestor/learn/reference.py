@@ -23,8 +23,9 @@ from nestor.learn.batch import Examples
 from nestor.learn.programs import nothing_to_decide, units_of
 from nestor.policy.names import DEFAULT
 from nestor.policy.spec import Policy
-from nestor.problem.problem import Pool, Problem, Scorer
+from nestor.problem.problem import Pool, Problem
 from nestor.problem.rollout import Request, Rollout
+from nestor.problem.score import Scorer
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 from nestor.rollout.kept import Arrays, keep_arrays, read_arrays

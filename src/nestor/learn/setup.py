@@ -57,28 +57,25 @@ class Setup:
         """What is decided."""
         return self.pool.problem
 
-    def reference(self, features: Sequence[str]) -> Reference:
+    def reference(self, features: Sequence[str], part: float = 1.0) -> Reference:
         """Return the training programs under stock; from here on compiles have their prices.
 
         :param features: those to record, unless the user or the initial policy names others.
+        :param part: the price of a learner's compile of a unit, over that of a stock compile.
         """
-        return self._reference(features, 1.0)
-
-    def episodes(self, features: Sequence[str]) -> Episodes:
-        """Return what plays episodes of the training programs' units. See :meth:`reference`."""
-        if self.estimate is None:
-            return Episodes(self.pool, self.reference(features), self.tally)
-        pool, part = self.problem.estimating(self.pool, self.estimate)
-        return Episodes(pool, self._reference(features, part), self.tally)
-
-    def _reference(self, features: Sequence[str], part: float) -> Reference:
-        """Return the reference; a compile of a unit costs ``part`` of its price."""
         own = as_network(self.init).features if self.init is not None else self.features
         programs = training_programs(self.pool.corpus)
         found = reference(self.pool, programs, own or tuple(features), self.tally, self.progress)
         units = {stock.unit.name: part * stock.seconds for stock in found.stocks}
         self.tally.prices = price_list(self.folder, found.prices() | units)
         return found
+
+    def episodes(self, features: Sequence[str]) -> Episodes:
+        """Return what plays episodes of the training programs' units. See :meth:`reference`."""
+        if self.estimate is None:
+            return Episodes(self.pool, self.reference(features), self.tally)
+        pool, part = self.problem.estimating(self.pool, self.estimate)
+        return Episodes(pool, self.reference(features, part), self.tally)
 
 
 def as_network(policy: Policy) -> MlpPolicy:

@@ -3,7 +3,8 @@
 Under the rule ``threshold`` that is either a policy that says where to *deviate* from the default,
 and does so nowhere; or one that *decides* by itself, the clone of the default (the warm start of
 MLGO's learners). Under the other rules there is no opposite of the default: a learner starts at the
-clone, or at a policy to which all candidates are alike.
+clone, at a policy that takes the default's candidate because a feature says which it is, or at one
+to which all candidates are alike.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from nestor.learn.reference import Reference
 from nestor.learn.setup import Setup, as_network
 from nestor.policy import network
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
-from nestor.policy.rule import THRESHOLD
+from nestor.policy.rule import PICK, THRESHOLD
 
 _QUESTIONS = 50_000
 """To which a normalisation and a clone are fitted."""
@@ -30,12 +31,13 @@ class StartSettings:
 
     answers: Literal["deviation", "decision"] = "deviation"
     """Whether to do the opposite of the default, or to decide as a clone of it. Under rules other
-    than threshold, "deviation" starts where all candidates are alike."""
+    than threshold, "deviation" starts at the default's answer if the policy reads which that is,
+    and else where all candidates are alike."""
     hidden: tuple[int, ...] = (32, 32)
     """Widths of the hidden layers; none makes the policy linear."""
     explore: float = 0.03
     """Probability of the answer that the default would not give (threshold), or of candidates that
-    the default would not choose (pick, "decision" only)."""
+    the default would not choose (pick)."""
     outliers: float = 0.05
     """Part of the decisions in which a mistake can cost most. What exceeds the rest is left to the
     default, as is what lies outside of the training programs' range ("deviation" only)."""
@@ -59,7 +61,8 @@ def first_policy(setup: Setup, reference: Reference, settings: StartSettings) ->
 def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy:
     """Return the policy that answers as the default does, but for ``explore``.
 
-    Under a rule other than ``threshold``, "deviation" gives one whose logits are all 0.
+    Under the rule ``pick`` "deviation" needs the feature that says which candidate the default
+    takes; without it, and under ``value``, it gives a policy whose logits are all 0.
     """
     examples, names = reference.sample(_QUESTIONS, seed), reference.features
     problem = reference.problem
@@ -79,11 +82,17 @@ def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy
     layers = network.initial_layers(widths, np.random.default_rng([seed, 0]))
     odds = np.log(settings.explore / (1 - settings.explore)) if deviates else 0.0
     last = Layer(np.zeros_like(layers[-1].weight), np.full(1, odds, dtype=np.float32))
+    layers = (*layers[:-1], last)
+    if problem.rule == PICK and problem.default_column in names:
+        # The default's candidate has the probability 1 - explore, the others share the rest.
+        others = max(1.0, len(examples.x) / len(examples.action) - 1)
+        logit = np.log((1 - settings.explore) / settings.explore * others)
+        layers = _pass_on(layers, names.index(problem.default_column), normalisation, float(logit))
     policy = network.build(
         names,
         "deviation" if deviates else "decision",
         normalisation,
-        (*layers[:-1], last),
+        layers,
         problem=problem.name,
         rule=problem.rule.name,
     )
@@ -91,6 +100,29 @@ def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy
         return policy
     seen = observed_range(examples.x, names, problem.features.extent, settings.outliers)
     return replace(policy, range=seen)
+
+
+def _pass_on(
+    layers: tuple[Layer, ...], column: int, normalisation: LogNormalisation, logit: float
+) -> tuple[Layer, ...]:
+    """Return layers whose output is 0 or ``logit``, as the feature of ``column`` is 0 or 1.
+
+    :param layers: of which the last is all zeros; the first unit of each carries the feature.
+    """
+    rows = np.zeros((2, len(normalisation.shift)))
+    rows[1, column] = 1.0
+    low, high = normalisation.apply(rows)[:, column]
+    if low == high:  # it was 1 in all rows: no question had another candidate
+        return layers
+    passing, source, shift = list[Layer](), column, low
+    for number, layer in enumerate(layers):
+        weight, bias = layer.weight.copy(), layer.bias.copy()
+        weight[0] = 0.0
+        weight[0, source] = logit / (high - low) if number == len(layers) - 1 else 1.0
+        bias[0] = -shift * weight[0, source]  # so that ReLU leaves both values
+        passing.append(Layer(weight, bias))
+        source, shift = 0, np.float32(0.0)
+    return tuple(passing)
 
 
 def with_two_outputs(policy: MlpPolicy) -> MlpPolicy:

@@ -5,8 +5,8 @@ Its folder holds all that is particular to it; nothing else in Nestor knows it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from nestor.policy.spec import Policy
 from nestor.problem.identity import Way
 from nestor.problem.overrides import OverrideFormat
 from nestor.problem.rollout import Request, Rollout, Store, Workplace
+from nestor.problem.score import Credit, Scorer, Scorers
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.progress import Progress, silent
 
@@ -49,30 +50,6 @@ class FeatureSets:
     mode: str = ""
     """The feature of a summary that holds the link mode, as its place in ``modes``."""
     modes: tuple[str, ...] = ()
-
-
-class Scorer(Protocol):
-    """Scores the compiles of one unit: how much of each outcome counts in the unit's programs."""
-
-    def parts(self, outcome: Any) -> Mapping[str, float]:
-        """Return the score of each part (function) of the unit by its name; lower is better."""
-
-    def total(self, outcome: Any) -> float:
-        """Return the score of the whole unit; lower is better."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data from which :meth:`Problem.scorer` makes the scorer again."""
-
-
-@dataclass(frozen=True)
-class Credit:
-    """What of a compile's score is put down to each of its decisions, against stock."""
-
-    change: F64
-    """Change of the parts that each decision can affect, ``[questions]``."""
-    share: F64
-    """Its share of that, divided among the decisions that left the default, ``[questions]``; 0
-    for a decision that did not."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +165,11 @@ class Problem(ABC):
     """The change of score that is one unit of reward when decisions are rewarded one by one."""
     credit_clip: float = float("inf")
     """A change of score beyond this counts as this, in either direction."""
+    together: bool = False
+    """Whether a compile takes policies about other decisions too (``Request.also``)."""
+    tries: bool = False
+    """Whether the compiler tries the members of a portfolio and tells what each would score
+    (:meth:`tried`, :meth:`only`)."""
 
     @abstractmethod
     def compile(self, request: Request, place: Workplace) -> Rollout:
@@ -214,7 +196,7 @@ class Problem(ABC):
         programs: Sequence[Program],
         rollouts: Mapping[str, Rollout],
         progress: Progress = silent,
-    ) -> "Scorers":
+    ) -> Scorers:
         """Return a scorer for each unit.
 
         :param rollouts: of the default heuristic by the unit's name, with kept objects.
@@ -235,6 +217,23 @@ class Problem(ABC):
         :param before: the trajectory and the score by part of the unit's stock compile.
         :param after: those of another compile.
         """
+
+    def tried(self, outcome: Any) -> Mapping[str, F64]:
+        """Return what a compile under a portfolio tells of its members, by part (function).
+
+        :return: the score of a part over that under stock, ``[members]``; infinite where a member
+            failed. A part that no member would change is absent.
+        :raises ProblemError: if the compiler tries nothing.
+        """
+        raise ProblemError(f"{self.name} has no trials within a compile: take another learner.")
+
+    def only(self, trajectory: Trajectory, parts: Collection[str]) -> str:
+        """Return the text of overrides that leave all parts of a unit but ``parts`` to stock.
+
+        :param trajectory: of the unit's stock compile, with names.
+        :raises ProblemError: if the compiler tries nothing.
+        """
+        raise ProblemError(f"{self.name} has no trials within a compile: take another learner.")
 
     @abstractmethod
     def builds(self) -> Mapping[str, object]:
@@ -336,15 +335,3 @@ class Problem(ABC):
             "answer": trajectory.answer[row].item(),
             "logit": float(trajectory.decisions["logit"][row]),
         }
-
-
-@dataclass(frozen=True)
-class Scorers:
-    """The scorers of some units, and what it cost to make them."""
-
-    units: Mapping[str, Scorer]
-    """By the unit's name; a unit that no program shows is absent."""
-    link_seconds: Mapping[str, float] = field(default_factory=dict)
-    """CPU seconds of one link by program: a part of the price list of budgets."""
-    failures: tuple[str, ...] = ()
-    """What could not be linked, with the reason."""

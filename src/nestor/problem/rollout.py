@@ -30,6 +30,8 @@ class Request:
     """When sampling, let all questions of a group (see the problem) draw the same number."""
     temperature: float | None = None
     """Divides the logits before sampling; None is 1."""
+    also: tuple[NamedPolicy, ...] = ()
+    """Policies about other decisions, in the same compile."""
     overrides: str | None = None
     """The text of a file of overrides."""
     summary: str | None = None

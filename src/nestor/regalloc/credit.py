@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from nestor.problem.problem import Credit
+from nestor.problem.score import Credit
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.regalloc.outcome import ModuleCost
 

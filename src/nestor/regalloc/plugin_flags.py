@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from nestor.compiler.plugin import Plugin
+from nestor.problem.in_builds import problems_in_builds
 
 if TYPE_CHECKING:
     from nestor.policy.names import NamedPolicy
@@ -52,6 +53,7 @@ def request_options(
         options.append(f"-nestor-allocation-overrides={file}")
     if request.policy is not None:
         options.append(policy_option(decision, request.policy, files))
+    options += [f"{option}={files.write(other.data)}" for option, other in _also(request)]
     if logs.questions is not None:
         options.append(f"-nestor-{decision}-log={logs.questions}")
         options += [f"-nestor-allocation-labels={labels}"] if labels else []
@@ -62,3 +64,15 @@ def request_options(
     if request.temperature is not None:
         options.append(f"-nestor-temperature={request.temperature!r}")
     return options
+
+
+def _also(request: Request) -> list[tuple[str, NamedPolicy]]:
+    """Return the policies about other decisions, with the options that take them."""
+    if not request.also:
+        return []
+    problems = problems_in_builds(first="")
+    return [
+        (problems[other.policy.metadata.problem].policy, other)
+        for other in request.also
+        if other.policy is not None
+    ]

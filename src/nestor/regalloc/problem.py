@@ -1,10 +1,12 @@
 """What the problems about register allocation have in common: compile, score, credit, overrides."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from nestor.build.build import Build
 from nestor.build.objects import object_builds
@@ -13,14 +15,16 @@ from nestor.corpus.model import Program
 from nestor.files import read_regular
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Way
-from nestor.problem.problem import Credit, Pool, Problem, Report, Scorers
+from nestor.problem.problem import Pool, Problem, Report
 from nestor.problem.rollout import Request, Rollout, Workplace
-from nestor.problem.trajectory import Trajectory
+from nestor.problem.score import Credit, Scorers
+from nestor.problem.trajectory import F64, Trajectory
 from nestor.progress import Progress, silent
 from nestor.regalloc import credit as crediting
 from nestor.regalloc.compile import compile_module
 from nestor.regalloc.outcome import COLUMNS, CostOfFunctions, ModuleCost
 from nestor.regalloc.override_format import AllocationOverrides
+from nestor.regalloc.overrides import STOCK, Key, to_text
 from nestor.regalloc.plugin_flags import Decision
 from nestor.regalloc.search import AllocationSearch
 from nestor.regalloc.ways import ways
@@ -52,6 +56,8 @@ class AllocationProblem(Problem):
     credit_unit: float = field(default=4.0, kw_only=True)
     """In operations: about a spill and its reload, executed once."""
     credit_clip: float = field(default=60.0, kw_only=True)
+    together: bool = field(default=True, kw_only=True)
+    tries: bool = field(default=True, kw_only=True)
     labels: int = field(default=0, kw_only=True)
     """Trials per function, of other answers to its questions, whose costs trajectories get; 0 for
     none. They cost an allocation of the function each, and credit becomes exact for them."""
@@ -102,6 +108,15 @@ class AllocationProblem(Problem):
     ) -> Credit:
         """Put a function's change in cost down to the decisions in its allocation."""
         return crediting.credit(before, after)
+
+    def tried(self, outcome: ModuleCost) -> Mapping[str, F64]:
+        """Return the cost of the functions that were tried, over that of stock's allocation."""
+        return {f.name: np.array(f.tried[1:]) for f in outcome.functions if f.tried}
+
+    def only(self, trajectory: Trajectory, parts: Collection[str]) -> str:
+        """Return overrides that leave all functions but ``parts`` to stock."""
+        others = [number for number, name in trajectory.names.items() if name not in parts]
+        return to_text({Key("function", number): STOCK for number in others})
 
     def ways(self, plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
         """Return the plugin's ways."""

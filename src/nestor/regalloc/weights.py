@@ -1,26 +1,18 @@
 """How often each function of a module is called: what its cost per call is multiplied by.
 
 In this order: the entries of a profile that the module carries; the calls that were measured on the
-profile workloads of the programs that hold the module, in the file :data:`CALLS` of the corpus; one
-call of each function where neither is there.
+profile runs of the programs that hold the module (:mod:`nestor.workload.calls`); one call of each
+function where neither is there.
 """
 
 import functools
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
-from nestor.corpus.model import Corpus, CorpusError, Module
-from nestor.files import ReadError, read_regular
+from nestor.corpus.model import Corpus, Module
 from nestor.regalloc.allocation_log import FunctionAllocation
-
-CALLS: Final = "calls.json"
-"""In the folder of a corpus: calls by program and symbol, ``{PROGRAM: {FUNCTION: CALLS}}``."""
-
-_LARGEST: Final = 1 << 28
-"""Bytes of the file, at most."""
+from nestor.workload.calls import CALLS, CallsByProgram, read_calls
 
 Calls = Mapping[str, float]
 """By the symbol's name."""
@@ -45,12 +37,11 @@ def measured_calls(corpus: Corpus, unit: Module) -> Calls | None:
     :return: None if none of these programs was measured.
     :raises CorpusError: if the file of calls cannot be read.
     """
-    path = corpus.root / CALLS
     try:
-        stamp = path.stat().st_mtime_ns
+        stamp = (corpus.root / CALLS).stat().st_mtime_ns
     except FileNotFoundError:
         return None
-    by_program = _load(path, stamp)
+    by_program = _load(corpus.root, stamp)
     own = [p for p in corpus.programs if p.name in by_program and unit.name in p.modules]
     total: Counter[str] = Counter()
     for program in own:
@@ -59,12 +50,5 @@ def measured_calls(corpus: Corpus, unit: Module) -> Calls | None:
 
 
 @functools.lru_cache(maxsize=4)
-def _load(path: Path, _stamp: int) -> Mapping[str, Mapping[str, int]]:
-    try:
-        content = json.loads(read_regular(path, "calls", limit=_LARGEST))
-        return {
-            str(program): {str(name): int(calls) for name, calls in functions.items()}
-            for program, functions in content.items()
-        }
-    except (ReadError, ValueError, TypeError, AttributeError) as error:
-        raise CorpusError(f"{path} holds no calls of functions ({error}): remove it.") from None
+def _load(root: Path, _stamp: int) -> CallsByProgram:
+    return read_calls(root)

@@ -60,6 +60,7 @@ def measure(
             env, "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp",
             f"LD_PRELOAD=../bin/{NAME}",
             valgrind, "--tool=callgrind", "--cache-sim=yes", "--demangle=no",
+            "--separate-recs=1",  # else the inner calls of a function f are those of "f'2"
             f"--callgrind-out-file={out}",
         )  # fmt: skip
         library = fixed_time_library(toolchain)

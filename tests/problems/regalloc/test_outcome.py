@@ -42,6 +42,8 @@ def test_log_holds_functions_and_what_left_the_stock_heuristics() -> None:
     assert (one.name, one.id, one.entries, one.evictions) == ("f", 1, 4.0, ((0, 3),))
     assert (two.entries, two.priorities) == (None, ((5, -1.5),))
     assert one.cost.cost == 15.5
+    (three,) = log(line("h", 3, tried=[1, 0.75, None]))
+    assert (three.tried, one.tried) == ((1.0, 0.75, float("inf")), ())
 
 
 def test_logs_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ class Codegen:
     Examples:
         nestor corpus codegen corpus/speed corpus/speed-cg
         nestor corpus codegen corpus/speed corpus/speed-pgo --profile
+        nestor corpus codegen corpus/speed corpus/speed-arm --target aarch64-linux-gnu
     """
 
     directory: tyro.conf.Positional[Path]
@@ -31,6 +32,9 @@ class Codegen:
     profile: bool = False
     """Run the programs that have a profile run (they are foreign code), and give their modules the
     counts, as -fprofile-use does."""
+    target: str | None = None
+    """Compile for this target, such as aarch64-linux-gnu, in place of the modules' own. Modules
+    that depend on theirs are left out with their programs, and nothing of the corpus can be run."""
     jobs: int = 2
     """Compilers at the same time."""
     llvm: str | None = None
@@ -44,7 +48,13 @@ class Codegen:
         corpus = store.load(self.directory)
         with files.using(self.out), progress() as report:
             written = make_codegen_corpus(
-                corpus, self.out, found, profile=self.profile, jobs=self.jobs, progress=report
+                corpus,
+                self.out,
+                found,
+                profile=self.profile,
+                target=self.target,
+                jobs=self.jobs,
+                progress=report,
             )
         show(written, self.json)
         return 0 if len(written.missing) == len(corpus.missing) else 1

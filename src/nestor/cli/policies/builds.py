@@ -1,12 +1,16 @@
 """The options that say how programs are built."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from nestor.build.build import Build, find_build
 from nestor.compiler.lto import LtoKind
 from nestor.errors import NestorError
+from nestor.policy.names import NamedPolicy
+from nestor.problem.in_builds import problems_in_builds
 from nestor.problem.overrides import OverridesError, read_overrides
 from nestor.problem.problem import Problem
+from nestor.problem.registry import find_policy
 
 
 def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None) -> Build:
@@ -34,6 +38,26 @@ def check_summary(build: Build, summary: bool) -> None:
     """
     if build.whole and summary:
         raise NestorError("LTO sees the whole program: leave --summary out.")
+
+
+def policies_beside(problem: Problem, names: Sequence[str]) -> tuple[NamedPolicy, ...]:
+    """Return the policies about other decisions that a user wants in the same compiles.
+
+    :raises NestorError: if the problem's compiles take none, or two are about one decision.
+    """
+    if names and not problem.together:
+        raise NestorError(f"A compile for {problem.name} takes no policies about other decisions.")
+    others = [name for name in problems_in_builds(first=problem.name) if name != problem.name]
+    found: dict[str, NamedPolicy] = {}
+    for name in names:
+        about, policy = find_policy(name, others)
+        if about in found or about not in others:
+            raise NestorError(
+                f"The policy {name} is for {about}: name at most one for each of"
+                f" {', '.join(others)} beside those for {problem.name}."
+            )
+        found[about] = policy
+    return tuple(found.values())
 
 
 def overrides_text(problem: Problem, path: Path | None) -> str | None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.policies.builds import overrides_text
+from nestor.cli.policies.builds import overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import programs_named, ready_plugin
 from nestor.compiler.cache import cache_place
@@ -51,12 +51,16 @@ class Measure:
         nestor workload measure --policy my.safetensors --corpus corpus/speed-pgo --split all \
             --out results/my --json
         nestor workload measure --policy my.safetensors --corpus corpus/speed-cg --program lua
+        nestor workload measure --policy shipped-eviction --also shipped-priority \
+            --corpus corpus/speed-pgo
     """
 
     policy: tuple[str, ...]
     """Policy files or built-ins of the problem."""
     corpus: Path
     """A corpus with workloads, such as the tier speed or a codegen corpus made of it."""
+    also: tuple[str, ...] = ()
+    """Policies about other decisions, one for each, that stand beside each policy."""
     problem: str = DEFAULT_PROBLEM
     """The problem that the policies decide."""
     split: Literal["train", "validation", "test", "all"] | None = None
@@ -85,6 +89,7 @@ class Measure:
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
             raise NestorError("Nothing to measure: name a policy.")
+        also = policies_beside(problem, self.also)
         overrides = overrides_text(problem, self.overrides)
         corpus = store.load(self.corpus)
         named = programs_named(corpus, self.program)
@@ -95,7 +100,13 @@ class Measure:
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 keeping = StockKeepingPool(pool, fresh=self.fresh)
                 results = measure_workloads(
-                    keeping, programs, policies, folder, overrides=overrides, progress=report
+                    keeping,
+                    programs,
+                    policies,
+                    folder,
+                    also=also,
+                    overrides=overrides,
+                    progress=report,
                 )
         data = {"workloads": [result.to_json() for result in results]}
         if self.out is not None:

@@ -5,8 +5,10 @@ its object is the one that the module before optimisation would have become.
 """
 
 import hashlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from nestor.compiler.process import Limits, run
@@ -14,6 +16,7 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.codegen.commands import codegen_options, optimise_command
 from nestor.corpus.codegen.profile import Profiles, collect_profiles
+from nestor.corpus.codegen.retarget import Target, retarget, retargeted_options, target_named
 from nestor.corpus.exchange import copy_beside_modules
 from nestor.corpus.model import Corpus, CorpusError, Missing, Module
 from nestor.progress import Progress, silent
@@ -28,6 +31,7 @@ def make_codegen_corpus(
     toolchain: Toolchain,
     *,
     profile: bool = False,
+    target: str | None = None,
     jobs: int = 2,
     progress: Progress = silent,
 ) -> Corpus:
@@ -39,8 +43,10 @@ def make_codegen_corpus(
     :param out: a new folder.
     :param profile: run the programs that have a profile run, and give their modules the counts;
         the others stay without.
-    :raises CorpusError: if ``out`` is not empty, ``corpus`` is a codegen corpus already, or no
-        profiles can be made on this machine.
+    :param target: a target other than the modules' own (:mod:`nestor.corpus.codegen.retarget`);
+        the programs of such a corpus can be compiled and not be run.
+    :raises CorpusError: if ``out`` is not empty, ``corpus`` is a codegen corpus already, the target
+        is unknown, or no profiles can be made on this machine.
     """
     if out.exists() and any(out.iterdir()):
         raise CorpusError(f"{out} is not empty; name a new folder.")
@@ -50,9 +56,13 @@ def make_codegen_corpus(
         profiles = Profiles({}, ())
         if profile:
             profiles = collect_profiles(corpus, toolchain, Path(text), jobs, progress)
-        modules, missing = _optimised(corpus, out, toolchain, profiles, jobs, progress)
+        other = None if target is None else target_named(toolchain, target, Path(text))
+        optimised = partial(_optimised, corpus, out, toolchain, profiles, other)
+        modules, missing = _all_modules(corpus, optimised, jobs, progress)
     names = {module.name for module in modules}
     programs = tuple(p for p in corpus.programs if names.issuperset(p.modules))
+    if target is not None:  # Nothing of it runs here.
+        programs = tuple(replace(p, smoke=(), workload=None) for p in programs)
     written = replace(
         corpus,
         root=out,
@@ -71,35 +81,39 @@ def _optimised(
     out: Path,
     toolchain: Toolchain,
     profiles: Profiles,
+    target: Target | None,
+    module: Module,
+) -> Module | Missing:
+    """Write one module; Missing if the compiler refuses it."""
+    path = out / f"{module.name}.bc"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    source, own = corpus.bitcode(module), module.options
+    with temporary_folder("codegen") as folder:
+        if target is not None:
+            source, own = Path(folder) / "module.ll", retargeted_options(own, target.triple)
+            if reason := retarget(toolchain, corpus.bitcode(module), target, source):
+                return Missing(module.project, f"{module.name}: {reason}")
+        profile = profiles.by_module.get(module.name)
+        outcome = run(optimise_command(toolchain, own, source, path, profile), _LIMITS)
+    if not outcome.ok:
+        return Missing(module.project, f"{module.name}: {outcome.reason}")
+    options = codegen_options(own)
+    path.with_suffix(".cmd").write_bytes("\0".join(options).encode())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return replace(module, digest=digest, options=options)
+
+
+def _all_modules(
+    corpus: Corpus,
+    optimised: Callable[[Module], Module | Missing],
     jobs: int,
     progress: Progress,
 ) -> tuple[tuple[Module, ...], list[Missing]]:
-    """Write the modules; return them, and those that the compiler refused."""
-
-    def optimise(module: Module) -> Module | Missing:
-        target = out / f"{module.name}.bc"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        outcome = run(
-            optimise_command(
-                toolchain,
-                module.options,
-                corpus.bitcode(module),
-                target,
-                profiles.by_module.get(module.name),
-            ),
-            _LIMITS,
-        )
-        if not outcome.ok:
-            return Missing(module.project, f"{module.name}: {outcome.reason}")
-        options = codegen_options(module.options)
-        target.with_suffix(".cmd").write_bytes("\0".join(options).encode())
-        digest = hashlib.sha256(target.read_bytes()).hexdigest()
-        return replace(module, digest=digest, options=options)
-
+    """Return the modules that were written, and those that the compiler refused."""
     modules: list[Module] = []
     missing: list[Missing] = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        for done, result in enumerate(pool.map(optimise, corpus.modules)):
+        for done, result in enumerate(pool.map(optimised, corpus.modules)):
             progress("optimise", done, len(corpus.modules))
             if isinstance(result, Module):
                 modules.append(result)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import xxhash
 
-from nestor.problem.problem import Credit
+from nestor.problem.score import Credit
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import DEFAULT
 from nestor.problems.inlining_size.score.reach import Reach

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from nestor.build.linking import link
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
-from nestor.problem.problem import Pool, Scorers
+from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
+from nestor.problem.score import Scorers
 from nestor.problems.inlining_size.score.weights import weigh
 from nestor.progress import Progress, silent
 
