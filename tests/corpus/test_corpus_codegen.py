@@ -156,3 +156,46 @@ def test_a_module_that_is_refused_is_left_out_with_its_programs(
     assert made.modules == ()
     assert made.programs == ()
     assert made.missing[0].reason.startswith("demo/counts.o: failed:")
+
+
+FOR_X86 = 'void f(void) { __asm__ volatile("cpuid" ::: "eax", "ebx", "ecx", "edx"); }\n'
+
+
+def test_another_target_takes_what_does_not_depend_on_the_old_one(
+    tree: "SourceTree", tmp_path: Path
+) -> None:
+    """Also with a profile: the programs that count are the old target's."""
+    corpus = with_workload(tree, ("70",))
+    toolchain, folder = tree.wrappers.toolchain, tmp_path / "arm"
+    made = make_codegen_corpus(corpus, folder, toolchain, profile=True, target="aarch64-linux-gnu")
+    assert store.load(folder) == made
+    assert made.missing == ()
+    (module,) = made.modules
+    code = objects(toolchain, made, module, tmp_path / "arm.o")
+    assert int.from_bytes(code[18:20], "little") == 183  # e_machine: EM_AARCH64
+    text = text_of(toolchain, made, module)
+    assert "x86" not in " ".join(module.options) + text
+    assert re.search(r'"function_entry_count", i64 63', text)
+    assert [(p.smoke, p.workload) for p in made.programs] == [((), None)]
+
+
+def test_what_asks_for_the_old_target_is_left_out(tree: "SourceTree", tmp_path: Path) -> None:
+    at_speed = tree.at("-O2")
+    at_speed.write("good.c", "int main(void) { return 0; }\n")
+    at_speed.write("bad.c", FOR_X86)
+    at_speed.write("long.c", "long double g(long double x) { return x * x; }\n")
+    assert at_speed.cc("-c", "good.c", "bad.c", "long.c").returncode == 0
+    assert at_speed.cc("good.o", "-o", "good").returncode == 0
+    assert at_speed.cc("good.o", "bad.o", "-o", "with").returncode == 0
+    made = make_codegen_corpus(
+        at_speed.finalise(), tmp_path / "arm", tree.wrappers.toolchain, target="aarch64-linux-gnu"
+    )
+    lost = sorted(missing.reason.partition(": ")[0] for missing in made.missing)
+    assert [name.rpartition("/")[2] for name in lost] == ["bad.o", "long.o"]
+    assert [program.name.rpartition("/")[2] for program in made.programs] == ["good"]
+
+
+def test_an_unknown_target_is_refused(tree: "SourceTree", tmp_path: Path) -> None:
+    corpus = with_workload(tree, ())
+    with pytest.raises(CorpusError, match="does not compile for 'abacus-none'"):
+        make_codegen_corpus(corpus, tmp_path / "out", tree.wrappers.toolchain, target="abacus-none")

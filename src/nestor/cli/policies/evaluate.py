@@ -185,7 +185,7 @@ def show(result: Evaluation) -> None:
     if total["ci95"] is not None:
         low, high = total["ci95"]
         others = "".join(
-            f", {column}s {percent(total[f'{column}_change_pct'])}"
+            f", {column} {percent(total[f'{column}_change_pct'])}"
             for column in report.columns
             if column != report.score and column not in report.detail
         )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from nestor.compiler.invocation import compile_command
 from nestor.compiler.process import Limits, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
@@ -95,6 +96,9 @@ def _optimised(
                 return Missing(module.project, f"{module.name}: {reason}")
         profile = profiles.by_module.get(module.name)
         outcome = run(optimise_command(toolchain, own, source, path, profile), _LIMITS)
+        if target is not None and outcome.ok:  # What it cannot compile shows in codegen only.
+            command = compile_command(toolchain, codegen_options(own), path, Path(folder) / "o")
+            outcome = run(command, _LIMITS)
     if not outcome.ok:
         return Missing(module.project, f"{module.name}: {outcome.reason}")
     options = codegen_options(own)
