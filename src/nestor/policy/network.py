@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nestor.policy.layers import MAX_LAYERS, Layer, LayeredPolicy, check_layers
 from nestor.policy.normalisation import (
     LogNormalisation,
     Normalisation,
@@ -23,11 +24,12 @@ from nestor.policy.normalisation import (
     fit_normalisation,
     squash,
 )
-from nestor.policy.spec import DEFAULT_RULE, F32, F64, Array, Metadata, Policy, PolicyError, tensor
+from nestor.policy.spec import DEFAULT_RULE, F32, F64, Array, Metadata, PolicyError
 
 __all__ = [
     "MAX_LAYERS",
     "Layer",
+    "LayeredPolicy",
     "LogNormalisation",
     "MlpPolicy",
     "Network",
@@ -61,83 +63,24 @@ if TYPE_CHECKING:
             """Logits [n] of the normalised inputs `z` f32 [n, widths[0]]."""
 
 
-MAX_LAYERS: Final = 8
-MAX_WIDTH: Final = 4096
-
 # Rows evaluated at once: the activations of a usual network then stay in the cache.
 _BLOCK: Final = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
-    """`weight` f32 [out, in] and `bias` f32 [out]."""
+class MlpPolicy(LayeredPolicy):
+    """A network with one logit for each row, or a value for each of two actions."""
 
-    weight: F32
-    bias: F32
+    KIND = "mlp"
 
-
-def check_layers(
-    metadata: Metadata, normalisation: Normalisation, layers: tuple[Layer, ...]
-) -> tuple[Layer, ...]:
-    """Return the layers with checked arrays.
-
-    :raises PolicyError: if they do not fit one another, the normalisation or the features.
-    """
-    if normalisation.features != len(metadata.features):
-        raise PolicyError(
-            f"its normalisation is for {normalisation.features} features "
-            f"and it names {len(metadata.features)}"
-        )
-    if not 1 <= len(layers) <= MAX_LAYERS:
-        raise PolicyError(f"a network has 1 to {MAX_LAYERS} layers, not {len(layers)}")
-    width = normalisation.width
-    checked = []
-    for k, layer in enumerate(layers):
-        weight = tensor(f"layer.{k}.weight", layer.weight, np.float32, 2)
-        bias = tensor(f"layer.{k}.bias", layer.bias, np.float32, 1)
-        if weight.shape != (len(bias), width) or len(bias) > MAX_WIDTH:
-            raise PolicyError(
-                f"layer {k} must be [at most {MAX_WIDTH}, {width}] with a bias for every row, "
-                f"not {weight.shape} with {len(bias)}"
-            )
-        width = len(bias)
-        checked.append(Layer(weight, bias))
-    return tuple(checked)
-
-
-@dataclass(frozen=True, eq=False)
-class MlpPolicy(Policy):
-    """A normalisation and 1 to 8 layers with ReLU between them; raises PolicyError if unfit."""
-
-    normalisation: Normalisation
-    layers: tuple[Layer, ...]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.metadata.kind != "mlp" or self.metadata.transform != self.normalisation.transform:
-            raise PolicyError("its kind and transform must be those of its tensors")
-        checked = check_layers(self.metadata, self.normalisation, self.layers)
-        width = len(checked[-1].bias)
-        if width not in (1, 2):
-            raise PolicyError(f"the last layer must have one or two outputs, not {width}")
-        object.__setattr__(self, "layers", checked)
+    def _check_outputs(self, outputs: int) -> None:
+        if outputs not in (1, 2):
+            raise PolicyError(f"the last layer must have one or two outputs, not {outputs}")
 
     @property
     def widths(self) -> tuple[int, ...]:
         """Of the input, the hidden layers and the output."""
         return (self.normalisation.width, *(len(layer.bias) for layer in self.layers))
-
-    @property
-    def parameters(self) -> int:
-        """How many weights and biases there are."""
-        return sum(layer.weight.size + layer.bias.size for layer in self.layers)
-
-    def _tensors(self) -> dict[str, Array]:
-        result = self.normalisation.tensors()
-        for k, layer in enumerate(self.layers):
-            result[f"layer.{k}.weight"] = layer.weight
-            result[f"layer.{k}.bias"] = layer.bias
-        return result
 
     def normalise(self, x: Array) -> F32:
         """The network's inputs z f32 [n, widths[0]] for x [n, features]."""

@@ -12,33 +12,22 @@ from typing import Final
 
 import numpy as np
 
-from nestor.policy.network import Layer, MlpPolicy, Normalisation, check_layers
-from nestor.policy.spec import F64, Array, Policy, PolicyError
+from nestor.policy.layers import Layer, LayeredPolicy
+from nestor.policy.network import MlpPolicy
+from nestor.policy.spec import F64, PolicyError
 
 MAX_MEMBERS: Final = 64
 
 
 @dataclass(frozen=True, eq=False)
-class PortfolioPolicy(Policy):
-    """A network whose outputs are the logits of its members; raises PolicyError if unfit."""
+class PortfolioPolicy(LayeredPolicy):
+    """A network whose outputs are the logits of its members."""
 
-    normalisation: Normalisation
-    layers: tuple[Layer, ...]
+    KIND = "portfolio"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        transform = self.normalisation.transform
-        if self.metadata.kind != "portfolio" or self.metadata.transform != transform:
-            raise PolicyError("its kind and transform must be those of its tensors")
-        layers = check_layers(self.metadata, self.normalisation, self.layers)
-        if len(layers[-1].bias) > MAX_MEMBERS:
+    def _check_outputs(self, outputs: int) -> None:
+        if outputs > MAX_MEMBERS:
             raise PolicyError(f"it has more than {MAX_MEMBERS} members")
-        object.__setattr__(self, "layers", layers)
-
-    @property
-    def parameters(self) -> int:
-        """How many weights and biases there are."""
-        return sum(layer.weight.size + layer.bias.size for layer in self.layers)
 
     def members(self) -> tuple[MlpPolicy, ...]:
         """The policies that the compiler tries, each with a row of the last layer."""
@@ -53,13 +42,6 @@ class PortfolioPolicy(Policy):
             )
             for k in range(len(last.bias))
         )
-
-    def _tensors(self) -> dict[str, Array]:
-        result = self.normalisation.tensors()
-        for k, layer in enumerate(self.layers):
-            result[f"layer.{k}.weight"] = layer.weight
-            result[f"layer.{k}.bias"] = layer.bias
-        return result
 
     def _logits(self, inputs: F64) -> F64:
         raise PolicyError("A portfolio is decided by trials in the compiler: it has no logits.")

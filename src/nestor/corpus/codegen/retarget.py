@@ -2,7 +2,7 @@
 
 Clang's IR names its target, its data layout and the processor of each function; all else is the
 same for targets whose C types have the same sizes, but for what the source asked of the processor
-itself: inline assembly, intrinsics, vector types and the formats of long double. A module that
+itself: assembly, intrinsics, vector types and the format of long double. A module that
 holds such things is refused by the compiler and left out. What comes out is meant for compiling and
 costing, not for running: headers and the C library were the old target's.
 """

@@ -239,8 +239,7 @@ class Portfolio:
         start = self.start.flatten_parameters().astype(np.float64)
         missing = max(0, 2 - len(chosen))
         parameters = np.concatenate([state.candidates[chosen], np.tile(start, (missing, 1))])
-        provenance = {**self.start.metadata.provenance, "candidates": len(state.candidates)}
-        return portfolio_of([policy_of(self.start, each) for each in parameters], provenance)
+        return portfolio_of([policy_of(self.start, each) for each in parameters], {})
 
     def _request(self, unit: int, named: NamedPolicy) -> Request:
         stock = self.reference.stocks[unit]
