@@ -64,7 +64,7 @@ RATIOS = np.array([[0.5, 1.0, 1.0], [1.0, 0.6, 1.0], [0.7, 0.7, 1.0], [2.0, 2.0,
     ("weights", "members", "chosen", "least"),
     [
         ((1, 1, 1), 1, [2], [0.7, 0.7, 1.0]),
-        ((1, 1, 1), 2, [2, 0], [0.5, 0.7, 1.0]),
+        ((1, 1, 1), 2, [1, 0], [0.5, 0.6, 1.0]),  # 2, chosen first, is exchanged for 1
         ((1, 1, 1), 9, [2, 0, 1, 3], [0.5, 0.6, 0.9]),  # 1 and 3 add as much: the first of them
         ((1, 1, 9), 2, [3, 2], [0.7, 0.7, 0.9]),
         ((1, 0, 0), 9, [0], [0.5, 1.0, 1.0]),  # no other adds to what counts
@@ -153,9 +153,9 @@ def test_later_candidates_come_of_the_members() -> None:
     candidates = np.arange(12.0).reshape(4, 3)
     groups = (Group(0, "0", 1.0), Group(0, "1", 1.0), Group(0, "2", 1.0))
     learner = replace(learner, groups=groups)
-    state = PortfolioState(2, candidates, RATIOS)  # members: 2 and 0
+    state = PortfolioState(2, candidates, RATIOS)  # members: 1 and 0
     found = learner.candidates(state)
-    parents = candidates[[2, 0]]
+    parents = candidates[[1, 0]]
     assert all((row == parents).any(axis=0).all() for row in found)
     whole = [(row == parents).all(axis=1).any() for row in found]
     assert 0.6 < np.mean(whole) < 0.98, "most are one parent's, some of both"
@@ -250,7 +250,6 @@ def test_two_policies_are_right_where_no_one_is() -> None:
     (done,) = world.pool.run([Request(world.reference.stocks[0].unit, NamedPolicy.of(policy))])
     tried = world.reference.problem.tried(done.outcome)
     assert all(min(ratios) == 0.8 for ratios in tried.values())
-    assert policy.metadata.provenance["candidates"] == 24
 
 
 def test_a_policy_has_two_members_at_least() -> None:

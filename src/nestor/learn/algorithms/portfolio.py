@@ -4,7 +4,8 @@ A compiler that can try several policies on a function (``Problem.tries``) needs
 right everywhere, only some that are right in different places. Each step draws candidates around
 the members chosen so far, has each unit compiled once with all of them as alternatives, and keeps
 what each function would cost under each. Members are chosen greedily by what they add to those
-before them (Nemhauser et al. 1978; as portfolios of algorithms: Hydra, Xu et al. 2010).
+before them, and exchanged while that helps (Nemhauser et al. 1978; as portfolios of algorithms:
+Hydra, Xu et al. 2010).
 """
 
 from collections.abc import Mapping
@@ -137,7 +138,9 @@ def groups_of(
 
 
 def choose(ratios: F64, weights: F64, members: int) -> tuple[I64, F64]:
-    """Choose members one by one, each the one that adds most to those before it.
+    """Choose members one by one, each the one that adds most to those before it; then exchange.
+
+    A member is exchanged for the candidate that adds most to all others, until none is better.
 
     :param ratios: ``[candidates, groups]``.
     :param weights: ``[groups]``.
@@ -152,7 +155,17 @@ def choose(ratios: F64, weights: F64, members: int) -> tuple[I64, F64]:
             break
         chosen.append(best)
         least = np.minimum(least, ratios[best])
-    return np.array(chosen, dtype=np.int64), least
+    position = unchanged = 0
+    while len(chosen) > 1 and unchanged < len(chosen):
+        rest = np.minimum(1.0, np.delete(ratios[chosen], position, axis=0).min(axis=0))
+        gains = (np.maximum(rest - ratios, 0.0) * weights).sum(axis=1)
+        best = int(gains.argmax())
+        # A gain that rounding may have made would exchange for ever.
+        better = gains[best] > gains[chosen[position]] * (1 + 1e-9) + 1e-15
+        chosen[position] = best if better else chosen[position]
+        unchanged = 0 if better else unchanged + 1
+        position = (position + 1) % len(chosen)
+    return np.array(chosen, dtype=np.int64), ratios[chosen].min(axis=0, initial=1.0)
 
 
 @dataclass(frozen=True)
