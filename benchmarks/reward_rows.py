@@ -6,10 +6,11 @@ CORPUS is a codegen corpus of the tier speed; one without profiles needs the cal
 ('nestor workload calls'). The programs with the least bitcode come first. For each and each policy
 a row for ``benchmarks.reward_correlation``: the measured J, and of the same build the rewards
 ``static``, ``flattened`` (the same under the square roots of the frequencies), ``cycles`` and
-``repeated`` (by the shipped cost model), each function weighted by its calls. Only modules that
-hold hot functions are compiled under the policies. The built-in policies that nobody would ship
-are among them, so that rewards are judged on losses too. Programs whose rows are there already are
-passed over.
+``repeated`` (by the shipped cost model), each function weighted by its calls; and ``shares``, the
+changes of the functions' static costs, each weighted by its share of J as stock runs. Only modules
+that hold hot functions are compiled under the policies. The built-in policies that nobody would
+ship are among them, so that rewards are judged on losses too. Programs whose rows are there already
+are passed over.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from nestor.problem.rollout import Request, Rollout
 from nestor.regalloc.outcome import ModuleCost
 from nestor.rollout.local_pool import LocalPool
 from nestor.temporary import temporary_folder
+from nestor.workload.counts import Measurement
 from nestor.workload.kept import measure_kept
 
 PROBLEM: Final = "regalloc-eviction"
@@ -65,12 +67,15 @@ def rows(
     stock = _done(pool.run([Request(unit, keep=True) for unit in units]))
     costs: dict[str, ModuleCost] = {name: rollout.outcome for name, rollout in stock.items()}
     hot = {each.unit for each in hot_functions(program, costs)}
-    found = [_row(pool, program, "stock", stock, hot, model, work)]
+    own = {name: stock[name].outcome for name in sorted(hot)}
+    run = _run(pool, program, stock, work)
+    found = [_row(pool, program, "stock", stock, own, run, model, run.counts.total)]
     for name, policy in used.items():
         try:
             requests = [Request(unit, policy, keep=True) for unit in units if unit.name in hot]
             done = stock | _done(pool.run(requests))
-            found.append(_row(pool, program, name, done, hot, model, work))
+            j = _run(pool, program, done, work).counts.total
+            found.append(_row(pool, program, name, done, own, run, model, j))
         except NestorError as error:
             say(f"{program.name}, {name}: {error}")
     return found
@@ -83,33 +88,9 @@ def _done(rollouts: Sequence[Rollout]) -> dict[str, Rollout]:
     return {rollout.request.unit.name: rollout for rollout in rollouts}
 
 
-def _row(
-    pool: LocalPool,
-    program: Program,
-    variant: str,
-    done: Mapping[str, Rollout],
-    hot: set[str],
-    model: CostModel,
-    work: Path,
-) -> dict[str, Any]:
-    """Link and run a build, and add its rewards up over the functions of its hot modules."""
+def _run(pool: LocalPool, program: Program, done: Mapping[str, Rollout], work: Path) -> Measurement:
+    """Link a build and run it."""
     objects = {n: pool.objects.path(r.object) for n, r in done.items() if r.object is not None}
-    profile = any(
-        function.entries is not None for r in done.values() for function in r.outcome.functions
-    )
-    sums = dict.fromkeys(("static", "flattened", "cycles", "repeated"), 0.0)
-    for name in sorted(hot):
-        outcome: ModuleCost = done[name].outcome
-        functions = mapped.functions(objects[name].read_bytes(), frequencies=True)
-        cycles = dict(
-            zip((f.name for f in functions), expected_cycles(functions, model), strict=True)
-        )
-        for weight, function in zip(outcome.weights, outcome.functions, strict=True):
-            sums["static"] += weight * function.cost.cost
-            sums["flattened"] += weight * function.cost.flattened
-            if weight and function.name in cycles:
-                sums["cycles"] += weight * cycles[function.name].cycles
-                sums["repeated"] += weight * cycles[function.name].repeated
     toolchain = pool.plugin.toolchain
     with temporary_folder("rows") as text:
         binary = Path(text) / "program"
@@ -117,9 +98,46 @@ def _row(
         if linked.failure is not None:
             raise NestorError(linked.failure)
         words = program.workload.measure if program.workload is not None else ()
-        run = measure_kept(pool.corpus, program, binary, words, toolchain, work)
-    j = run.first.counts.total
-    return {"program": program.name, "variant": variant, "profile": profile, "j": j, **sums}
+        return measure_kept(pool.corpus, program, binary, words, toolchain, work).first
+
+
+def _row(
+    pool: LocalPool,
+    program: Program,
+    variant: str,
+    done: Mapping[str, Rollout],
+    stock: Mapping[str, ModuleCost],
+    run: Measurement,
+    model: CostModel,
+    j: int,
+) -> dict[str, Any]:
+    """Add the rewards of a build up over the functions of its hot modules.
+
+    :param stock: the costs of these modules under stock.
+    :param run: of the stock build.
+    """
+    sums = dict.fromkeys(("static", "flattened", "cycles", "repeated"), 0.0)
+    left = {name: own.counts.total / run.counts.total for name, own in run.functions.items()}
+    shares, profile = 1.0, False
+    for name, before in stock.items():
+        outcome: ModuleCost = done[name].outcome
+        code = pool.objects.path(str(done[name].object)).read_bytes()
+        functions = mapped.functions(code, frequencies=True)
+        expected = expected_cycles(functions, model)
+        cycles = dict(zip((f.name for f in functions), expected, strict=True))
+        costs = {function.id: function.cost.cost for function in before.functions}
+        for weight, function in zip(outcome.weights, outcome.functions, strict=True):
+            profile |= function.entries is not None
+            sums["static"] += weight * function.cost.cost
+            sums["flattened"] += weight * function.cost.flattened
+            if weight and function.name in cycles:
+                sums["cycles"] += weight * cycles[function.name].cycles
+                sums["repeated"] += weight * cycles[function.name].repeated
+            # Of several functions of one name the first has the share.
+            share = left.pop(function.name, 0.0)
+            shares += share * (function.cost.cost / costs[function.id] - 1)
+    row = {"program": program.name, "variant": variant, "profile": profile, "j": j}
+    return {**row, **sums, "shares": shares}
 
 
 def mapped_corpus(corpus: Corpus) -> Corpus:
