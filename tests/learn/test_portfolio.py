@@ -324,3 +324,21 @@ def test_a_start_that_is_no_sum_is_refused(tmp_path: Path) -> None:
     setup = Setup(world.pool, tmp_path, 0, Tally(), init=beginner(world, (8,)))
     with pytest.raises(NestorError, match="sums of features, and --init is none"):
         page.set_up(PortfolioSettings(), setup)
+
+
+def test_a_portfolio_is_improved_from_its_members() -> None:
+    """They are the first candidates, and those of the next step come of the chosen ones."""
+    world = two_sided_world()
+    plain = portfolio(world, population=6, mutation=0.0)
+    members = tuple(policy_of(plain.start, np.array(row)) for row in ([1.0, 2, 3], [4.0, 5, 6]))
+    learner = replace(plain, first=members)
+    state = learner.init()
+    found = learner.candidates(state)
+    assert found[:2].tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert np.array_equal(found[2:], plain.candidates(state)[2:])
+    ratios = np.ones((6, len(learner.groups)))
+    ratios[1] = 0.5
+    after = PortfolioState(1, found, ratios)
+    assert learner.candidates(after).tolist() == [[4, 5, 6]] * 6
+    few = replace(learner, settings=replace(learner.settings, population=2, members=2))
+    assert few.candidates(state).tolist() == [[1, 2, 3], [4, 5, 6]]

@@ -11,6 +11,7 @@ import pytest
 from nestor.api.learning import Trained, train_policy
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, Input, Program
+from nestor.errors import NestorError
 from nestor.learn.accounting import Tally
 from nestor.learn.algorithms.portfolio import groups_of
 from nestor.learn.programs import training_programs
@@ -87,6 +88,19 @@ def test_trains_a_portfolio_that_is_never_worse(trying_pool: LocalPool, tmp_path
     groups = groups_of(stock, {"x/all": trying_pool.corpus.programs[0].modules}, 1.0)
     change = sum(group.weight * (found.get((group.unit, group.part), 1.0) - 1) for group in groups)
     assert 100 * change == pytest.approx(changes[1], rel=1e-6)
+
+
+def test_a_portfolio_is_improved(trying_pool: LocalPool, tmp_path: Path) -> None:
+    first = trained(trying_pool, tmp_path / "run")
+    settings = {**SETTINGS, "steps": 1}
+    init = str(first.path)
+    again = train_policy(
+        trying_pool, tmp_path / "on", learner="portfolio", settings=settings, init=init, seed=2
+    )
+    before, after = (d.result.last_metrics["change_pct"] for d in (first, again))
+    assert after <= before < 0
+    with pytest.raises(NestorError, match="another kind of policy"):
+        train_policy(trying_pool, tmp_path / "cma", learner="cma", init=init)
 
 
 def test_the_same_run_gives_the_same_bytes(trying_pool: LocalPool, tmp_path: Path) -> None:

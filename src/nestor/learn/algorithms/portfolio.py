@@ -9,7 +9,7 @@ Hydra, Xu et al. 2010).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -179,6 +179,9 @@ class Portfolio:
     reference: Reference = field(repr=False)
     groups: tuple[Group, ...] = field(repr=False)
     tally: Tally = field(repr=False)
+    first: tuple[MlpPolicy, ...] = field(default=(), repr=False)
+    """Members of a portfolio that is to be improved, like ``start`` but for the weights: they are
+    among the first candidates."""
 
     @property
     def steps(self) -> int:
@@ -202,10 +205,12 @@ class Portfolio:
         start = self.start.flatten_parameters().astype(np.float64)
         shape = (self.settings.population, len(start))
         noise = generator.standard_normal(shape)
-        if state.step < 2:
+        if state.step < (1 if self.first else 2):
             # Half of the weights, and the weight of stock's own choice anywhere up to its start.
             some = generator.random(shape) < 0.5
             drawn = start * generator.random((len(noise), 1)) + self.settings.width * noise * some
+            for row, member in zip(drawn, self.first, strict=False):
+                row[:] = member.flatten_parameters()
             return np.asarray(drawn)
         chosen, _ = choose(state.ratios, self.weights, self.settings.members)
         parents = state.candidates[generator.choice(chosen, (2, len(noise)))]
@@ -274,6 +279,10 @@ class Portfolio:
 
 def set_up(settings: PortfolioSettings, setup: Setup) -> Ready:
     """Return the learner for a user's run."""
+    members: tuple[MlpPolicy, ...] = ()
+    if isinstance(setup.init, PortfolioPolicy):
+        members = setup.init.members()
+        setup = replace(setup, init=members[0])
     if setup.init is not None and as_network(setup.init).widths[1:] != (1,):
         raise NestorError("Members of a portfolio are sums of features, and --init is none.")
     part = 1 + _TRIAL * settings.population
@@ -281,5 +290,7 @@ def set_up(settings: PortfolioSettings, setup: Setup) -> Ready:
     programs = {p.name: p.modules for p in training_programs(setup.pool.corpus)}
     groups = tuple(groups_of(reference, programs, settings.cover))
     start = first_policy(setup, reference, settings.start)
-    learner = Portfolio(settings, setup.seed, start, setup.pool, reference, groups, setup.tally)
+    learner = Portfolio(
+        settings, setup.seed, start, setup.pool, reference, groups, setup.tally, members
+    )
     return Ready(learner, "Portfolio", start.features)
