@@ -66,7 +66,7 @@ def test_names_are_offered_besides_files(script: Path) -> None:
     (script.parent / "mine.safetensors").touch()
     policies = offered(script, "evaluate", "--policy", "")
     assert {"default", "shipped", "distilled", "mine.safetensors"} <= policies
-    assert offered(script, "flags", "ship") == {"shipped", "shipped-eviction"}
+    assert offered(script, "flags", "ship") == {"shipped", "shipped-eviction", "shipped-priority"}
     assert offered(script, "train", "reg") == {"regalloc-eviction", "regalloc-priority"}
     assert offered(script, "tune", "lua", "--problem", "inl") == {"inlining-size"}
 

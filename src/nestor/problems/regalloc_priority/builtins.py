@@ -16,5 +16,4 @@ BUILTINS: Final = AllocationBuiltins(
     features={"heaviest": ("weight", 1.0), "smallest": ("li_size", -1.0)},
 )
 """Within the classes of the stock heuristic, ``heaviest`` allocates live ranges of great spill
-weight earlier, and ``smallest`` short ones. ``shipped-priority`` is the one to use, once it is
-there."""
+weight earlier, and ``smallest`` short ones. ``shipped-priority`` is the one to use."""
