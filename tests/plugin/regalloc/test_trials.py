@@ -1,6 +1,7 @@
 """Trials in forked children: what they find, and what they must leave alone."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -75,6 +76,33 @@ def test_a_trial_predicts_what_the_function_will_cost(allocator: Allocator) -> N
             if "tried" in tried:
                 expected = ratio(alone[function]["cost"], tried["stock"])
                 assert tried["tried"] == [1, expected], (name, function)
+
+
+@pytest.mark.parametrize("calls", [0, 5])
+def test_a_profile_is_trusted_where_it_has_calls(
+    allocator: Allocator, plugin: Plugin, tmp_path: Path, calls: int
+) -> None:
+    source, bitcode = tmp_path / "unit.c", tmp_path / "unit.ll"
+    source.write_text(SOURCE)
+    words = [plugin.toolchain.clang, "-O2", "-S", "-emit-llvm", source, "-o", bitcode]
+    subprocess.run(words, check=True)
+    text, functions = re.subn(r"(?m)^(define .*) \{$", r"\1 !prof !9999 {", bitcode.read_text())
+    assert functions
+    entry = f'!9999 = !{{!"function_entry_count", i64 {calls}}}'
+    bitcode.write_text(f"{text}\n{entry}\n")
+    differ = 0
+    for policy in ALL:
+        alone = allocator.functions(evict=[policy], source=bitcode)
+        for name, own in allocator.functions(
+            "-nestor-best", evict=[policy], source=bitcode
+        ).items():
+            assert own["entries"] == calls
+            if "tried" in own:
+                cost, stock = alone[name]["cost"], own["stock"]
+                plain, cautious = total(cost) / total(stock), ratio(cost, stock)
+                assert own["tried"][1] == (plain if calls else cautious), name
+                differ += plain != cautious
+    assert differ, "else the test shows nothing"
 
 
 def test_functions_that_no_alternative_changes_are_not_tried(allocator: Allocator) -> None:

@@ -18,7 +18,9 @@ namespace nestor {
 FunctionCost costOf(const MachineFunction &MF,
                     const MachineBlockFrequencyInfo &Frequencies) {
   FunctionCost Cost;
-  Cost.Guessed = !MF.getFunction().hasProfileData();
+  // A profile says nothing of what is hot in a function that did not run in it.
+  const auto Entries = MF.getFunction().getEntryCount();
+  Cost.Guessed = !Entries || Entries->getCount() == 0;
   const TargetInstrInfo *TII = MF.getSubtarget().getInstrInfo();
   for (const MachineBasicBlock &MBB : MF) {
     const double Often = Frequencies.getBlockFreqRelativeToEntryBlock(&MBB);

@@ -35,7 +35,8 @@ struct FunctionCost {
   uint64_t Size = 0, SpillCount = 0, ReloadCount = 0;
   /// As total(), with the square roots of the frequencies.
   double Flattened = 0;
-  /// The frequencies are LLVM's guesses: the function has no profile.
+  /// The frequencies are LLVM's guesses: the function has no profile, or none of its
+  /// calls is in it.
   bool Guessed = false;
 
   double total() const { return Instructions + Reads + Writes; }
