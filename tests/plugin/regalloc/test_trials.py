@@ -85,7 +85,7 @@ def test_a_profile_is_trusted_where_it_has_calls(
     source, bitcode = tmp_path / "unit.c", tmp_path / "unit.ll"
     source.write_text(SOURCE)
     words = [plugin.toolchain.clang, "-O2", "-S", "-emit-llvm", source, "-o", bitcode]
-    subprocess.run(words, check=True)
+    subprocess.run([*map(str, words)], check=True)
     text, functions = re.subn(r"(?m)^(define .*) \{$", r"\1 !prof !9999 {", bitcode.read_text())
     assert functions
     entry = f'!9999 = !{{!"function_entry_count", i64 {calls}}}'
