@@ -6,7 +6,9 @@
 Under each of several eviction policies that do not read the stock heuristic's choice, which the
 channel does not send, the objects of both must be equal, bit for bit. One policy is a network that
 reads all features that both have. Each module is optimised once, at -O2; then its code is
-generated twice for each policy. A run that was stopped goes on from the records in FOLDER.
+generated twice for each policy. The plugin keeps some questions for the stock heuristic: those whose
+candidates lack its choice, and those of a function where a policy evicts in circles. The channel
+knows neither, so the modules where that happened are counted on their own. A run that was stopped goes on from the records in FOLDER.
 """
 
 from collections.abc import Mapping
@@ -67,7 +69,7 @@ def compare(
     corpus: Corpus, plugin: Plugin, name: str, used: Mapping[str, Policy], files: Mapping[str, Path]
 ) -> dict[str, Any]:
     """Compile one module under each policy in both ways."""
-    result: dict[str, Any] = {"same": {}, "questions": {}}
+    result: dict[str, Any] = {"same": {}, "changed": {}, "questions": {}, "kept": {}}
     with temporary_folder("agreement") as text:
         folder = Path(text)
         try:
@@ -77,7 +79,6 @@ def compare(
         stock = folder / "stock.o"
         if not module.compile(stock).ok:
             return {"failure": "the stock compiler fails"}
-        result["changed"] = {}
         for way, policy in used.items():
             out, log = folder / "plugin.o", folder / "log"
             options = [f"-nestor-eviction={files[way]}", f"-nestor-allocation-log={log}"]
@@ -94,7 +95,9 @@ def compare(
                 return {"failure": f"{way}, channel: {error}"}
             result["same"][way] = sha256_of(out) == sha256_of(asked)
             result["changed"][way] = sha256_of(out) != sha256_of(stock)
-            result["questions"][way] = sum(f.questions for f in allocation_log.read(log))
+            functions = allocation_log.read(log)
+            result["questions"][way] = sum(f.questions for f in functions)
+            result["kept"][way] = sum(f.kept for f in functions)
     return result
 
 
@@ -118,13 +121,15 @@ def main() -> None:
         say,
     )
     good = [value for value in results.values() if "failure" not in value]
-    titles = ("policy", "modules", "other than stock's", "equal", "questions")
+    titles = ("policy", "modules", "other than stock's", "equal", "questions", "kept for stock")
     columns = [(title, "{:,}" if title != "policy" else "{}") for title in titles]
-    rows = [
-        [name, len(good)]
-        + [sum(v[count][name] for v in good) for count in ("changed", "same", "questions")]
-        for name in used
-    ]
+    rows = []
+    for kept in (False, True):
+        for name in used:
+            ours = [v for v in good if (v["kept"][name] > 0) == kept]
+            counts = ("changed", "same", "questions", "kept")
+            row = [sum(v[count][name] for v in ours) for count in counts]
+            rows.append([f"{name}{', some kept' if kept else ''}", len(ours), *row])
     conclude("channel", columns, rows, unequal(results), plugin, options.json)
 
 

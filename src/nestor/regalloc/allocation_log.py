@@ -71,6 +71,9 @@ class FunctionAllocation:
     """How often the allocator asked what to evict."""
     orders: int
     """How often it asked for a priority."""
+    kept: int
+    """Questions about eviction that no policy may answer: the stock heuristic's choice is not among
+    the candidates, or too many evictions have left it."""
     trials: int
     """Allocations that were tried and thrown away."""
     tried: tuple[float, ...]
@@ -91,6 +94,7 @@ class FunctionAllocation:
             entries=float(data["entries"]) if "entries" in data else None,
             questions=int(data["questions"]),
             orders=int(data["priorities"]),
+            kept=int(data["kept"]),
             trials=int(data["trials"]),
             tried=tuple(math.inf if t is None else float(t) for t in data.get("tried", ())),
             evictions=tuple((int(q), int(a)) for q, a in data.get("evict", ())),

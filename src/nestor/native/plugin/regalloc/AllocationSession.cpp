@@ -112,7 +112,7 @@ bool AllocationSession::wantsQuestion() const {
     return true;
   if (Run.By.Fixed.Evictions.count(Run.Done.Questions))
     return true;
-  if (Run.IsStock || Run.Evictions >= Run.MaxEvictions)
+  if (Run.IsStock || Run.mustEnd())
     return false;
   return Run.Pending || Alternatives[Run.By.alternativeAt(Run.Done.Questions)].Evict;
 }
@@ -132,14 +132,17 @@ bool AllocationSession::question(int Default, function_ref<void()> Ask) {
 
 EvictionAnswer AllocationSession::answerOf(size_t Which, const EvictionQuestion &Q) {
   EvictionPolicy *Policy = Alternatives[Which].Evict;
-  if (Run.IsStock || !Policy || Run.Evictions >= Run.MaxEvictions)
+  if (Run.IsStock || !Policy || Run.mustEnd())
     return {unsigned(Q.defaultCandidate()), 0, 0};
   return Policy->answer(Q, draw(Run.Done.Questions));
 }
 
 unsigned AllocationSession::evict(const EvictionQuestion &Q) {
-  if (!Q.allows(Q.defaultCandidate())) // The stock heuristic's choice stands.
+  if (!Q.allows(Q.defaultCandidate())) { // The stock heuristic's choice stands.
+    ++Run.Done.Kept;
     return Q.allowed().front();
+  }
+  Run.Done.Kept += Run.mustEnd();
   EvictionRecord Record;
   Record.Costs.fill(std::numeric_limits<double>::quiet_NaN());
   if (Run.LabelEvery && !isTrial() && Run.Done.Questions % Run.LabelEvery == 0)

@@ -60,7 +60,10 @@ public:
   /// Whether the answer to the next question may depend on what it is about.
   bool wantsQuestion() const;
   /// The question was answered by the stock heuristic's choice.
-  void skipQuestion() { ++Run.Done.Questions; }
+  void skipQuestion() {
+    ++Run.Done.Questions;
+    Run.Done.Kept += Run.mustEnd();
+  }
   /// Lets \p Ask describe the candidates, which leads to evict(), and returns
   /// whether it did and left the stock heuristic's choice \p Default.
   bool question(int Default, llvm::function_ref<void()> Ask);
@@ -87,6 +90,8 @@ private:
     unsigned MaxEvictions = 0;
     unsigned Trials = 0;
     unsigned LabelEvery = 0; ///< Of the questions; 0: none.
+    /// Whether so many evictions left the stock heuristic that it has to end.
+    bool mustEnd() const { return !IsStock && Evictions >= MaxEvictions; }
     std::optional<FunctionCost> StockCost;
     llvm::SmallVector<double, 0> Tried; ///< Costs of the alternatives over stock's.
   };

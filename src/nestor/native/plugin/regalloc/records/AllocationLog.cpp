@@ -78,6 +78,7 @@ void AllocationLog::write(const Function &F, const AllocationRecord &R) {
     J.attribute("questions", R.Done.Questions);
     J.attribute("priorities", R.Done.Priorities);
     J.attribute("deviations", R.Done.Deviations);
+    J.attribute("kept", R.Done.Kept);
     J.attribute("alternative", R.Alternative);
     J.attribute("trials", R.Trials);
     J.attributeObject("cost", [&] { writeCost(J, R.Done.Cost); });

@@ -27,6 +27,9 @@ struct Allocation {
   unsigned Questions = 0, Priorities = 0;
   /// Where the answers left the stock heuristics.
   unsigned Deviations = 0;
+  /// Questions about eviction that no policy may answer: the stock heuristic's
+  /// choice is not on offer, or too many evictions have left it.
+  unsigned Kept = 0;
 
   /// False for a trial that crashed or took too long.
   bool succeeded() const { return std::isfinite(Cost.total()); }
