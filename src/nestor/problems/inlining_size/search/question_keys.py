@@ -10,6 +10,7 @@ the compiles of a build.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.problem.override_text import TextOverrides
@@ -26,6 +27,8 @@ class AskedSites:
     """The sites, callees and modules that a compile asked about, by kind."""
 
     numbers: Mapping[Kind, frozenset[int]]
+    answered: tuple[tuple[int, int, bool, bool], ...] = ()
+    """Of each question the site, the callee, the answer, and whether an override gave it."""
 
     @staticmethod
     def of(trajectories: Iterable[Trajectory]) -> "AskedSites":
@@ -36,7 +39,10 @@ class AskedSites:
             for name in ("site", "callee")
         )
         modules = frozenset(trajectory.facts["module"] for trajectory in own)
-        return AskedSites({"site": sites, "site-only": sites, "callee": callees, "module": modules})
+        numbers: dict[Kind, frozenset[int]] = {
+            "site": sites, "site-only": sites, "callee": callees, "module": modules,
+        }  # fmt: skip
+        return AskedSites(numbers, tuple(chain.from_iterable(map(_answered, own))))
 
     def among(self, index: Answers) -> Answers:
         """Return those answers of ``index`` that were asked for."""
@@ -45,9 +51,35 @@ class AskedSites:
             for kind, answers in index.items()
         }
 
+    def answered_alike(self, index: Answers) -> bool:
+        """Tell whether the overrides of ``index`` surely give every question its answer of then.
+
+        What the policy would answer without an override that was there then is not asked.
+        """
+        if index["site"] or not index["module"].keys().isdisjoint(self.numbers["module"]):
+            return False  # which copies those lines answer is the plugin's to say
+        sites, callees = index["site-only"], index["callee"]
+        for site, callee, answer, overridden in self.answered:
+            now = sites.get(site, callees.get(callee))
+            if overridden if now is None else now != answer:
+                return False
+        return True
+
     def matched_by(self, key: Key) -> bool:
         """Tell whether ``key`` is one of these, or the module of one."""
         return key.number in self.numbers[key.kind]
+
+
+def _answered(trajectory: Trajectory) -> Iterable[tuple[int, int, bool, bool]]:
+    """Return site, callee, answer and whether it was overridden, of every question."""
+    rows = trajectory.decisions
+    return zip(
+        rows["site"].view("<u8").tolist(),
+        rows["callee"].view("<u8").tolist(),
+        (rows["answer"] > 0).tolist(),
+        (rows["overridden"] > 0).tolist(),
+        strict=True,
+    )
 
 
 @dataclass(frozen=True)
