@@ -1,0 +1,11 @@
+"""Exact optima of small components of call graphs, and searches and policies beside them.
+
+    python -m benchmarks.optimal enumerate CORPUS WORK [--sites 6] [--programs NAME…]
+    python -m benchmarks.optimal judge CORPUS WORK [--compiles 25 100] [--label NAME]
+    python -m benchmarks.optimal report WORK… [--json FILE]
+
+``enumerate`` finds the components and measures every answer to their call sites, ``judge`` builds
+the programs under stock, policies and ``nestor tune``, and ``report`` compares. WORK keeps what was
+measured, a file for each program, so a run that was stopped goes on. The level (-Oz, -Os) is the
+one at which the corpus was captured.
+"""
