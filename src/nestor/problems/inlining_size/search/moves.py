@@ -83,7 +83,7 @@ class SiteMoves:
                 [one for component in small for one in self._combinations(component, scale)],
             ],
             turns=[
-                [candidate(move) for move in callee_moves(free, self._known(free))],
+                [candidate(move) for move in callee_moves(free, self._droppable(free))],
                 [one for one in single if one.distance >= 0],
             ],
         )
@@ -100,29 +100,29 @@ class SiteMoves:
         """Return what each override of ``build`` is about, in the names of the source."""
         return own.comments(toolchain, build.overrides, build.trajectories)
 
-    def _known(self, sites: Iterable[Site]) -> frozenset[int]:
+    def _droppable(self, sites: Iterable[Site]) -> frozenset[int]:
         """Return the callees that go away once the calls in ``sites`` are inlined.
 
         Only other modules, or an address that is taken, could use them otherwise, and the summary
         says that nothing does.
         """
 
-        def known(site: Site) -> bool:
+        def goes_away(site: Site) -> bool:
             use = None if self.uses is None else self.uses.get(site.callee)
             if use is None:  # the stock build has dropped it, if there is a summary of it
                 return site.last or self.uses is not None
             return not use.address_taken and not use.users
 
-        return frozenset(site.callee for site in sites if known(site))
+        return frozenset(site.callee for site in sites if goes_away(site))
 
     def _last_calls(self, sites: Sequence[Site]) -> frozenset[Key]:
         """Return the sites that are kept, and without which their callees would go away."""
-        known = self._known(sites)
+        droppable = self._droppable(sites)
         kept = Counter(site.callee for site in sites if not site.answer)
         return frozenset(
             site.key
             for site in sites
-            if not site.answer and site.callee in known and kept[site.callee] == 1
+            if not site.answer and site.callee in droppable and kept[site.callee] == 1
         )
 
     def _combinations(self, component: Component, scale: float) -> Iterable[Candidate]:
@@ -151,10 +151,10 @@ def site_moves(sites: Iterable[Site], last: frozenset[Key] = frozenset()) -> lis
     ]
 
 
-def callee_moves(sites: Iterable[Site], known: frozenset[int] = frozenset()) -> list[Move]:
+def callee_moves(sites: Iterable[Site], droppable: frozenset[int] = frozenset()) -> list[Move]:
     """Return the moves that give one answer to all sites of a callee, where there are several.
 
-    :param known: callees that go away once these sites are inlined.
+    :param droppable: callees that go away once these sites are inlined.
     """
     by_callee: dict[int, list[Site]] = defaultdict(list)
     for site in sites:
@@ -165,7 +165,7 @@ def callee_moves(sites: Iterable[Site], known: frozenset[int] = frozenset()) -> 
             continue  # the move of its site does the same
         typical = sorted(site.cost for site in group)[len(group) // 2]
         keys = tuple(site.key for site in group)
-        few = callee in known and len(group) <= _SHARED_CALLEE
+        few = callee in droppable and len(group) <= _SHARED_CALLEE
         for answer in (True, False):
             changed = tuple(site for site in group if site.answer != answer)
             if not changed:
