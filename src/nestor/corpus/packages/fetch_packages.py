@@ -211,13 +211,12 @@ class _OnePackage:
         corpus = merge.finalise(
             self._root, journal, [Selection(project)], toolchain=self._toolchain.version
         )
-        if not any(module.project == self._project for module in corpus.modules):
-            reasons = [m.reason for m in corpus.missing if m.project == self._project]
-            raise PackageError("no modules", (reasons or ["the build compiled nothing"])[0])
-        if not corpus.programs_of_project(self._project):
-            reasons = [m.reason for m in corpus.missing if m.project == self._project]
-            raise PackageError("no program", (reasons or ["the build linked nothing"])[0])
-        return corpus
+        if corpus.programs_of_project(self._project):
+            return corpus
+        lost = [m.reason for m in corpus.missing if m.project == self._project]
+        if any(module.project == self._project for module in corpus.modules):
+            raise PackageError("no program", (lost or ["the build linked nothing"])[0])
+        raise PackageError("no modules", (lost or ["the build compiled nothing"])[0])
 
     def _without_failing_links(self, corpus: Corpus) -> Failure | None:
         """Take out of the corpus the programs that cannot be linked from its modules.
