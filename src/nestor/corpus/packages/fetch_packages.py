@@ -81,10 +81,12 @@ def fetch_packages(
     toolchain: Toolchain,
     settings: PackageSettings | None = None,
     progress: Progress = silent,
+    provider: Provider | None = None,
 ) -> FetchedPackages:
     """Bring source packages into the corpus at ``root``; those that are there stay as they are.
 
     :param packages: names of source packages, or paths of ``.dsc`` files and of folders of sources.
+    :param provider: where sources come from, for several calls that share apt's lists.
     :raises CorpusError: if ``root`` holds something else, or a corpus of another level.
     """
     settings = settings or PackageSettings()
@@ -103,8 +105,8 @@ def fetch_packages(
     installed: list[str] = []
     with temporary_folder("packages") as name:
         work = Path(name).resolve()
-        provider = Provider(work / "apt")
         (work / "apt").mkdir()
+        provider = provider or Provider(work / "apt")
         for done, package in enumerate(absent):
             progress("fetch", done, len(absent))
             try:
