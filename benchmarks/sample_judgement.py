@@ -28,7 +28,7 @@ from benchmarks.sample_table import LARGEST_SHARE_PCT, tables
 from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
-from nestor.corpus.packages.failure import Failure
+from nestor.corpus.packages.failure import REASONS, Failure
 from nestor.corpus.packages.fetch_packages import (
     PackageLimits,
     PackageSettings,
@@ -71,6 +71,12 @@ def lines_of(results: Path) -> list[dict[str, Any]]:
     """Return what has been measured, a dictionary a package."""
     files = sorted(results.glob("*.jsonl")) if results.is_dir() else [results]
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def again(line: dict[str, Any], options: argparse.Namespace) -> bool:
+    """Tell whether a package that failed is to be tried again, for its reason."""
+    reasons = {failure["reason"] for failure in line["failures"]}
+    return not line["programs"] and not reasons.isdisjoint(options.again)
 
 
 def judge(
@@ -180,6 +186,7 @@ def run_judge(options: argparse.Namespace) -> int:
         for package in wanted(options):
             place = options.results / f"{package.language.replace('+', 'x')}.jsonl"
             before = lines_of(place) if place.exists() else []
+            before = [x for x in before if x["package"] != package.name or not again(x, options)]
             if package.name in {line["package"] for line in before}:
                 continue
             if time.monotonic() > until:
@@ -234,6 +241,9 @@ def main() -> int:
     one.add_argument("--minutes", type=float, default=20.0, help="longest build")
     one.add_argument("--gigabytes", type=float, default=4.0, help="largest build")
     one.add_argument("--budget", type=float, default=1e9, help="minutes; none is begun after them")
+    one.add_argument(
+        "--again", nargs="+", default=[], choices=REASONS, help="try what failed for these reasons"
+    )
     one.add_argument("--logs", type=Path, help="folder for the output of the builds")
     one.set_defaults(run=run_judge)
     two = steps.add_parser("hashes", help="write what training has seen")

@@ -109,9 +109,7 @@ def test_sweep(corpus: Corpus, plugin: Plugin) -> None:
         ]
 
 
-def test_code_that_training_has_seen(
-    tree: "SourceTree", corpus: Corpus, tmp_path: Path
-) -> None:
+def test_code_that_training_has_seen(tree: "SourceTree", corpus: Corpus, tmp_path: Path) -> None:
     objects = {
         m.name: tree.compile_module(corpus, m.name, tmp_path / f"{m.project}.o")
         for m in corpus.modules

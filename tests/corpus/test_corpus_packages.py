@@ -171,9 +171,7 @@ def test_sources_and_dependencies_that_cannot_be_had(
     assert sources.version_of(tmp_path / "plain") == ""
 
 
-def test_a_build_that_fails_late_leaves_its_programs(
-    tmp_path: Path, toolchain: Toolchain
-) -> None:
+def test_a_build_that_fails_late_leaves_its_programs(tmp_path: Path, toolchain: Toolchain) -> None:
     package = _package(tmp_path / "demo", RULES.replace("binary-arch", "\tfalse\nbinary-arch"))
     # Another package of the same code shares its modules and is complete all the same.
     good = _package(tmp_path / "good")

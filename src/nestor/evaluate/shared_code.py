@@ -70,9 +70,7 @@ def shared_code(objects: Iterable[Path], seen: frozenset[str]) -> SharedCode:
     :param seen: hashes of functions.
     :raises ObjectError: if an object cannot be read.
     """
-    found = {
-        digest[:_LETTERS]: size for path in objects for digest, size, _ in functions(path)
-    }
+    found = {digest[:_LETTERS]: size for path in objects for digest, size, _ in functions(path)}
     shared = found.keys() & seen
     return SharedCode(
         functions=len(found),

@@ -48,9 +48,7 @@ class Sample:
 
     def run(self) -> int:
         """Draw and print; 1 if the archive has no such package."""
-        settings = SampleSettings(
-            self.seed, self.count, self.language, self.least_kb, self.most_kb
-        )
+        settings = SampleSettings(self.seed, self.count, self.language, self.least_kb, self.most_kb)
         sample = draw(_index(self.index), settings, packages_seen_in_training())
         chosen = [one for one in sample.drawn if self.half in ("both", one.half)]
         if self.json:

@@ -9,7 +9,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 from nestor.corpus.capture import driver

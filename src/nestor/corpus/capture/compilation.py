@@ -95,9 +95,7 @@ def target(environment: Mapping[str, str]) -> Target | None:
 def may_make_code(arguments: Sequence[str]) -> bool:
     """Tell whether a command may make objects or programs that belong to the user's project."""
     return (
-        bool(arguments)
-        and _NO_OBJECT.isdisjoint(expanded(arguments))
-        and not is_probe(arguments)
+        bool(arguments) and _NO_OBJECT.isdisjoint(expanded(arguments)) and not is_probe(arguments)
     )
 
 

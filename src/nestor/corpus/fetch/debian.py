@@ -94,9 +94,22 @@ class Archive:
     def source_package(self, package: str, folder: Path) -> Path:
         """Download the whole source package into ``folder``; return its ``.dsc`` file.
 
+        It is the newest version, or another one if the mirrors lack files of that one.
+
         :raises DebianError: if the archive does not have it.
         """
-        self._apt(["source", "--download-only", "--only-source", package], folder)
+        fetch = ["source", "--download-only", "--only-source"]
+        try:
+            self._apt([*fetch, package], folder)
+        except DebianError:
+            for version in dict.fromkeys(self._versions(package)):
+                for path in filter(Path.is_file, folder.iterdir()):
+                    path.unlink()
+                with contextlib.suppress(DebianError):
+                    self._apt([*fetch, f"{package}={version}"], folder)
+                    break
+            else:
+                raise
         found = sorted(folder.glob("*.dsc"))
         if not found:
             raise DebianError(f"Apt's mirrors have no source package {package}.")

@@ -207,9 +207,7 @@ class _OnePackage:
         :raises PackageError: if there is no module or no program among them.
         """
         digest = package_digest(self._project, self._toolchain, self._settings)
-        project = Project(
-            self._project, version=version, split=self._settings.split, recipe=digest
-        )
+        project = Project(self._project, version=version, split=self._settings.split, recipe=digest)
         corpus = merge.finalise(
             self._root, journal, [Selection(project)], toolchain=self._toolchain.version
         )
