@@ -36,9 +36,9 @@ from nestor.corpus.packages.fetch_packages import (
 )
 from nestor.corpus.packages.sources import Provider
 from nestor.evaluate.compare import EvaluateSettings, evaluate
-from nestor.evaluate.overlap import Compiled
+from nestor.evaluate.copies.overlap import Compiled
 from nestor.evaluate.result import Evaluation
-from nestor.evaluate.shared_code import hashes_of, read_hashes, shared_code, write_hashes
+from nestor.evaluate.copies.shared_code import hashes_of, read_hashes, shared_code, write_hashes
 from nestor.files import write_atomically
 from nestor.problem.problem import Pool
 from nestor.rollout.cache import baselines
@@ -73,10 +73,17 @@ def lines_of(results: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
+def digests() -> dict[str, str]:
+    """Return what tells the policies apart from others of the same name."""
+    return {name: policy_named(name).digest[:12] for name in POLICIES}
+
+
 def again(line: dict[str, Any], options: argparse.Namespace) -> bool:
-    """Tell whether a package that failed is to be tried again, for its reason."""
+    """Tell whether a package is to be judged again: for its failure, or for new policies."""
     reasons = {failure["reason"] for failure in line["failures"]}
-    return not line["programs"] and not reasons.isdisjoint(options.again)
+    if line["programs"]:
+        return bool(options.changed) and line.get("policies") != digests()
+    return not reasons.isdisjoint(options.again)
 
 
 def judge(
@@ -105,6 +112,7 @@ def judge(
             "failures": [_failure(failure) for failure in fetched.failures],
             "modules": len(corpus.modules),
             "programs": [],
+            "policies": digests(),
             "machine": describe(found),
             "capture_seconds": round(captured - began, 1),
         }
@@ -243,6 +251,9 @@ def main() -> int:
     one.add_argument("--budget", type=float, default=1e9, help="minutes; none is begun after them")
     one.add_argument(
         "--again", nargs="+", default=[], choices=REASONS, help="try what failed for these reasons"
+    )
+    one.add_argument(
+        "--changed", action="store_true", help="judge again what other policies were judged on"
     )
     one.add_argument("--logs", type=Path, help="folder for the output of the builds")
     one.set_defaults(run=run_judge)

@@ -89,7 +89,9 @@ def test_a_source_package_whose_newest_version_has_lost_a_file(tmp_path: Path) -
     pool.mkdir(parents=True)
     for version in ("2-1", "1-1"):
         names = (f"good_{version}.dsc", f"good_{version[0]}.orig.tar.gz")
-        hashes = [f" {hashlib.sha256(name.encode()).hexdigest()} {len(name)} {name}" for name in names]
+        hashes = [
+            f" {hashlib.sha256(name.encode()).hexdigest()} {len(name)} {name}" for name in names
+        ]
         listed = "\n".join(hashes)
         paragraphs.append(
             f"Package: good\nBinary: good\nVersion: {version}\nArchitecture: any\nFormat: 1.0\n"

@@ -10,8 +10,8 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.capture.merge import finalise
 from nestor.corpus.model import Corpus, Project, Split
-from nestor.evaluate.overlap import LARGEST_SHARE_PCT, Compiled, functions, overlap
-from nestor.evaluate.shared_code import hashes_of, read_hashes, shared_code, write_hashes
+from nestor.evaluate.copies.overlap import LARGEST_SHARE_PCT, Compiled, functions, overlap
+from nestor.evaluate.copies.shared_code import hashes_of, read_hashes, shared_code, write_hashes
 from nestor.evaluate.sweep import sweep
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings

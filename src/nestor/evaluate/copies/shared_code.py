@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from nestor.corpus.model import Split
-from nestor.evaluate.overlap import Compiled, functions
+from nestor.evaluate.copies.overlap import Compiled, functions
 from nestor.files import read_regular_text, write_atomically
 
 _LETTERS: Final = 16
