@@ -37,8 +37,8 @@ from nestor.corpus.packages.fetch_packages import (
 from nestor.corpus.packages.sources import Provider
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.evaluate.copies.overlap import Compiled
-from nestor.evaluate.result import Evaluation
 from nestor.evaluate.copies.shared_code import hashes_of, read_hashes, shared_code, write_hashes
+from nestor.evaluate.result import Evaluation
 from nestor.files import write_atomically
 from nestor.problem.problem import Pool
 from nestor.rollout.cache import baselines
