@@ -29,11 +29,8 @@ from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.corpus.packages.failure import REASONS, Failure
-from nestor.corpus.packages.fetch_packages import (
-    PackageLimits,
-    PackageSettings,
-    fetch_packages,
-)
+from nestor.corpus.packages.fetch_packages import PackageSettings, fetch_packages
+from nestor.corpus.packages.package_build import PackageLimits
 from nestor.corpus.packages.sources import Provider
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.evaluate.copies.overlap import Compiled
@@ -157,7 +154,7 @@ def _share(
 ) -> float | None:
     if seen is None:
         return None
-    objects = baselines(pool, [corpus.module(name) for name in program.modules])
+    objects = baselines(pool, [corpus.module(name) for name in program.modules], None)
     return round(shared_code(objects.values(), seen).pct, 2)
 
 
@@ -210,7 +207,7 @@ def run_hashes(options: argparse.Namespace) -> int:
     """Write the hashes of all functions of the projects for training and validation."""
     corpus = store.load(options.corpus)
     with local_pool(corpus) as pool:
-        objects = baselines(pool, corpus.modules)
+        objects = baselines(pool, corpus.modules, None)
         write_hashes(options.seen, hashes_of([Compiled(corpus, objects)]))
     return 0
 

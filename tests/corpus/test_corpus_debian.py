@@ -105,8 +105,8 @@ def test_a_source_package_whose_newest_version_has_lost_a_file(tmp_path: Path) -
     archive = Archive(tmp_path / "state", etc=etc)
     description = archive.source_package("good", tmp_path / "download")
     assert description.name == "good_1-1.dsc"
-    names = {path.name for path in (tmp_path / "download").iterdir()}
-    assert names == {"good_1-1.dsc", "good_1.orig.tar.gz"}
+    found = {path.name for path in (tmp_path / "download").iterdir()}
+    assert found == {"good_1-1.dsc", "good_1.orig.tar.gz"}
     with pytest.raises(DebianError, match="other"):
         archive.source_package("other", tmp_path / "download")
 

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import tyro
 from rich.markup import escape
@@ -15,16 +15,16 @@ from nestor.cli.remarks import remark
 from nestor.compiler import toolchain
 from nestor.corpus import files
 from nestor.corpus.fetch.fetch import fetch
-from nestor.corpus.fetch.tiers import TIERS, Tier, recipes, usual_level
+from nestor.corpus.fetch.tiers import TIERS, recipes, usual_level
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.corpus.model import Split
 from nestor.corpus.packages.failure import Failure, by_reason
 from nestor.corpus.packages.fetch_packages import (
     FetchedPackages,
-    PackageLimits,
     PackageSettings,
     fetch_packages,
 )
+from nestor.corpus.packages.package_build import PackageLimits
 
 _TIERS = "{" + ",".join(TIERS) + "}"
 
@@ -85,7 +85,7 @@ class Fetch:
                 " --package, source packages and the folder.\n"
             )
             return USAGE_ERROR
-        tier, directory = cast(Tier, self.what), self.directory[0]
+        tier, directory = self.what, self.directory[0]
         found = toolchain.find(self.llvm)
         with files.using(directory), progress() as report:
             level = self.level or usual_level(tier)

@@ -127,7 +127,7 @@ class Archive:
         command = ["-y", "--no-install-recommends", "--no-remove", "--arch-only",
                    "-o", "DPkg::Lock::Timeout=600", "-o", f"APT::Build-Profiles={profiles}",
                    "build-dep", f"{source}/"]  # fmt: skip
-        done = self._apt(command, source.parent, minutes=30)
+        done = self._checked(command, source.parent, minutes=30)
         return tuple(re.findall(r"^Setting up ([^ :]+)", done, re.MULTILINE))
 
     def _download(self, package: str, version: str, folder: Path) -> None:
@@ -163,8 +163,14 @@ class Archive:
         )  # fmt: skip
         return re.findall(r"^Version: (\S+)$", done.stdout, re.MULTILINE)
 
-    def _apt(self, arguments: list[str], folder: Path, minutes: float = 10) -> str:
-        """Run apt-get and return what it printed."""
+    def _apt(self, arguments: list[str], folder: Path) -> None:
+        self._checked(arguments, folder, minutes=10)
+
+    def _checked(self, arguments: list[str], folder: Path, minutes: float) -> str:
+        """Run apt-get and return what it printed.
+
+        :raises DebianError: if it fails.
+        """
         done = self._run(arguments, folder, minutes)
         if done.returncode != 0:
             errors = [x[3:] for x in done.stderr.splitlines() if x.startswith("E: ")]

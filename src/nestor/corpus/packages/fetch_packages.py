@@ -250,8 +250,8 @@ def _link_again(
 
         def compiled(number: int) -> str:
             module = corpus.module(names[number])
-            command = [toolchain.clang, *module.options, "-x", "ir", corpus.bitcode(module)]
-            outcome = process.run([*command, "-o", folder / f"{number}.o"])
+            line = [*module.options, "-x", "ir", str(corpus.bitcode(module))]
+            outcome = process.run([toolchain.clang, *line, "-o", folder / f"{number}.o"])
             return "" if outcome.ok else outcome.reason
 
         with ThreadPoolExecutor(max(1, jobs)) as pool:
