@@ -102,7 +102,8 @@ class Archive:
         try:
             self._apt([*fetch, package], folder)
         except DebianError:
-            for version in dict.fromkeys(self._versions(package)):
+            versions = list(dict.fromkeys(self._versions(package)))
+            for version in versions if len(versions) > 1 else ():
                 for path in filter(Path.is_file, folder.iterdir()):
                     path.unlink()
                 with contextlib.suppress(DebianError):

@@ -37,7 +37,8 @@ def hashes_of(
 ) -> frozenset[str]:
     """Return the hashes of the functions of all projects in ``splits``.
 
-    :param corpora: corpora with the objects that the stock compiler makes of their modules.
+    :param corpora: corpora with the objects that the stock compiler makes of their modules; a
+        module without one is left out.
     :raises ObjectError: if an object cannot be read.
     """
     chosen = frozenset(splits)
@@ -46,6 +47,7 @@ def hashes_of(
         for compiled in corpora
         for module in compiled.corpus.modules
         if compiled.corpus.splits.get(module.project, "train") in chosen
+        and module.name in compiled.objects
         for digest, _, _ in functions(compiled.objects[module.name])
     )
 
