@@ -14,6 +14,7 @@ installed on this machine: run it in a container. ``hashes`` writes what trainin
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -44,6 +45,8 @@ from nestor.temporary import temporary_folder
 POLICIES: Final = ("threshold:15", "threshold:25", "mlgo2020", "shipped", "distilled")
 WITH_SUMMARY: Final = ("distilled",)
 MODES: Final = ("gc", "no-gc", "icf")
+_PLACES: Final = re.compile(r" *\[IP: [^]]*\]|https?://[^/\s]+|/\S*/unpacked/source/")
+"""What a message says about this machine: a mirror's address, a temporary folder."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ def judge(
 
 
 def _failure(failure: Failure) -> dict[str, Any]:
-    return {"reason": failure.reason, "detail": failure.detail, "partial": failure.partial}
+    detail = _PLACES.sub("", failure.detail)
+    return {"reason": failure.reason, "detail": detail, "partial": failure.partial}
 
 
 def _programs(corpus: Corpus, most: int, seen: frozenset[str] | None) -> list[dict[str, Any]]:
