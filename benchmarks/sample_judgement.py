@@ -13,6 +13,7 @@ installed on this machine: run it in a container. ``hashes`` writes what trainin
 """
 
 import argparse
+import functools
 import json
 import re
 import sys
@@ -73,6 +74,7 @@ def lines_of(results: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
+@functools.cache
 def digests() -> dict[str, str]:
     """Return what tells the policies apart from others of the same name."""
     return {name: policy_named(name).digest[:12] for name in POLICIES}

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.record import CHANGES, Table, table
+from nestor.evaluate.statistics import mean_interval
 
 LARGEST_SHARE_PCT: Final = 1.0
 """Programs that share more of their code with training are left out."""
@@ -15,7 +16,6 @@ _EVEN_PCT: Final = 0.05
 """A smaller change, either way, is none."""
 _SIZES: Final = ((1, 1), (2, 9), (10, 49), (50, 10**9))
 _QUANTILES: Final = (10, 50, 90)
-_REPEATS: Final = 2_000
 
 Line = dict[str, Any]
 
@@ -116,17 +116,10 @@ def _row(programs: Sequence[Line], policy: str, mode: str) -> list[Any]:
 
 def _geometric_mean(changes: np.ndarray) -> list[float]:
     """Return the geometric mean over the first axis, in per cent."""
-    mean = np.exp(np.log1p(changes / 100).mean(axis=0))
-    return [float(x) for x in np.atleast_1d(100 * (mean - 1))]
+    return [float(x) for x in 100 * np.expm1(np.log1p(changes / 100).mean(axis=0))]
 
 
 def _interval(changes: np.ndarray, packages: Sequence[str]) -> list[float]:
     """Return the 95 % interval of the geometric mean, packages drawn with replacement."""
-    names = sorted(set(packages))
-    groups = [changes[[p == name for p in packages]] for name in names]
-    random = np.random.default_rng(0)
-    means = [
-        _geometric_mean(np.concatenate([groups[i] for i in draw]))[0]
-        for draw in random.integers(len(groups), size=(_REPEATS, len(groups)))
-    ]
-    return [round(float(x), 4) for x in np.percentile(means, (2.5, 97.5))]
+    ends = mean_interval(packages, np.log1p(changes / 100).tolist())
+    return [round(float(x), 4) for x in 100 * np.expm1(ends)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from nestor.compiler import process
+from nestor.compiler.invocation import compile_command
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.capture import merge
@@ -19,16 +20,14 @@ from nestor.corpus.capture.build import Wrappers
 from nestor.corpus.capture.compilation import clean
 from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.capture.journal import Journal
-from nestor.corpus.layout import JOURNAL, LOCK, MANIFEST
+from nestor.corpus.layout import JOURNAL, LOCK
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.corpus.model import (
     Corpus,
-    CorpusError,
     Missing,
     Program,
     Project,
     Split,
-    require_level,
 )
 from nestor.corpus.packages.failure import Failure, PackageError
 from nestor.corpus.packages.package_build import PackageLimits, build_package
@@ -90,9 +89,7 @@ def fetch_packages(
     :raises CorpusError: if ``root`` holds something else, or a corpus of another level.
     """
     settings = settings or PackageSettings()
-    old = _existing(root)
-    if old is not None and old.modules:
-        require_level(old, settings.level)
+    old = store.to_complete(root, settings.level)
     digests = {p.name: p.recipe for p in old.projects} if old else {}
     unique = list(dict.fromkeys(packages))
     absent = [
@@ -141,14 +138,6 @@ def package_digest(project: str, toolchain: Toolchain, settings: PackageSettings
     """Return a sha256 that changes with the compiler or the level; the archive has the version."""
     text = f"package {_CAPTURE} {project} {toolchain.version} {settings.level}"
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _existing(root: Path) -> Corpus | None:
-    if (root / MANIFEST).exists():
-        return store.load(root)
-    if root.exists() and any(path.name != LOCK for path in root.iterdir()):
-        raise CorpusError(f"{root} is not empty and holds no corpus of ours; name a new folder.")
-    return None
 
 
 class _OnePackage:
@@ -250,8 +239,9 @@ def _link_again(
 
         def compiled(number: int) -> str:
             module = corpus.module(names[number])
-            line = [*module.options, "-x", "ir", str(corpus.bitcode(module))]
-            outcome = process.run([toolchain.clang, *line, "-o", folder / f"{number}.o"])
+            out = folder / f"{number}.o"
+            command = compile_command(toolchain, module.options, corpus.bitcode(module), out)
+            outcome = process.run(command)
             return "" if outcome.ok else outcome.reason
 
         with ThreadPoolExecutor(max(1, jobs)) as pool:
