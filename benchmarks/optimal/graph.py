@@ -11,7 +11,6 @@ branches shared.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Final
 
 Inlined = frozenset[int]
 """Numbers of the sites that are inlined."""
@@ -76,9 +75,6 @@ def optimum(graph: Graph, values: Values) -> tuple[Inlined, float]:
     return best, least
 
 
-MOST_ROUNDS: Final = 64
-
-
 @dataclass(frozen=True)
 class Round:
     """The best answers after a round of the autotuner."""
@@ -93,11 +89,14 @@ def autotuner(graph: Graph, values: Values, start: Inlined) -> Sequence[Round]:
     """Flip each call alone, in rounds, and then all those together that made the program smaller.
 
     It is the autotuner of Theodoridis et al. (2022). A round compiles once for each call and once
-    for the flips together; rounds end when none is smaller.
+    for the flips together, and the next goes on from there even if that is larger; the best of all
+    is the result. Rounds end when no flip pays, or when they come back to answers that they had.
     """
     current = best = start
+    seen: set[Inlined] = set()
     rounds = [Round(0, start, value(graph, values, start))]
-    for _ in range(MOST_ROUNDS):
+    while current not in seen:
+        seen.add(current)
         before = value(graph, values, current)
         flips = [n for n in range(len(graph.sites)) if value(graph, values, current ^ {n}) < before]
         compiles = rounds[-1].compiles + len(graph.sites) + 1
@@ -106,6 +105,4 @@ def autotuner(graph: Graph, values: Values, start: Inlined) -> Sequence[Round]:
         current = current ^ frozenset(flips)
         best = min(best, current, key=lambda inlined: value(graph, values, inlined))
         rounds.append(Round(compiles, best, value(graph, values, best)))
-        if value(graph, values, current) >= before:
-            break
     return rounds

@@ -6,13 +6,16 @@ from pathlib import Path
 from benchmarks.optimal.graph import optimum
 from benchmarks.optimal.measure import MODES, component_bytes
 from benchmarks.optimal.record import Record, load, record_path
+from benchmarks.optimal.remainder import Remainder, remainder
 from benchmarks.pool import LINK, PROBLEM, policy_named
 from nestor.build.incremental import ProgramBuild
+from nestor.cli.setup import usual_policy
 from nestor.corpus.model import Program
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import ONLY
+from nestor.progress import Progress, silent
 from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, summary_for_search, tune
@@ -21,15 +24,17 @@ POLICIES = ("default", "shipped", "distilled")
 
 
 def judge_program(
-    pool: Pool, program: Program, work: Path, compiles: Sequence[float], label: str
+    pool: Pool, program: Program, work: Path, compiles: Sequence[float], mode: str
 ) -> Record:
     """Build ``program`` in every way that its record lacks.
 
     :param compiles: budgets of ``nestor tune``, ascending; each goes on from the one before.
-    :param label: what the search is called in the record.
+    :param mode: the link mode for which is searched.
     """
     path = record_path(work, program.name)
     record = load(path)
+    if not record.parts:
+        return record
     summary = summary_for_search(pool, LINK, program, MODES[0])
     for name in POLICIES:
         if _lacks(record, name):
@@ -38,10 +43,10 @@ def judge_program(
     if _lacks(record, "optimum"):
         _note(record, "optimum", _build(pool, program, DEFAULT, None, _optimal(record)), path)
     for budget in compiles:
-        name = f"{label} {budget:g}"
+        name = f"tune for {mode}, {budget:g}"
         if _lacks(record, name):
-            folder = work / "tuned" / label / program.name
-            found = _tune(pool, program, summary, budget, folder)
+            folder = work / "tuned" / mode / program.name
+            found = tune_program(pool, program, summary, budget, mode, folder)
             _note(record, name, found.best, path)
     return record
 
@@ -81,19 +86,28 @@ def _optimal(record: Record) -> dict[Key, bool]:
     return found
 
 
-def _tune(
-    pool: Pool, program: Program, summary: str | None, compiles: float, folder: Path
+def tune_program(
+    pool: Pool, program: Program, summary: str | None, compiles: float, mode: str, folder: Path
 ) -> Tuned:
     """Search as ``nestor tune`` does where no policy is named."""
-    policies = PROBLEM.moves().policies
-    return tune(
-        pool,
-        LINK,
-        program,
-        DEFAULT,
-        TuneSettings(MODES[:1], sweep=False, policies=policies),
-        SearchSettings(compiles=compiles),
-        0,
-        folder,
-        summary=summary,
-    )
+    start = policy_named(usual_policy(PROBLEM))
+    settings = TuneSettings((mode,), policies=PROBLEM.moves().policies)
+    budget = SearchSettings(compiles=compiles)
+    return tune(pool, LINK, program, start, settings, budget, 0, folder, summary=summary)
+
+
+def search_and_remainder(
+    pool: Pool, program: Program, work: Path, compiles: float, progress: Progress = silent
+) -> tuple[Tuned, Remainder]:
+    """Search for ``program`` until nothing is left to try, and measure what flips still save.
+
+    :param compiles: of the search, at most.
+    """
+    mode = MODES[0]
+    summary = summary_for_search(pool, LINK, program, mode)
+    found = tune_program(pool, program, summary, compiles, mode, work / "tuned" / program.name)
+    builder = LINK.incremental(pool, program, found.policy, [mode], found.summary)
+    try:
+        return found, remainder(builder, found.best.overrides, progress)
+    finally:
+        builder.close()
