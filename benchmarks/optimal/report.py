@@ -60,12 +60,11 @@ def rows(records: Sequence[Record], mode: str) -> list[Row]:
 
 def distinct(records: Sequence[Record]) -> list[Part]:
     """Return the components that were judged; of one that several programs link, the first."""
-    found = {
-        (record.level, part.keys): part
-        for record in reversed(records)
-        for part in reversed(record.parts)
-        if "default" in part.measured
-    }
+    found: dict[object, Part] = {}
+    for record in records:
+        for part in record.parts:
+            if "default" in part.measured:
+                found.setdefault((record.level, part.keys), part)
     return list(found.values())
 
 

@@ -56,7 +56,7 @@ def test_the_report_compares_with_the_optimum(tmp_path: Path) -> None:
         record.save(record_path(tmp_path, record.program))
     read = [load(record_path(tmp_path, record.program)) for record in records]
     assert read == records
-    assert distinct(read) == [left, closed], "what two programs link counts once"
+    assert distinct(read) == [closed, left], "what two programs link counts once"
     found = {row.name: row for row in rows(read, "gc")}
     assert found["tune 25"].closed == found["tune 25"].optimal == 50.0
     assert found["tune 25"].larger == found["tune 25"].beyond == 0

@@ -3,6 +3,7 @@
 from benchmarks.optimal.remainder import remainder
 from nestor.build.incremental import ProgramBuilder
 from nestor.problems.inlining_size.search.moves import SiteMoves
+from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import sites_of
 from tests.tune.test_moves import named
 
@@ -24,7 +25,7 @@ def test_it_sees_what_a_search_has_not_tried(builder: tuple[ProgramBuilder, Site
 def test_nothing_is_left_at_the_end(builder: tuple[ProgramBuilder, SiteMoves]) -> None:
     """Flips that pay are made until none is left: then no flip and no pair saves anything."""
     made, _ = builder
-    answers = {}
+    answers: dict[Key, bool] = {}
     while found := remainder(made, answers):
         if not found.left:
             break
