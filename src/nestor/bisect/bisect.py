@@ -10,7 +10,7 @@ the program fail. There may be others, so the search goes on until the program u
 with all decisions found left to the default, is good.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -20,7 +20,7 @@ from nestor.bisect.minimal import minimal_failing
 from nestor.corpus.model import Program
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.overrides import Deviation, Key, OverrideFormat, Overrides
-from nestor.problem.problem import Pool, Problem
+from nestor.problem.problem import Problem
 from nestor.progress import Progress, silent
 
 _MOST_CAUSES: Final = 20
@@ -91,25 +91,27 @@ class Bisected:
 
 
 def bisect(
-    pool: Pool,
+    modules: CompiledModules,
     program: Program,
     policy: NamedPolicy,
     tester: Tester,
     *,
-    summary: str | None = None,
     repeat: bool = True,
     progress: Progress = silent,
 ) -> Bisected:
     """Find the decisions of ``policy`` that make ``program`` fail.
 
-    :param summary: the text of the program's summary, for policies that read one.
+    :param modules: compiles what is needed.
     :param repeat: test twice at both ends, to find out whether the test says the same.
     :raises BisectError: if the program does not fail, fails without the policy too, or the test
         does not say the same twice.
     :raises BuildError: if a module cannot be compiled.
     """
-    modules = CompiledModules(pool, summary)
-    return _Search(pool, program, policy, tester, modules, progress).run(repeat)
+    return _Search(modules, program, policy, tester, progress).run(repeat)
+
+
+_Place = tuple[str, Deviation]
+"""Decisions and the module that they are taken in."""
 
 
 class _Search:
@@ -117,15 +119,14 @@ class _Search:
 
     def __init__(
         self,
-        pool: Pool,
+        modules: CompiledModules,
         program: Program,
         policy: NamedPolicy,
         tester: Tester,
-        modules: CompiledModules,
         progress: Progress,
     ) -> None:
-        self._format: OverrideFormat = pool.problem.overrides()
-        self._toolchain = pool.plugin.toolchain
+        self._format: OverrideFormat = modules.pool.problem.overrides()
+        self._toolchain = modules.pool.plugin.toolchain
         self._program = program
         self._policy = policy
         self._tester = tester
@@ -141,7 +142,7 @@ class _Search:
         every = [d for name in self._program.modules for d in self._deviations(bad, name)]
         changed = _differing(good, bad)
         causes: list[Cause] = []
-        while self._tester.verdict(bad) is not Verdict.GOOD:
+        while self._tester.verdict(bad) is Verdict.BAD:
             causes.append(self._cause(good, bad))
             new = {k: v for d in causes[-1].decisions for k, v in d.revert.items()}
             if new.keys() <= self._reverted.keys() or len(causes) > _MOST_CAUSES:
@@ -152,6 +153,11 @@ class _Search:
                 )
             self._reverted |= new
             bad = self._again(bad, new)
+        if self._tester.verdict(bad) is Verdict.UNRESOLVED:
+            raise BisectError(
+                "With what was found left to the default, the command cannot tell whether the"
+                " program is good."
+            )
         return Bisected(
             self._program.name, self._policy, tuple(causes), len(every),
             len(self._program.modules), len(changed),
@@ -183,26 +189,43 @@ class _Search:
 
         modules = minimal_failing(_differing(good, bad), mixed)
         places = [(name, d) for name in modules for d in self._deviations(bad, name)]
-
-        def replayed(chosen: Sequence[tuple[str, Deviation]]) -> bool:
-            mixture = {**good, **self._replay(modules, chosen)}
-            return self._is_bad(mixture, "Testing decisions")
-
-        if not replayed(places):
-            raise BisectError(
-                f"The failure is in {', '.join(modules)}, and does not come back when the decisions"
-                " of the policy there are replayed as overrides."
-            )
-        found = minimal_failing(places, replayed)
+        found = minimal_failing(places, self._test_of(good, modules, places))
         return Cause(tuple(modules), tuple(deviation for _, deviation in found))
 
-    def _replay(self, modules: Sequence[str], chosen: Sequence[tuple[str, Deviation]]) -> Modules:
-        """Compile ``modules`` under the default with the chosen decisions."""
-        overrides: dict[str, Overrides] = {
-            name: {k: v for own, d in chosen if own == name for k, v in d.replay.items()}
-            for name in modules
-        }
-        return self._modules.compile(DEFAULT, overrides)
+    def _test_of(
+        self, good: Modules, modules: Sequence[str], places: Sequence[_Place]
+    ) -> Callable[[Sequence[_Place]], bool]:
+        """Return how to find out whether some of the decisions make the program fail.
+
+        They are replayed under the default; or, if the failure does not come back in this way, all
+        others are reverted under the policy, whose questions may then be others.
+        """
+
+        def replayed(chosen: Sequence[_Place]) -> bool:
+            overrides = {
+                name: _joined(d.replay for n, d in chosen if n == name) for name in modules
+            }
+            mixture = {**good, **self._modules.compile(DEFAULT, overrides)}
+            return self._is_bad(mixture, "Testing decisions")
+
+        def left(chosen: Sequence[_Place]) -> bool:
+            taken = {id(deviation) for _, deviation in chosen}
+            others = {
+                name: self._reverted
+                | _joined(d.revert for n, d in places if n == name and id(d) not in taken)
+                for name in modules
+            }
+            mixture = {**good, **self._modules.compile(self._policy, others)}
+            return self._is_bad(mixture, "Testing decisions")
+
+        if replayed(places):
+            return replayed
+        if left(places) and not left(()):
+            return left
+        raise BisectError(
+            f"The failure is in {', '.join(modules)}, and overrides neither bring it back nor take"
+            " it away: leave these modules to stock with 'module … stock' lines."
+        )
 
     def _again(self, bad: Modules, new: Overrides) -> Modules:
         """Return the modules under the policy, those compiled again that ``new`` answers in."""
@@ -230,6 +253,10 @@ class _Search:
         tests = self._tester.tests
         self._progress(stage, tests, tests + 1)
         return self._tester.verdict(modules) is Verdict.BAD
+
+
+def _joined(parts: Iterable[Overrides]) -> dict[Key, object]:
+    return {key: answer for part in parts for key, answer in part.items()}
 
 
 def _differing(good: Modules, bad: Modules) -> list[str]:

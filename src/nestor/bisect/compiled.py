@@ -22,10 +22,16 @@ class CompiledModules:
     def __init__(self, pool: Pool, summary: str | None = None) -> None:
         self.compiles = 0
         self.cpu_seconds = 0.0
-        self._pool = pool
+        self.pool = pool
         self._summary = summary
         self._format: OverrideFormat = pool.problem.overrides()
         self._done: dict[tuple[str, str, str], Rollout] = {}
+
+    def copy(self) -> "CompiledModules":
+        """Return another that has compiled the same, and counts from there."""
+        new = CompiledModules(self.pool, self._summary)
+        new._done.update(self._done)
+        return new
 
     def compile(
         self,
@@ -45,7 +51,7 @@ class CompiledModules:
         keys = {name: (name, policy.digest, text) for name, text in texts.items()}
         wanted = {
             name: Request(
-                self._pool.corpus.module(name),
+                self.pool.corpus.module(name),
                 policy,
                 overrides=texts[name] or None,
                 summary=None if policy.policy is None else self._summary,
@@ -56,7 +62,7 @@ class CompiledModules:
             for name, key in keys.items()
             if key not in self._done or (log and self._done[key].trajectory is None)
         }
-        done = self._pool.run(list(wanted.values()), progress, f"Compiling {policy.name}")
+        done = self.pool.run(list(wanted.values()), progress, f"Compiling {policy.name}")
         for name, rollout in zip(wanted, done, strict=True):
             self.compiles += 1
             self.cpu_seconds += rollout.cpu_seconds

@@ -8,6 +8,7 @@ from nestor.corpus.model import Program
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.overrides import Key, OverrideFormat, Overrides
 from nestor.problem.problem import Pool, Problem
+from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 
 
@@ -63,12 +64,16 @@ def replay(
     after = modules.compile(DEFAULT, dict.fromkeys(program.modules, overrides), progress)
     same = tuple(name for name in before if before[name].object == after[name].object)
     other = {
-        name: _reason(several.get(name, set())) for name in program.modules if name not in same
+        name: _reason(several.get(name, set()), done.trajectory)
+        for name, done in before.items()
+        if name not in same
     }
     return Replay(program.name, policy, overrides, comments, same, other)
 
 
-def _reason(several: set[str]) -> str:
-    if not several:
-        return "a decision that no line can name: several modules have its name, or it is no answer"
-    return f"one line would need several answers: {', '.join(sorted(several)[:3])}"
+def _reason(several: set[str], trajectory: Trajectory | None) -> str:
+    if several:
+        return f"one line would need several answers: {', '.join(sorted(several)[:3])}"
+    if trajectory is not None and trajectory.facts.get("growth_cap_reached"):
+        return "it grew to twice its size, where LLVM inlines no more under a policy of this kind"
+    return "another module has its name, or a decision of it is in no log"

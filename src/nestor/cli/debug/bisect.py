@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from nestor.bisect.bisect import Bisected, bisect
 from nestor.bisect.check import Check
+from nestor.bisect.compiled import CompiledModules
 from nestor.bisect.trials import Trials
 from nestor.build.build import find_build, summary_for
 from nestor.cli.console import print_json, progress, stdout
@@ -91,11 +92,10 @@ class Bisect:
                     build = find_build(problem, None)
                     summary = summary_for(pool, build, program, policy, build.modes[0], report)
                 found = bisect(
-                    pool,
+                    CompiledModules(pool, summary),
                     program,
                     policy,
                     Trials(pool, program, self.mode, check, self.out),
-                    summary=summary,
                     repeat=self.repeat,
                     progress=report,
                 )
