@@ -130,27 +130,28 @@ def main() -> int:
         form = problem.overrides()
         every: list[Decision] = []
         for name, done in bad.items():
+            assert done.trajectory is not None
             for deviation in form.deviations(toolchain, done.trajectory):
                 replay, revert = (next(iter(x)) for x in (deviation.replay, deviation.revert))
                 every.append((name, str(replay), str(revert)))
         for count in options.culprits:
-            results = []
+            results: list[tuple[Any, ...]] = []
             for seed in range(options.seeds):
                 numbers = random.Random(seed).sample(range(len(every)), count)
                 planted = [every[number] for number in numbers]
                 found = bisect(ends.copy(), program, policy, Planted(planted))
                 keys = {str(key) for key in found.overrides}
-                right = keys == {revert for _, _, revert in planted}
+                all_found = keys == {revert for _, _, revert in planted}
                 flat = delta_debugging(len(every), [name for name, _, _ in every], set(numbers))
                 cost = found.cost
-                results.append((right, cost.tests, cost.compiles, cost.cpu_seconds, *flat))
+                results.append((all_found, cost.tests, cost.compiles, cost.cpu_seconds, *flat))
                 print(count, seed, results[-1], file=sys.stderr, flush=True)
-            right, tests, compiles, cpu, *flat = zip(*results, strict=True)
-            median = statistics.median
-            rows.append(
-                [count, len(every), f"{sum(right)} of {len(right)}", median(tests), max(tests)]
-                + [median(compiles), max(compiles), median(cpu), *map(median, flat)]
+            right, tests, compiles, *others = (
+                list(column) for column in zip(*results, strict=True)
             )
+            median = statistics.median
+            row = [count, len(every), f"{sum(right)} of {len(right)}", median(tests), max(tests)]
+            rows.append([*row, median(compiles), max(compiles), *map(median, others)])
     print(" | ".join(title for title, _ in columns))
     for row in rows:
         print(" | ".join(f.format(cell) for (_, f), cell in zip(columns, row, strict=True)))
