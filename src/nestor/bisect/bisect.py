@@ -229,14 +229,14 @@ class _Search:
 
     def _again(self, bad: Modules, new: Overrides) -> Modules:
         """Return the modules under the policy, those compiled again that ``new`` answers in."""
-        asked = {
+        questions = {
             name: self._format.question_keys([done.trajectory])
             for name, done in bad.items()
             if done.trajectory is not None
         }
         changed = {
             name: dict(self._reverted)
-            for name, keys in asked.items()
+            for name, keys in questions.items()
             if any(keys.matched_by(key) for key in new)
         }
         return {**bad, **self._modules.compile(self._policy, changed, self._progress, log=True)}

@@ -59,16 +59,16 @@ class AskedSites:
     def among(self, index: Answers) -> Answers:
         """Return those answers of ``index`` that were asked for."""
         return {
-            place: {number: answers[number] for number in asked}
+            place: {number: answers[number] for number in own}
             for place, answers in index.items()
-            if (asked := self._asked(*place) & answers.keys())
+            if (own := self._numbers_of(*place) & answers.keys())
         }
 
     def matched_by(self, key: Key) -> bool:
         """Tell whether ``key`` is one of these, or the module of one."""
-        return key.number in self._asked(key.kind, key.module)
+        return key.number in self._numbers_of(key.kind, key.module)
 
-    def _asked(self, kind: Kind, module: int) -> frozenset[int]:
+    def _numbers_of(self, kind: Kind, module: int) -> frozenset[int]:
         if module == EVERY_MODULE:
             return self.numbers[kind]
         return self.in_module.get(module, frozenset())
