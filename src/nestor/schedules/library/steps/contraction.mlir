@@ -1,0 +1,83 @@
+// The inner part that all contractions share: a block of the reduction, packed operands, and a
+// micro kernel whose accumulators stay in registers.
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence private @cleanup(!transform.any_op {transform.readonly})
+  transform.named_sequence private @vectorize(!transform.any_op {transform.consumed},
+      !transform.any_op {transform.readonly})
+  transform.named_sequence private @hoist_accumulators(!transform.any_op {transform.readonly})
+
+  // Copy both operands of a block to contiguous memory; sizes grow to multiples of the micro kernel.
+  transform.named_sequence @pack(%block: !transform.any_op {transform.consumed},
+      %reg_m: !transform.param<i64> {transform.readonly},
+      %reg_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %padded, %pads, %copies = transform.structured.pad %block pad_to_multiple_of [%reg_m, %reg_n, 1] {
+        padding_dimensions = [0, 1, 2],
+        nofold_flags = [1, 1, 0], copy_back_op = "none"}
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %buffers, %new = transform.structured.bufferize_to_allocation %pads {memcpy_op = "linalg.copy"}
+      : !transform.any_op
+    transform.yield %padded : !transform.any_op
+  }
+
+  // Block the reduction of a matmul tile, pack, and make the micro kernel of one reduction step.
+  transform.named_sequence @matmul_block(%module: !transform.any_op {transform.readonly},
+      %reg_m: !transform.param<i64> {transform.readonly},
+      %reg_n: !transform.param<i64> {transform.readonly},
+      %tile_k: !transform.param<i64> {transform.readonly}) {
+    %tile = transform.structured.match ops{["linalg.matmul"]} in %module
+      : (!transform.any_op) -> !transform.any_op
+    %block, %loop = transform.structured.tile_using_for %tile tile_sizes [0, 0, %tile_k]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %packed = transform.include @pack failures(propagate) (%block, %reg_m, %reg_n)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    %kernel, %loops:3 = transform.structured.tile_using_for %packed tile_sizes [%reg_m, %reg_n, 1]
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.include @cleanup failures(propagate) (%module) : (!transform.any_op) -> ()
+    %kernels = transform.structured.match ops{["linalg.matmul"]} in %module
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @vectorize failures(propagate) (%kernels, %module)
+      : (!transform.any_op, !transform.any_op) -> ()
+    transform.include @hoist_accumulators failures(propagate) (%module) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
+  // The same for one entry of a batch: linalg.batch_matmul whose batch has size 1.
+  transform.named_sequence @batch_matmul_block(%module: !transform.any_op {transform.readonly},
+      %reg_m: !transform.param<i64> {transform.readonly},
+      %reg_n: !transform.param<i64> {transform.readonly},
+      %tile_k: !transform.param<i64> {transform.readonly}) {
+    %tile = transform.structured.match ops{["linalg.batch_matmul"]} in %module
+      : (!transform.any_op) -> !transform.any_op
+    %block, %loop = transform.structured.tile_using_for %tile tile_sizes [0, 0, 0, %tile_k]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %packed = transform.include @pack_batch failures(propagate) (%block, %reg_m, %reg_n)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    %kernel, %loops:3 = transform.structured.tile_using_for %packed
+      tile_sizes [0, %reg_m, %reg_n, 1]
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.include @cleanup failures(propagate) (%module) : (!transform.any_op) -> ()
+    %kernels = transform.structured.match ops{["linalg.batch_matmul"]} in %module
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @vectorize failures(propagate) (%kernels, %module)
+      : (!transform.any_op, !transform.any_op) -> ()
+    transform.include @hoist_accumulators failures(propagate) (%module) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
+  // Pack the operands of one entry of a batch.
+  transform.named_sequence @pack_batch(%block: !transform.any_op {transform.consumed},
+      %reg_m: !transform.param<i64> {transform.readonly},
+      %reg_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %padded, %pads, %copies = transform.structured.pad %block
+      pad_to_multiple_of [%reg_m, %reg_n, 1] {padding_dimensions = [1, 2, 3],
+        nofold_flags = [1, 1, 0], copy_back_op = "none"}
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %buffers, %new = transform.structured.bufferize_to_allocation %pads {memcpy_op = "linalg.copy"}
+      : !transform.any_op
+    transform.yield %padded : !transform.any_op
+  }
+}
