@@ -5,9 +5,9 @@ from pathlib import Path
 from nestor.compiler.process import Limits
 from nestor.files import write_atomically
 from nestor.schedules.kernel.lowering import Lowered
-from nestor.schedules.kernel.target import Target
-from nestor.schedules.kernel.tools import LIMITS, Tools, run_limited
 from nestor.schedules.language.diagnosis import Diagnosis, LoweringError
+from nestor.schedules.target import Target
+from nestor.schedules.tools import LIMITS, Tools, run_limited
 from nestor.temporary import temporary_folder
 
 FLAGS = ("-O3", "-fPIC", "-fno-math-errno", "-ffp-contract=fast", "-Wno-override-module")
@@ -52,9 +52,7 @@ def build_library(
     if "memrefCopy" in lowered.text:
         folder = tools.libraries
         extra += [f"-L{folder}", f"-Wl,-rpath,{folder}", "-lmlir_c_runner_utils"]
-    linked = run_limited(
-        [tools.clang, "-shared", object_file, "-o", out, *extra], limits
-    )
+    linked = run_limited([tools.clang, "-shared", object_file, "-o", out, *extra], limits)
     object_file.unlink()
     if not linked.ok:
         reason = f"the kernel cannot be linked ({linked.reason})"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.schedules.kernel.payload import TensorType
+from nestor.schedules.payload.reading import TensorType
 
 ALIGNMENT: Final = 64
 """Bytes: results begin at such a multiple, a line of the cache."""
@@ -99,6 +99,7 @@ class Call:
         self.kept = kept
 
     def __call__(self) -> None:
+        """Run the kernel once."""
         self.function(*self.passed)
 
 
@@ -108,15 +109,14 @@ def empty(kind: TensorType) -> Array:
     size = math.prod(kind.shape) * dtype.itemsize
     raw = np.empty(size + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
-    return raw[offset : offset + size].view(dtype).reshape(kind.shape)
+    array: Array = raw[offset : offset + size].view(dtype).reshape(kind.shape)
+    return array
 
 
 def _checked(array: Any, kind: TensorType, what: str) -> Array:
     dtype = np.dtype(DTYPES[kind.element])
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != kind.shape:
-        have = (
-            f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array)
-        )
+        have = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array)
         raise NestorError(f"The {what} must be {dtype}{list(kind.shape)}, not {have}.")
     return array
 

@@ -8,14 +8,16 @@ from typing import Final
 
 from nestor.compiler.process import Ending, Limits, Outcome
 from nestor.files import write_atomically
-from nestor.schedules.kernel.payload import Payload
-from nestor.schedules.kernel.tools import LIMITS, Tools, run_limited
 from nestor.schedules.language.diagnosis import LoweringError, explain
 from nestor.schedules.language.linking import ENTRY, Linked
 from nestor.schedules.language.tracing import last_place, traced
+from nestor.schedules.payload.reading import Payload
+from nestor.schedules.tools import LIMITS, Tools, run_limited
 from nestor.temporary import temporary_folder
 
-_PRINTED: Final = re.compile(r"^\[\[\[ IR printer: (.*?) \]\]\]$", re.MULTILINE)
+_PRINTED: Final = re.compile(
+    r"^\[\[\[ IR printer: (?:after )?(.*?)(?: top-level)? \]\]\]$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,7 @@ class Lowered:
     seconds: float
 
 
-def lower(
-    payload: Payload, linked: Linked, tools: Tools, limits: Limits = LIMITS
-) -> Lowered:
+def lower(payload: Payload, linked: Linked, tools: Tools, limits: Limits = LIMITS) -> Lowered:
     """Return the payload after the schedule.
 
     :raises LoweringError: if it cannot be lowered; says where in the schedule or the payload.
@@ -77,7 +77,7 @@ def _stages(text: str) -> Iterable[tuple[str, str]]:
     marks = list(_PRINTED.finditer(text))
     stops = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, stop in zip(marks, stops, strict=False):
-        yield mark[1].removeprefix("after "), text[mark.end() : stop].strip() + "\n"
+        yield mark[1], text[mark.end() : stop].strip() + "\n"
 
 
 def failed_to(what: str, outcome: Outcome) -> str:

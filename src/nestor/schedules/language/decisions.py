@@ -11,7 +11,7 @@ Choice = Mapping[str, int]
 """The answer to each decision: the value of a knob, the index of a region from 0."""
 
 _KNOB: Final = re.compile(
-    r'transform\.tune\.knob\s*<\s*"(?P<name>[^"\n]+)"\s*>\s*(?:=\s*(?P<selected>\S+)\s+from\s+)?'
+    r'transform\.tune\.knob\s*<\s*"(?P<name>[^"\n]+)"\s*>\s*(?:=\s*(?P<selected>-?\d+(?:\s*:\s*i64)?)\s+from\s+)?'
     r"options\s*=\s*\[(?P<options>[^\]]*)\](?P<attributes>\s*\{[^}]*\})?\s*->\s*"
     r"(?P<type>!transform\.[\w.]+(?:\s*<[^>]*>)?)"
 )
@@ -47,7 +47,9 @@ def decisions_in(text: str, place: Place) -> list[Decision]:
     found = []
     for match in _KNOB.finditer(code):
         where = Place(place.file, place.line + line_of(text, match.start()) - 1)
-        options = tuple(_integer(word, where) for word in match["options"].split(",") if word.strip())
+        options = tuple(
+            _integer(word, where) for word in match["options"].split(",") if word.strip()
+        )
         if not options:
             raise ScheduleError(f"{where}: the knob '{match['name']}' has no options.")
         selected = None if match["selected"] is None else _integer(match["selected"], where)
@@ -91,7 +93,8 @@ def _with_constants(text: str, choice: Choice) -> str:
     for match in _KNOB.finditer(_without_comments(text)):
         value = str(choice.get(match["name"], match["selected"])).partition(":")[0].strip()
         constant = f"transform.param.constant {value} : i64 -> {match['type']}"
-        pieces += [text[end : match.start()], constant]
+        # As many line breaks as before: every line keeps its number.
+        pieces += [text[end : match.start()], constant, "\n" * match[0].count("\n")]
         end = match.end()
     return "".join([*pieces, text[end:]])
 
@@ -136,15 +139,15 @@ def _regions(code: str, start: int, place: Place) -> list[tuple[int, int]]:
 
 
 def _without_comments(text: str) -> str:
-    return re.sub(
-        r'("(?:[^"\\\n]|\\.)*")|//[^\n]*', lambda m: m[1] or " " * len(m[0]), text
-    )
+    return re.sub(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*', lambda m: m[1] or " " * len(m[0]), text)
 
 
 def _integer(word: str, place: Place) -> int:
     match = _INTEGER.match(word.strip())
     if match is None:
-        raise ScheduleError(f"{place}: '{word.strip()}' is no integer; decisions are integers here.")
+        raise ScheduleError(
+            f"{place}: '{word.strip()}' is no integer; decisions are integers here."
+        )
     return int(match[1])
 
 

@@ -16,7 +16,9 @@ PACKAGED: Final = Path(__file__).resolve().parent.parent / "library"
 PIPELINES: Final = "pipelines"
 """The folder, within a library, of the sequences that lower a whole module."""
 
-_SEQUENCE: Final = re.compile(r"transform\.named_sequence\s+(?P<private>private\s+)?@(?P<name>[\w.$-]+)")
+_SEQUENCE: Final = re.compile(
+    r"transform\.named_sequence\s+(?P<private>private\s+)?@(?P<name>[\w.$-]+)"
+)
 _INCLUDE: Final = re.compile(r"transform\.include\s+@([\w.$-]+)")
 _ALIAS: Final = re.compile(r"^\s*([#!][\w.$-]+)\s*=\s*(.+)$", re.MULTILINE)
 _ARGUMENT: Final = re.compile(r"(?:%[\w.$-]+\s*:\s*)?(![\w.]+(?:<[^>]*>)?)\s*(\{[^}]*\})?")

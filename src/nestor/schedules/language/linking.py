@@ -24,6 +24,10 @@ class Linked:
     starts: tuple[tuple[int, Place], ...]
     """For each sequence: its first line in the text, and where it comes from."""
 
+    def readable(self) -> str:
+        """Return the text for people, without the blank lines that keep places in order."""
+        return re.sub(r"\n(?:[ \t]*\n)+", "\n\n", self.text)
+
     def place_of(self, line: int) -> Place | None:
         """Return the place in the library from which a line of the text comes."""
         index = bisect_right(self.starts, line, key=lambda start: start[0]) - 1
@@ -41,9 +45,7 @@ def decisions_of(library: Library, name: str) -> list[Decision]:
     return agreeing([d for sequence in library.closure(name) for d in sequence.decisions])
 
 
-def link(
-    library: Library, name: str, choice: Choice, *, print_after: Iterable[str] = ()
-) -> Linked:
+def link(library: Library, name: str, choice: Choice, *, print_after: Iterable[str] = ()) -> Linked:
     """Return the schedule ``name`` with all decisions replaced by ``choice``.
 
     :param print_after: sequences after whose includes the payload is to be printed.
@@ -54,7 +56,9 @@ def link(
     printed = set(print_after)
     if missing := printed - {s.name for s in closure}:
         steps = ", ".join(s.name for s in closure)
-        raise ScheduleError(f"'{sorted(missing)[0]}' is no step of '{name}'; its steps are {steps}.")
+        raise ScheduleError(
+            f"'{sorted(missing)[0]}' is no step of '{name}'; its steps are {steps}."
+        )
     lines = [f"// The schedule '{name}' with all decisions taken; steps come before their use."]
     lines += [f"{alias} = {value}" for alias, value in library.aliases.items()]
     lines += ["module attributes {transform.with_named_sequence} {"]

@@ -4,13 +4,12 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @lower_vectors(!transform.any_op {transform.readonly})
 
   // Approximate exp, log, tanh and their like on vectors by polynomials.
-  transform.named_sequence @approximate_math(%module: !transform.any_op {transform.consumed})
-      -> !transform.any_op {
+  transform.named_sequence @approximate_math(%module: !transform.any_op {transform.readonly}) {
     %functions = transform.structured.match ops{["func.func"]} in %module
       : (!transform.any_op) -> !transform.any_op
     %done = transform.apply_registered_pass "test-math-polynomial-approximation" to %functions
       : (!transform.any_op) -> !transform.any_op
-    transform.yield %module : !transform.any_op
+    transform.yield
   }
 
   // Lower loops, memory and vectors to the LLVM dialect.
@@ -51,9 +50,8 @@ module attributes {transform.with_named_sequence} {
     %memory = transform.include @bufferize failures(propagate) (%module)
       : (!transform.any_op) -> !transform.any_op
     transform.include @lower_vectors failures(propagate) (%memory) : (!transform.any_op) -> ()
-    %math = transform.include @approximate_math failures(propagate) (%memory)
-      : (!transform.any_op) -> !transform.any_op
-    %llvm = transform.include @to_llvm failures(propagate) (%math)
+    transform.include @approximate_math failures(propagate) (%memory) : (!transform.any_op) -> ()
+    %llvm = transform.include @to_llvm failures(propagate) (%memory)
       : (!transform.any_op) -> !transform.any_op
     transform.yield
   }

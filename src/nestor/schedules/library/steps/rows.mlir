@@ -38,9 +38,13 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>, !transform.any_op) -> ()
     %functions = transform.structured.match ops{["func.func"]} in %module
       : (!transform.any_op) -> !transform.any_op
-    transform.apply_patterns to %functions {
-      transform.apply_patterns.tensor.fold_tensor_empty
-    } : !transform.any_op
+    transform.foreach %functions : !transform.any_op {
+    ^bb0(%function: !transform.any_op):
+      transform.apply_patterns to %function {
+        transform.apply_patterns.tensor.fold_tensor_empty
+      } : !transform.any_op
+      transform.yield
+    }
     %static = transform.include @peel failures(propagate) (%module)
       : (!transform.any_op) -> !transform.any_op
     transform.yield %static : !transform.any_op

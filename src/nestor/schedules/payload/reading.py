@@ -8,10 +8,10 @@ from typing import Final
 
 from nestor.compiler.process import Limits
 from nestor.files import read_regular_text, write_atomically
-from nestor.schedules.kernel.operations import Operation, parse, split
-from nestor.schedules.kernel.tools import Tools, run_limited
 from nestor.schedules.language.diagnosis import Diagnosis, LoweringError, explain
 from nestor.schedules.language.text import ScheduleError
+from nestor.schedules.payload.operations import Operation, parse, split
+from nestor.schedules.tools import Tools, run_limited
 from nestor.temporary import temporary_folder
 
 _TENSOR: Final = re.compile(r"tensor<((?:[\d?]+x)*)([a-z]+\d*)(?:,.*)?>\Z")
@@ -99,7 +99,7 @@ def read_payload(
     module = parse(generic)
     name = function or _only_function(module)
     types = _function(module, name).attributes["function_type"]
-    arguments, results = (tuple(map(_type, words)) for words in _signature(types))
+    arguments, results = (tuple(map(parse_type, words)) for words in _signature(types))
     if not results:
         raise ScheduleError(f"The function '{name}' returns nothing: a payload returns tensors.")
     return Payload(name, _read_only(generic, name), arguments, results, module)
@@ -149,7 +149,11 @@ def _at_arrow(text: str) -> tuple[str, str, str]:
     raise ScheduleError(f"The type '{text}' of a function cannot be read.")
 
 
-def _type(text: str) -> TensorType:
+def parse_type(text: str) -> TensorType:
+    """Read the type of an argument or result.
+
+    :raises ScheduleError: if numpy cannot pass it.
+    """
     if text in _ELEMENTS:
         return TensorType((), text, tensor=False)
     match = _TENSOR.match(text)

@@ -208,7 +208,9 @@ class _Parser:
         """Return the one type that stands here without brackets."""
         self.space()
         start = self.at
-        while self.at < len(self.text) and (self.text[self.at].isalnum() or self.text[self.at] in "!._"):
+        while self.at < len(self.text) and (
+            self.text[self.at].isalnum() or self.text[self.at] in "!._"
+        ):
             self.at += 1
         if self.at < len(self.text) and self.text[self.at] == "<":
             self.bracketed()
