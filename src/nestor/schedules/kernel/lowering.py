@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.process import Ending, Limits, Outcome
+from nestor.compiler.process import Ending, Limits
 from nestor.files import write_atomically
 from nestor.schedules.language.diagnosis import LoweringError, explain
 from nestor.schedules.language.linking import ENTRY, Linked
+from nestor.schedules.language.text import Place
 from nestor.schedules.language.tracing import last_place, traced
 from nestor.schedules.payload.reading import Payload
 from nestor.schedules.tools import LIMITS, Tools, run_limited
@@ -55,7 +56,9 @@ def lower(payload: Payload, linked: Linked, tools: Tools, limits: Limits = LIMIT
         raise LoweringError(explain(outcome, linked, schedule, at), outcome.ending)
 
 
-def _where(folder: Path, source: Path, linked: Linked, tools: Tools, limits: Limits):  # type: ignore[no-untyped-def]
+def _where(
+    folder: Path, source: Path, linked: Linked, tools: Tools, limits: Limits
+) -> Place | None:
     """Run again with a schedule that says where it is; return the last place it said."""
     schedule, said = folder / "traced.mlir", folder / "said"
     write_atomically(schedule, traced(linked))
@@ -78,8 +81,3 @@ def _stages(text: str) -> Iterable[tuple[str, str]]:
     stops = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, stop in zip(marks, stops, strict=False):
         yield mark[1], text[mark.end() : stop].strip() + "\n"
-
-
-def failed_to(what: str, outcome: Outcome) -> str:
-    """Return one line that says which tool failed and how."""
-    return f"{what}: {outcome.reason}"
