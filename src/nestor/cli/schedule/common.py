@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from nestor.schedules.language.library import Library
     from nestor.schedules.payload.reading import Payload
     from nestor.schedules.target import Target
+    from nestor.schedules.tune.database import Database
 
 
 def open_library(paths: tuple[Path, ...]) -> "Library":
@@ -56,3 +57,11 @@ def choice_for(
 def written(choice: dict[str, int]) -> str:
     """Return a choice as the command line takes it."""
     return " ".join(f"{name}={value}" for name, value in choice.items())
+
+
+def database_at(path: Path | None) -> "Database":
+    """Return the database of results in a file, or the usual one."""
+    from nestor.compiler.cache import cache_place
+    from nestor.schedules.tune.database import Database
+
+    return Database(path or Path(cache_place()) / "schedules.sqlite")

@@ -50,15 +50,12 @@ class Run:
 
     def run(self) -> int:
         """Compile, verify, time and print; 1 if the result is wrong."""
-        from nestor.schedules.kernel.building import build_library
-        from nestor.schedules.kernel.lowering import lower
-        from nestor.schedules.kernel.measure import Settings, measure
+        from nestor.schedules.kernel.measure import Settings
+        from nestor.schedules.kernel.running import run_once
         from nestor.schedules.language.linking import link
-        from nestor.schedules.payload.loops import loops_of
         from nestor.schedules.payload.reading import read_payload
         from nestor.schedules.target import find_target
         from nestor.schedules.tools import find_tools
-        from nestor.temporary import temporary_folder
 
         tools = find_tools(self.llvm)
         target = find_target(self.target)
@@ -66,35 +63,19 @@ class Run:
         payload = read_payload(self.payload, tools, function=self.function)
         schedule = schedule_for(payload, library, self.schedule)
         choice = choice_for(payload, library, schedule, target, self.choice)
-        lowered = lower(payload, link(library, schedule, choice), tools)
-        with temporary_folder("kernel") as name:
-            file = Path(name) / "kernel.so"
-            build_library(lowered, target, tools, file)
-            settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0)
-            measured = measure({"kernel": file}, payload, tools, settings)
-        verdict = measured.verdicts["kernel"]
-        operations = loops_of(payload).operations
-        result: dict[str, Any] = {
-            "function": payload.name,
-            "schedule": schedule,
-            "choice": choice,
-            "target": target.describe(),
-            "llvm": tools.version,
-            "numpy": measured.numpy,
-            "verdict": dict(verdict),
-            "seconds": {
-                n: {"min": t.least, "median": t.middle} for n, t in measured.timings.items()
-            },
-            "operations": operations,
-        }
+        settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0)
+        linked = link(library, schedule, choice)
+        result: dict[str, Any] = {"schedule": schedule, "choice": choice}
+        result |= run_once(payload, linked, target, tools, settings)
         if self.json:
             print_json(result)
         else:
-            _show(result)
-        return 0 if verdict["correct"] else 1
+            show(result)
+        return 0 if result["verdict"]["correct"] else 1
 
 
-def _show(result: dict[str, Any]) -> None:
+def show(result: dict[str, Any]) -> None:
+    """Print what a run came to."""
     verdict = result["verdict"]
     stdout.print(
         f"{result['function']}: {result['schedule']} {written(result['choice'])}",
