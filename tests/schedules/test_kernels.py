@@ -77,6 +77,15 @@ def test_normalisation_and_sums_are_rows(text: str, tools: Tools, tmp_path: Path
     assert verdict.correct, verdict.reason
 
 
+def test_the_second_operand_of_attention_may_be_transposed(tools: Tools, tmp_path: Path) -> None:
+    payload = read_payload(texts.attention_scores(2, 17, 33, 8), tools)
+    assert suggest(payload) == "batch_matmul"
+    assert loops_of(payload).n == 33
+    kernel = compile_text(payload.text, tools, tmp_path)
+    q, k = fresh_inputs(kernel.arguments, 2)
+    np.testing.assert_allclose(kernel(q, k), q @ k.transpose(0, 2, 1), rtol=1e-4, atol=1e-4)
+
+
 def test_double_precision_is_exact_to_its_own_rounding(tools: Tools, tmp_path: Path) -> None:
     text = texts.matmul(31, 29, 37, "f64")
     kernel = compile_text(text, tools, tmp_path, "avx2")

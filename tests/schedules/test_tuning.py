@@ -1,5 +1,6 @@
 """Searches, the database and the policy; two of the tests evaluate real kernels."""
 
+import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -189,7 +190,7 @@ def test_tune_and_replay_from_the_command_line(
     payload.write_text(texts.row_sums(5, 33))
     database = str(tmp_path / "results.sqlite")
     words = ["schedule", "tune", str(payload), "--out", str(out), "--database", database]
-    assert main([*words, "--evaluations", "2", "--rounds", "1", "--json", "--quiet"]) == 0
+    assert main([*words, "--evaluations", "2", "--rounds", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert len(result["history"]) == 2
     assert result["best"]["least"] <= result["first"]["least"]
@@ -209,9 +210,19 @@ def test_tune_and_replay_from_the_command_line(
 def test_a_schedule_that_stops_half_way_is_refused(tmp_path: Path) -> None:
     payload, resolved = tmp_path / "sums.mlir", tmp_path / "resolved.mlir"
     payload.write_text(texts.row_sums(4, 8))
-    words = ["-q", "schedule", "apply", str(payload), "--schedule", "plain"]
+    words = ["schedule", "apply", str(payload), "--schedule", "plain"]
     assert main([*words, "--resolved", str(resolved), "--out", str(tmp_path / "out")]) == 0
     head, _, _ = resolved.read_text().partition("transform.include @plain")
     resolved.write_text(head + "transform.yield\n  }\n}\n")
     with pytest.raises(NestorError, match="does not end in the LLVM dialect"):
         compile_payload(payload, resolved)
+
+
+def test_a_kernel_under_an_operator_of_pytorch() -> None:
+    path = Path(__file__).parents[2] / "examples" / "tuned_linear.py"
+    spec = importlib.util.spec_from_file_location("tuned_linear", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.main([]) < 1e-3

@@ -25,6 +25,24 @@ def batch_matmul(batch: int, m: int, n: int, k: int) -> str:
 """
 
 
+def attention_scores(batch: int, queries: int, keys: int, width: int) -> str:
+    q, k, s = (
+        f"tensor<{batch}x{r}x{c}xf32>"
+        for r, c in ((queries, width), (keys, width), (queries, keys))
+    )
+    return f"""func.func @scores(%q: {q}, %k: {k}) -> {s} {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : {s}
+  %start = linalg.fill ins(%zero : f32) outs(%empty : {s}) -> {s}
+  %product = linalg.batch_matmul indexing_maps = [
+      affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>,
+      affine_map<(b, m, n, k) -> (b, m, n)>]
+    ins(%q, %k : {q}, {k}) outs(%start : {s}) -> {s}
+  return %product : {s}
+}}
+"""
+
+
 def matmul_bias_relu(m: int, n: int, k: int) -> str:
     a, b, c = (f"tensor<{r}x{s}xf32>" for r, s in ((m, k), (k, n), (m, n)))
     return f"""#whole = affine_map<(d0, d1) -> (d0, d1)>

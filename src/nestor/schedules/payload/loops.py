@@ -65,11 +65,14 @@ def loops_of(payload: Payload) -> Loops:
     generics = [o for o in operations if not o.name.endswith(("matmul", "conv_2d_nhwc_hwcf"))]
     for operation in operations:
         if operation.name in _CONTRACTIONS:
-            left, right = (_shape(kind) for kind in operation.operand_types[:2])
-            batch = left[0] if _CONTRACTIONS[operation.name] else 1
+            left = _shape(operation.operand_types[0])
+            result = _shape(operation.operand_types[2])
+            batch = result[0] if _CONTRACTIONS[operation.name] else 1
+            # Either operand may be transposed: what is summed up is what the result has not.
+            elements = math.prod(left) // (batch * result[-2])
             kind = operation.name.removeprefix("linalg.")
             fused = len(generics)
-            return Loops(kind, batch, left[-2], right[-1], left[-1], bits, fused, steps)
+            return Loops(kind, batch, result[-2], result[-1], elements, bits, fused, steps)
         if operation.name in _CONVOLUTIONS:
             window = _shape(operation.operand_types[1])
             count, height, width, channels = _shape(operation.result_types[0])[:4]

@@ -3,7 +3,7 @@
 module attributes {transform.with_named_sequence} {
   transform.named_sequence private @cleanup(!transform.any_op {transform.readonly})
   transform.named_sequence private @peel(!transform.any_op {transform.consumed}) -> !transform.any_op
-  transform.named_sequence private @vectorize(!transform.any_op {transform.consumed},
+  transform.named_sequence private @vectorize_kernels(!transform.any_op {transform.consumed},
       !transform.any_op {transform.readonly})
   transform.named_sequence private @hoist_accumulators(!transform.any_op {transform.readonly})
 
@@ -55,7 +55,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @cleanup failures(propagate) (%ready) : (!transform.any_op) -> ()
     %kernels = transform.structured.match ops{["linalg.matmul"]} in %ready
       : (!transform.any_op) -> !transform.any_op
-    transform.include @vectorize failures(propagate) (%kernels, %ready)
+    transform.include @vectorize_kernels failures(propagate) (%kernels, %ready)
       : (!transform.any_op, !transform.any_op) -> ()
     transform.include @hoist_accumulators failures(propagate) (%ready) : (!transform.any_op) -> ()
     transform.yield %ready : !transform.any_op
@@ -95,7 +95,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @cleanup failures(propagate) (%ready) : (!transform.any_op) -> ()
     %kernels = transform.structured.match ops{["linalg.batch_matmul"]} in %ready
       : (!transform.any_op) -> !transform.any_op
-    transform.include @vectorize failures(propagate) (%kernels, %ready)
+    transform.include @vectorize_kernels failures(propagate) (%kernels, %ready)
       : (!transform.any_op, !transform.any_op) -> ()
     transform.include @hoist_accumulators failures(propagate) (%ready) : (!transform.any_op) -> ()
     transform.yield %ready : !transform.any_op

@@ -10,6 +10,14 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // Vectorise micro kernels of contractions, whatever the order of their operands' dimensions.
+  transform.named_sequence @vectorize_kernels(%tiles: !transform.any_op {transform.consumed},
+      %module: !transform.any_op {transform.readonly}) {
+    transform.structured.vectorize %tiles {create_named_contraction} : !transform.any_op
+    transform.include @simplify_vectors failures(propagate) (%module) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
   // Fold slices and permutations into the reads and writes of vectors.
   transform.named_sequence @simplify_vectors(%module: !transform.any_op {transform.readonly}) {
     %functions = transform.structured.match ops{["func.func"]} in %module
