@@ -76,6 +76,21 @@ def test_answers_that_stay_compile_nothing(builder: tuple[ProgramBuilder, SiteMo
     assert made.rollouts == 2
 
 
+def test_an_answer_for_one_module_counts_there_only(
+    builder: tuple[ProgramBuilder, SiteMoves],
+) -> None:
+    made, _ = builder
+    trajectories = made.build({}).trajectories
+    (module,) = (trajectory.facts["module"] for trajectory in trajectories.values())
+    site = next(key for key, answer in pins_of(trajectories).items() if not answer)
+    made.build({Key(site.kind, site.number, module ^ 1): True})
+    assert made.rollouts == 1, "it is about another module"
+    made.build({Key(site.kind, site.number, module): True})
+    assert made.rollouts == 2
+    made.build({site: True})
+    assert made.rollouts == 2, "for all modules it is the same answer here"
+
+
 def test_what_changes_no_answer_is_left_out(builder: tuple[ProgramBuilder, SiteMoves]) -> None:
     made, _ = builder
     stock = made.build({})
