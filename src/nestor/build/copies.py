@@ -11,6 +11,7 @@ counts in full.
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Final
 
 from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
@@ -21,6 +22,7 @@ from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
+from nestor.temporary import temporary_folder
 
 _LEAST: Final[Mapping[str, int]] = {f"copies-{count}": count for count in (3, 10, 100)}
 """The least copies of each COMDAT function by mode."""
@@ -41,12 +43,15 @@ class CopiesBuild(LinkBuild):
         mode: str,
         keep: bool = False,
     ) -> Assembly:
-        """Link ``program``, and weigh its objects anew in the modes of more copies."""
+        """Link ``program``; in the modes of more copies weigh the functions of the link ``gc``."""
         if mode not in _LEAST:
             return super().assemble(pool, program, rollouts, mode, keep)
-        linked = link_rollouts(pool, program, rollouts, "gc")
-        if linked.measure is None:
-            return failed_assembly(linked.failure or "not linked")
+        with temporary_folder("binary") as folder:
+            binary = Path(folder) / "program"
+            linked = link_rollouts(pool, program, rollouts, "gc", binary if keep else None)
+            if linked.measure is None:
+                return failed_assembly(linked.failure or "not linked")
+            kept = pool.objects.put(binary) if keep else None
         sizes: dict[str, Measure] = {name: done.outcome for name, done in rollouts.items()}
         weights = shares(program, linked, sizes, _LEAST[mode])
         scores = {name: weights.score(name, own) for name, own in sizes.items()}
@@ -56,6 +61,7 @@ class CopiesBuild(LinkBuild):
             None,
             lambda: scores,
             lambda logs: _functions(weights, sizes, logs),
+            kept,
         )
 
 

@@ -178,9 +178,7 @@ class Distil:
 
     def update(self, state: DistilState, batch: Round) -> tuple[DistilState, Metrics]:
         """Choose a candidate; it is the new best if it is clearly better."""
-        chosen = choose(
-            batch.candidates, self.settings.tolerance, self.settings.detail_tolerance
-        )
+        chosen = choose(batch.candidates, self.settings.tolerance, self.settings.detail_tolerance)
         packed, change = _pack(chosen.policy), chosen.verdict.mean
         best, before = state.best, state.change
         if batch.start is not None:

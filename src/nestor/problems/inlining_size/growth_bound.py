@@ -90,9 +90,7 @@ def bound_growth(policy: MlpPolicy, bound: GrowthBound) -> MlpPolicy:
         np.stack([sum_, -sum_, in_caller[0], of_callee[0]]).astype(np.float32),
         np.array([last.bias[0], -last.bias[0], in_caller[1], of_callee[1]], np.float32),
     )
-    second = Layer(
-        np.array([[1, -1, -_SURELY, -_SURELY]], np.float32), np.zeros(1, np.float32)
-    )
+    second = Layer(np.array([[1, -1, -_SURELY, -_SURELY]], np.float32), np.zeros(1, np.float32))
     provenance = {**policy.metadata.provenance, "growth bound": asdict(bound)}
     return MlpPolicy(
         replace(policy.metadata, features=features, provenance=provenance),
