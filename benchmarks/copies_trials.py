@@ -40,7 +40,7 @@ from nestor.tune.moves import Move
 _LARGEST: Final = 260_000
 """Bytes of bitcode; larger modules take long and hold more of the same."""
 _COPIES: Final = (1, 3, 10)
-_COSTS: Final = (5, 10, 20, 40, 80, 250)
+_COSTS: Final = (10, 40, 250)
 
 Sizes = dict[int, tuple[int, bool]]
 """Bytes of each function, and whether it is COMDAT, by id."""
@@ -158,12 +158,11 @@ def table(trials: list[dict[str, Any]]) -> results.Table:
         groups[one["callers"], not one["only_use"], cost].append(one)
     rows = []
     for (callers, several, cost), found in sorted(groups.items()):
-        parts = [
+        own, comdat, callee = (
             float(np.mean([one[part] for one in found])) for part in ("own", "comdat", "callee")
-        ]
-        own, comdat, callee = parts
+        )
         rows.append(
-            [callers, "several" if several else "one", cost, len(found), *parts]
+            [callers, "several" if several else "one", cost, len(found), own, comdat, callee]
             + [own + (comdat + callee) / copies for copies in _COPIES]
         )
     columns = [
