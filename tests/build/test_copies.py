@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.copies_trials import table, trials_of
 from nestor.build.build import Job
 from nestor.build.copies import CopiesBuild
 from nestor.compiler.plugin import Plugin
@@ -65,3 +66,20 @@ def test_a_link_mode_is_the_link(program_with_a_header: Corpus, plugin: Plugin) 
     with LocalPool(PROBLEM, corpus, plugin) as pool:
         ours, usual = (build.run(pool, jobs)[0] for build in (CopiesBuild(), link))
     assert ours.columns == usual.columns
+
+
+def test_who_pays_for_inlining_a_header_s_function(
+    program_with_a_header: Corpus, plugin: Plugin
+) -> None:
+    """The caller is the module's own: what it grows by is not divided by the copies."""
+    corpus = program_with_a_header
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        (trial,) = trials_of(pool, corpus.module("program/a.o"))
+    assert (trial["callers"], trial["sites"], trial["only_use"]) == ("own", 1, True)
+    assert trial["callee"] < 0 < trial["own"]
+    assert trial["comdat"] == 0
+    (row,) = table([trial, trial])["rows"]
+    alone, in_ten = row[-3], row[-1]
+    assert row[3] == 2
+    assert alone == pytest.approx(trial["own"] + trial["callee"])
+    assert in_ten == pytest.approx(trial["own"] + trial["callee"] / 10)
