@@ -1,11 +1,10 @@
 """Programs as parts of larger ones: what the same objects weigh if more modules hold copies.
 
-A module does not know how many others hold a copy of an inline function. If it inlines the
-function, its own copy goes, which saves something only if all the other copies go as well, and each
-module that inlines it grows by itself. So a policy that makes a program of few modules smaller may
-make one of many larger. Here the objects of one program are weighed as if every COMDAT function had
-at least so many copies: each counts that much less, and what inlining adds to other functions
-counts in full.
+A module does not know how many others hold a copy of a COMDAT function. A policy may get rid of its
+own copy by putting the code elsewhere. That saves something only if all other copies go too, and
+what it adds elsewhere is added in each module. So a policy that makes a program of few modules
+smaller may make one of many larger. Here the objects of one program are weighed as if every COMDAT
+function had at least so many copies: each counts that much less, and all else counts in full.
 """
 
 from collections import defaultdict

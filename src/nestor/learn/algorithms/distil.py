@@ -61,7 +61,7 @@ class DistilSettings:
     tolerance: float = 0.001
     """How much a validation program may grow; beyond it the one that grows least is chosen."""
     detail_tolerance: float = 0.005
-    """The same for the columns beside the score: for inlining the code of a program."""
+    """The same for the columns beside the score, such as the code of a program."""
     worthwhile: float = 0.002
     """How much smaller a later round must make the validation programs to be believed."""
     build: str | None = None
