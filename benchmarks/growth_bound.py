@@ -12,19 +12,35 @@ import argparse
 import itertools
 import sys
 from pathlib import Path
+from typing import Any, Final
 
+from benchmarks import record
+from benchmarks.machine import describe
 from benchmarks.pool import PROBLEM, local_pool, policy_named
 from nestor.build.build import find_build
+from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.learn.accounting import Tally
 from nestor.learn.algorithms.distil import Candidate, DistilSettings, choose
-from nestor.learn.distil.validation import validation, verdict
+from nestor.learn.distil.validation import Validated, validation, verdict
 from nestor.learn.programs import largest_programs
 from nestor.learn.setup import as_network
 from nestor.policy import bundle
 from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
+
+MODES: Final = ("gc", "no-gc", "icf", "copies-3", "copies-10", "copies-100")
+
+
+def rows_of(bound: GrowthBound | None, found: Validated) -> list[list[Any]]:
+    """Return a row for each program: its changes of linked bytes and of code by mode."""
+    limits = "none" if bound is None else f"{bound.own}, {bound.comdat}, {bound.several}"
+    return [
+        [program, limits]
+        + [[100 * score[mode], 100 * found.details[program][mode]] for mode in MODES]
+        for program, score in found.scores.items()
+    ]
 
 
 def main() -> int:
@@ -33,7 +49,8 @@ def main() -> int:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("policy")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--own", type=int, nargs="+", default=[5, 10, 20])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
+    parser.add_argument("--own", type=int, nargs="+", default=[0, 5, 10])
     parser.add_argument("--comdat", type=int, nargs="+", default=[80, 1000])
     parser.add_argument("--several", type=int, nargs="+", default=[0, 10])
     options = parser.parse_args()
@@ -49,12 +66,14 @@ def main() -> int:
         GrowthBound(*each)
         for each in itertools.product(options.own, options.comdat, options.several)
     ]
-    found = []
+    found, rows = list[Candidate](), list[list[Any]]()
     with local_pool(corpus) as pool:
         changes = validation(pool, find_build(PROBLEM, "copies"), programs, Tally())
         for number, bound in enumerate([None, *bounds]):
             policy = start if bound is None else bound_growth(start, bound)
-            one = Candidate(number, 0.0, policy, verdict(changes(policy)))
+            validated = changes(policy)
+            rows += rows_of(bound, validated)
+            one = Candidate(number, 0.0, policy, verdict(validated))
             result = one.verdict
             print(
                 f"{bound or 'no bound'}: mean {100 * result.mean:+.2f} %, worst"
@@ -64,6 +83,15 @@ def main() -> int:
             found.append(one)
     chosen = choose(found, settings.tolerance, settings.detail_tolerance)
     write_atomically(options.out, bundle.to_bytes(chosen.policy))
+    if options.json:
+        columns = [("program", "{}"), ("own, COMDAT, several", "{}")]
+        columns += [(mode, record.CHANGES) for mode in MODES]
+        about = (
+            "Validation programs under a policy as it is and under bounds on cost_estimate, against"
+            " stock clang -Oz, also weighed as parts of larger programs."
+        )
+        table = record.table(columns, rows)
+        record.write(options.json, about, {"bounds": table}, describe(toolchains.find()))
     print(f"{options.out}: {bundle.digest(chosen.policy)}")
     return 0
 
