@@ -16,6 +16,12 @@ def entry() -> None:
         status = quick.run(words[0], words[1:])
         if status is not None:
             sys.exit(status)
+    if words and words[0] == "make":
+        from nestor.cli.make import quick as quick_make
+
+        status = quick_make.run(words[1:])
+        if status is not None:
+            sys.exit(status)
     from nestor.cli import main
 
     main.entry()

@@ -1,0 +1,181 @@
+"""From the objects of a stock build to its summary, and to the objects under the policy."""
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from nestor.cli.make import embedded, products
+from nestor.cli.make.place import POLICY, STOCK
+from nestor.cli.make.recompile import CompileError, Recompiler, Way
+from nestor.cli.make.records import Record
+from nestor.compiler.objects import ObjectError
+from nestor.errors import NestorError
+from nestor.problems.inlining_size.log import read as read_log
+from nestor.problems.inlining_size.summary import object_uses
+from nestor.problems.inlining_size.summary.decisions import deviates
+from nestor.problems.inlining_size.summary.program_summary import (
+    LinkMode,
+    ProgramSummary,
+    function_id,
+)
+from nestor.progress import Progress
+
+if TYPE_CHECKING:
+    from nestor.policy.spec import Policy
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_CONFIGURATION: Final = re.compile(r"/CMakeFiles/(\d[\d.]*|CMakeScratch|_CMakeLTOTest)|/meson-private/")
+"""What build systems compile to find out about the compiler."""
+
+
+@dataclass
+class Report:
+    """What was done."""
+
+    objects: int = 0
+    """Objects of the build that the compilers have recorded."""
+    compiled_again: int = 0
+    """Those that were compiled again under the policy."""
+    from_source: int = 0
+    """Of these, those whose bitcode would not do."""
+    functions: int = 0
+    """In the summary."""
+    failed: list[str] = field(default_factory=list)
+    """What the compiler says of each object that stayed as it was."""
+    warnings: list[str] = field(default_factory=list)
+
+
+def of_the_build(records: Sequence[Record]) -> list[Record]:
+    """Leave out what was compiled to configure the build."""
+    return [r for r in records if not any(_CONFIGURATION.search(str(o)) for o in r.outputs)]
+
+
+def make_stock(
+    records: Sequence[Record], recompiler: Recompiler, jobs: int, progress: Progress
+) -> list[Record]:
+    """Compile by the stock heuristic what is not, and return the records of all.
+
+    :raises CompileError: if a compile fails.
+    """
+
+    def stock(record: Record) -> Record:
+        if record.mode == STOCK and all(map(_has_bitcode, record.outputs)):
+            return record
+        logs = recompiler.place / "logs" / f"again-{threading.get_ident()}-{id(record)}"
+        recompiler.by_stock(record, logs)
+        again = Record(
+            STOCK, record.folder, logs, record.compiler, record.arguments, record.outputs
+        )
+        again.save(recompiler.place / "objects")
+        return again
+
+    return _each(stock, records, jobs, "Compiling stock objects", progress)
+
+
+def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> ProgramSummary:
+    """Return the summary of the objects of ``records``.
+
+    :raises NestorError: if none can be read.
+    """
+    paths = [out for record in records for out in record.outputs]
+    uses = []
+    for path in paths:
+        # libtool compiles each source of a library twice.
+        if path.parent.name == ".libs" and path.parent.parent / path.name in paths:
+            continue
+        try:
+            uses.append(object_uses.read(path))
+        except ObjectError as error:
+            report.warnings.append(str(error))
+    if not uses:
+        said = report.warnings[:1] or ["there is none"]
+        raise NestorError(f"No object of the build can be summarised: {said[0]}")
+    summary = object_uses.combine(uses, link)
+    report.functions = len(summary.functions)
+    together = sum(not item.apart for item in uses)
+    if together:
+        report.warnings.append(
+            f"{together} of {len(uses)} objects were compiled without -ffunction-sections: calls"
+            " within them cannot be seen."
+        )
+    main = summary.functions.get(function_id("main"))
+    if main is not None and main.copies > 1:
+        report.warnings.append(
+            f"{main.copies} objects define main: the summary adds up the programs of this build."
+        )
+    return summary
+
+
+def apply(
+    records: Sequence[Record],
+    policy: "Policy",
+    summary: ProgramSummary,
+    recompiler: Recompiler,
+    jobs: int,
+    report: Report,
+    progress: Progress,
+) -> None:
+    """Bring each stock object under the policy with ``summary``.
+
+    An object whose decisions stay is not compiled, and one that cannot be compiled stays stock.
+    """
+    lock = threading.Lock()
+
+    def bring(record: Record) -> None:
+        try:
+            if _decisions_stay(record, policy, summary):
+                way = recompiler.unchanged(record)
+            else:
+                way = recompiler.under_policy(record)
+        except CompileError as error:
+            with lock:
+                report.failed.append(str(error))
+            return
+        record.under_policy().save(recompiler.place / "objects")
+        with lock:
+            report.compiled_again += way is not Way.STRIPPED
+            report.from_source += way is Way.SOURCE
+
+    stock = [r for r in records if r.mode != POLICY and all(map(_has_bitcode, r.outputs))]
+    _each(bring, stock, jobs, "Compiling again with the summary", progress)
+    folders = {products.ninja_folder(out) for record in stock for out in record.outputs} - {None}
+    for folder in folders:
+        assert folder is not None
+        products.make_older(folder)
+
+
+def _decisions_stay(record: Record, policy: "Policy", summary: ProgramSummary) -> bool:
+    logs = [] if record.logs is None else list(record.logs.glob("*.log"))
+    if len(logs) != 1 or len(record.outputs) != 1:
+        return False
+    try:
+        return not deviates(policy, read_log(logs[0]), summary)
+    except NestorError:
+        return False
+
+
+def _has_bitcode(path: Path) -> bool:
+    # Section names stand in the file as they are; reading all of it takes less than parsing it.
+    return embedded.BITCODE.encode() in path.read_bytes()
+
+
+def _each(
+    work: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    jobs: int,
+    stage: str,
+    progress: Progress,
+) -> list[_Result]:
+    """Do ``work`` for each item, ``jobs`` at a time, and return the results in order."""
+    results: list[_Result] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for result in pool.map(work, items):
+            results.append(result)
+            progress(stage, len(results), len(items))
+    return results

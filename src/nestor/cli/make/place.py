@@ -1,0 +1,76 @@
+"""The folder that ``nestor make`` keeps beside a build.
+
+==============  ===================================================================================
+``summary.txt`` the summary of the program, once there is one
+``bin/``        the compilers of the build: shell scripts that add the options
+``compiles/``   a record of each compile since ``nestor make`` last looked (``records.py``)
+``objects/``    the last record of each object of the build
+``logs/``       the inlining decisions of stock compiles, until the summary is made
+``unfinished``  is there while objects are stock that should be under the policy
+==============  ===================================================================================
+
+Imports next to nothing: compiles wait for this module.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VARIABLE = "NESTOR_PROGRAM"
+"""The environment variable that names the folder for ``nestor clang``."""
+HEADER = "nestor-compile 1"
+END = "end"
+STOCK, POLICY = "stock", "policy"
+"""How an object was compiled: by the stock heuristic with its bitcode inside, or by the policy."""
+
+COMPILERS = ("clang", "clang++", "clang-22", "clang++-22")
+"""The names under which builds find the compilers when they look for one on ``PATH``."""
+_NO_OBJECT = frozenset(
+    {"-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm", "-emit-ast", "--analyze"}
+)
+
+
+def makes_object(words: Sequence[str]) -> bool:
+    """Tell whether a compiler with the arguments ``words`` makes an object file, without LTO."""
+    lto = False
+    for word in words:
+        if word == "-flto" or word.startswith("-flto="):
+            lto = True
+        elif word == "-fno-lto":
+            lto = False
+    return "-c" in words and not lto and _NO_OBJECT.isdisjoint(words)
+
+
+def with_summary(own: list[str], rest: Sequence[str]) -> list[str]:
+    """Return the words of ``nestor clang`` with the summary of ``NESTOR_PROGRAM``, if it is there.
+
+    :param own: the words before ``--``.
+    :param rest: the compiler's arguments.
+    """
+    folder = os.environ.get(VARIABLE)
+    if not folder or "--summary" in own or not makes_object(rest):
+        return own
+    summary = os.path.abspath(f"{folder}/summary.txt")  # noqa: PTH100  pathlib is slow to import
+    return [*own, "--summary", summary] if os.path.isfile(summary) else own  # noqa: PTH113
+
+
+def record(compiler: str, rest: Sequence[str]) -> None:
+    """Leave the record of a compile in ``NESTOR_PROGRAM``; without the variable do nothing.
+
+    A folder that cannot be written is no reason for a compile to fail.
+    """
+    folder = os.environ.get(VARIABLE)
+    if not folder or not makes_object(rest):
+        return
+    fields = [HEADER, POLICY, os.getcwd(), "", compiler, *rest, END]  # noqa: PTH109
+    try:
+        os.makedirs(f"{folder}/compiles", exist_ok=True)  # noqa: PTH103
+        path = f"{folder}/compiles/{os.getpid()}-{os.urandom(4).hex()}"
+        with open(path, "xb") as file:  # noqa: PTH123
+            file.write(b"".join(os.fsencode(field) + b"\0" for field in fields))
+    except OSError:
+        return
