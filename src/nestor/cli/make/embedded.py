@@ -1,7 +1,8 @@
-"""What an object of a stock compile holds besides its code: its bitcode and its command line.
+"""What a stock compile leaves beside its object: bitcode, command line and decisions.
 
-clang puts both there for ``-fembed-bitcode=all``. The bitcode is that before all optimisation, with
-the order of uses kept, so compiling it again is a compile without its front end.
+With ``-fembed-bitcode=all`` clang puts its bitcode before all optimisation, with the order of uses,
+and its command line into the object. They are taken out at once (binutils would take the object
+for one of LTO). Compiling the bitcode is a compile without its front end.
 """
 
 import re
@@ -12,11 +13,10 @@ from typing import Final
 
 import lief
 
+from nestor.cli.make.embedded_names import BITCODE, COMMAND
 from nestor.compiler.options import safe_cc1
 
-BITCODE: Final = ".llvmbc"
-COMMAND: Final = ".llvmcmd"
-_NUMBERED: Final = re.compile(r"(?P<name>.+)\.\d+")
+_NUMBERED: Final = re.compile(r".+\.\d+")
 _FRONT_END: Final = re.compile(r"\.L(\.|__)")
 """Private names of the front end, ``.L.str.3`` or ``.L__const.main.a.1``: bitcode keeps them."""
 
@@ -25,31 +25,25 @@ _FRONT_END: Final = re.compile(r"\.L(\.|__)")
 class Embedded:
     """The bitcode of a compile, and how to compile it."""
 
-    bitcode: bytes
+    bitcode: Path
     options: tuple[str, ...]
     """A cc1 line, ``-cc1`` first, without plugin, input and output."""
-    exact: bool
-    """Whether the line holds every option that may matter; otherwise only the source will do."""
 
 
-def read(path: Path) -> Embedded | None:
-    """Return what the object ``path`` holds; None if that is not one module with its command."""
-    binary = lief.ELF.parse(str(path))
-    if binary is None:
+def read(folder: Path) -> Embedded | None:
+    """Return what a stock compile left in ``folder``.
+
+    None if it left nothing, or an option of its command line cannot be replayed on bitcode.
+    """
+    bitcode, command = folder / BITCODE, folder / COMMAND
+    if not bitcode.is_file() or not command.is_file():
         return None
-    found = {
-        str(section.name): bytes(section.content)
-        for section in binary.sections
-        if str(section.name) in (BITCODE, COMMAND)
-    }
-    if not found.get(BITCODE) or not found.get(COMMAND):
-        return None
-    words = found[COMMAND].decode(errors="surrogateescape").split("\0")
+    words = command.read_bytes().decode(errors="surrogateescape").split("\0")
     filtered = safe_cc1(_without_plugin([word for word in words if word]))
-    return Embedded(found[BITCODE], filtered.kept, filtered.dropped == 0)
+    return None if filtered.dropped else Embedded(bitcode, filtered.kept)
 
 
-def has_new_names(path: Path, bitcode: bytes) -> bool:
+def has_new_names(path: Path, bitcode: Path) -> bool:
     """Tell whether the compiler has numbered names of its own in the object ``path``.
 
     It makes the name ``str`` unique as ``str.70`` or ``str.1``, depending on what it has named
@@ -57,8 +51,11 @@ def has_new_names(path: Path, bitcode: bytes) -> bool:
     names of local symbols, and in nothing else.
     """
     binary = lief.ELF.parse(str(path))
-    names = () if binary is None else (str(symbol.name) for symbol in binary.symtab_symbols)
-    return any(_is_new(name, bitcode) for name in names)
+    if binary is None:
+        return True
+    names = {str(symbol.name) for symbol in binary.symtab_symbols}
+    content = bitcode.read_bytes()
+    return any(_is_new(name, content) for name in names)
 
 
 def _is_new(name: str, bitcode: bytes) -> bool:

@@ -1,15 +1,16 @@
 """From the objects of a stock build to its summary, and to the objects under the policy."""
 
+import os
 import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from nestor.cli.make import embedded, products
-from nestor.cli.make.place import POLICY, STOCK
+from nestor.cli.make import products
+from nestor.cli.make.place import STOCK
 from nestor.cli.make.recompile import CompileError, Recompiler, Way
 from nestor.cli.make.records import Record
 from nestor.compiler.objects import ObjectError
@@ -65,17 +66,15 @@ def make_stock(
     """
 
     def stock(record: Record) -> Record:
-        if record.mode == STOCK and all(map(_has_bitcode, record.outputs)):
-            return record
-        logs = recompiler.place / "logs" / f"again-{threading.get_ident()}-{id(record)}"
+        logs = recompiler.place / "logs" / f"again-{os.urandom(8).hex()}"
         recompiler.by_stock(record, logs)
-        again = Record(
-            STOCK, record.folder, logs, record.compiler, record.arguments, record.outputs
-        )
+        again = replace(record, mode=STOCK, logs=logs)
         again.save(recompiler.place / "objects")
         return again
 
-    return _each(stock, records, jobs, "Compiling stock objects", progress)
+    others = [record for record in records if record.mode != STOCK]
+    again = _each(stock, others, jobs, "Compiling stock objects", progress)
+    return [*(record for record in records if record.mode == STOCK), *again]
 
 
 def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> ProgramSummary:
@@ -139,10 +138,10 @@ def apply(
             return
         record.under_policy().save(recompiler.place / "objects")
         with lock:
-            report.compiled_again += way is not Way.STRIPPED
+            report.compiled_again += way is not Way.STAYS
             report.from_source += way is Way.SOURCE
 
-    stock = [r for r in records if r.mode != POLICY and all(map(_has_bitcode, r.outputs))]
+    stock = [record for record in records if record.mode == STOCK]
     _each(bring, stock, jobs, "Compiling again with the summary", progress)
     folders = {products.ninja_folder(out) for record in stock for out in record.outputs} - {None}
     for folder in folders:
@@ -158,11 +157,6 @@ def _decisions_stay(record: Record, policy: "Policy", summary: ProgramSummary) -
         return not deviates(policy, read_log(logs[0]), summary)
     except NestorError:
         return False
-
-
-def _has_bitcode(path: Path) -> bool:
-    # Section names stand in the file as they are; reading all of it takes less than parsing it.
-    return embedded.BITCODE.encode() in path.read_bytes()
 
 
 def _each(

@@ -56,13 +56,13 @@ def make_older(folder: Path) -> None:
             os.utime(path, _OLD)
 
 
-def settle_empty_sections(path: Path) -> None:
-    """Give each empty section of an object the place that the compiler gives it.
+def with_settled_sections(content: bytes) -> bytes:
+    """Return an object in which an empty section has the place that the compiler gives it.
 
     Where sections were removed, an empty one that followed keeps its old offset in the file; the
     compiler lets it begin where the section before it ends.
     """
-    data = bytearray(path.read_bytes())
+    data = bytearray(content)
     header = _HEADER.unpack_from(data)
     start, size, count = header[_SECTIONS], header[_ENTRY_SIZE], header[_ENTRIES]
     end = 0
@@ -73,7 +73,7 @@ def settle_empty_sections(path: Path) -> None:
             fields[_OFFSET] = end
             _SECTION.pack_into(data, place, *fields)
         end = fields[_OFFSET] + (0 if fields[_TYPE] == _NO_BITS else length)
-    path.write_bytes(data)
+    return bytes(data)
 
 
 def _is_linked(path: Path) -> bool:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from nestor.cli.make import embedded, products
+from nestor.cli.make.embedded_names import SECTIONS, removal
 from nestor.cli.make.records import Record
 from nestor.cli.make.scripts import Options
 from nestor.compiler.process import Limits, run, run_tool
 from nestor.compiler.toolchain import Toolchain
 from nestor.errors import NestorError
 from nestor.files import replacing
-from nestor.temporary import temporary_folder
 
 _LIMITS: Final = Limits(seconds=3600, memory_mib=65_536)
 
@@ -28,8 +28,8 @@ class Way(Enum):
     """Compiled again without its front end."""
     SOURCE = "source"
     """Compiled again by its own command line."""
-    STRIPPED = "stripped"
-    """Its decisions stay, so only the bitcode went."""
+    STAYS = "stays"
+    """Its decisions are those of stock, so it was not compiled again."""
 
 
 class CompileError(NestorError):
@@ -50,8 +50,9 @@ class Recompiler:
 
         :raises CompileError: if the compiler fails.
         """
-        if len(record.outputs) == 1 and self._from_bitcode(record.outputs[0]):
-            return Way.BITCODE
+        if record.logs is not None and len(record.outputs) == 1:
+            if self._from_bitcode(record.outputs[0], record.logs):
+                return Way.BITCODE
         self._by_command(record, self.options.under_policy)
         return Way.SOURCE
 
@@ -62,39 +63,39 @@ class Recompiler:
         :raises CompileError: if the compiler fails.
         """
         shutil.rmtree(logs, ignore_errors=True)
-        self._by_command(record, self.options.of_stock(str(logs)))
+        embed = ["-Xclang", "-fembed-bitcode=all"] if len(record.outputs) == 1 else []
+        self._by_command(record, [*self.options.of_stock(str(logs)), *embed])
+        if embed:
+            objcopy = self.toolchain.clang.with_name("llvm-objcopy")
+            run([objcopy, *removal(str(logs)), record.outputs[0]], _LIMITS)
 
     def unchanged(self, record: Record) -> Way:
-        """Take the bitcode out of an object whose decisions stay; the rest is what it should be.
+        """Leave an object whose decisions stay, so that it is the one of a compile under the policy.
 
-        :raises CompileError: if the object is damaged.
+        :raises CompileError: if it has to be compiled after all, and the compiler fails.
         """
         (path,) = record.outputs
-        inside = embedded.read(path)
-        if inside is None or not inside.exact:
-            return self.under_policy(record)
-        objcopy = self.toolchain.prefix / "bin" / "llvm-objcopy"
-        if not objcopy.exists():
-            return self.under_policy(record)
-        sections = [f"--remove-section={name}" for name in (embedded.BITCODE, embedded.COMMAND)]
-        with _in_place(path) as scratch:
-            done = run([objcopy, *sections, path, scratch], _LIMITS)
-            if not done.ok:
-                raise CompileError(f"{path}: {done.reason}")
-            products.settle_empty_sections(scratch)
-        return Way.STRIPPED
+        data = path.read_bytes()
+        if any(name.encode() in data for name in SECTIONS):
+            return self.under_policy(record)  # an interrupted compile
+        settled = products.with_settled_sections(data)
+        if settled != data:
+            with _in_place(path) as scratch:
+                scratch.write_bytes(settled)
+        return Way.STAYS
 
-    def _from_bitcode(self, path: Path) -> bool:
-        """Compile the bitcode in ``path``; False if that could give another object than source."""
-        inside = embedded.read(path)
-        if inside is None or not inside.exact:
+    def _from_bitcode(self, path: Path, folder: Path) -> bool:
+        """Compile the bitcode of an object; False if that could give another object than source.
+
+        :param folder: what the stock compile left.
+        """
+        inside = embedded.read(folder)
+        if inside is None:
             return False
-        with temporary_folder("make") as text, contextlib.suppress(_Unsuited), _in_place(path) as out:
-            bitcode = Path(text) / "module.bc"
-            bitcode.write_bytes(inside.bitcode)
-            words = [word for word in self.options.under_policy if word != "-Xclang"]
-            command = [self.toolchain.clang, *inside.options, *words, "-x", "ir", bitcode, "-o", out]
-            if not run(command, _LIMITS).ok or embedded.has_new_names(out, inside.bitcode):
+        words = [word for word in self.options.under_policy if word != "-Xclang"]
+        line = [self.toolchain.clang, *inside.options, *words, "-x", "ir", inside.bitcode, "-o"]
+        with contextlib.suppress(_Unsuited), _in_place(path) as out:
+            if not run([*line, out], _LIMITS).ok or embedded.has_new_names(out, inside.bitcode):
                 raise _Unsuited
             return True
         return False

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nestor.cli.make.place import COMPILERS, END, HEADER, POLICY, STOCK
+from nestor.cli.make.embedded_names import removal
+from nestor.cli.make.place import COMPILERS, END, HEADER, STOCK
 from nestor.files import replacing
 
-_LOGS: Final = "@logs@"
+_FOLDER: Final = "@folder@"
 _SCRIPT: Final = """\
 #!/bin/sh
 # Written by 'nestor make': {compiler} under a policy, with a record of each object.
 place={place}
-compile= lto= response=
+compile= lto= response= object= before=
 for word do
+  [ "$before" != -o ] || object=$word
+  before=$word
   case $word in
     -c) compile=${{compile:-yes}} ;;
     -E|-S|-M|-MM|-fsyntax-only|-emit-llvm|-emit-ast|--analyze) compile=no ;;
@@ -52,12 +55,22 @@ if [ "$compile" = yes ] && [ -d "$place/compiles" ]; then
       set -- "$@" "$word"
     done
   fi
-  printf '%s\\0' '{header}' {mode} "$PWD" {logs} {compiler} "$@" {end} \\
+  printf '%s\\0' '{header}' {mode} "$PWD" {folder} {compiler} "$@" {end} \\
     >|"$place/compiles/$id" 2>/dev/null
-  exec {compiler} --start-no-unused-arguments {object_options} --end-no-unused-arguments "$@"
+{make_object}
 fi
 exec {compiler} --start-no-unused-arguments {other_options} --end-no-unused-arguments "$@"
 """
+
+_UNDER_POLICY: Final = """\
+  exec {compiler} {options} "$@\""""
+_BY_STOCK: Final = """\
+  [ "$object" ] || exec {compiler} {options} "$@"
+  {compiler} {options} -Xclang -fembed-bitcode=all "$@" || exit
+  [ -d {folder} ] || mkdir -p {folder}
+  # What was embedded goes beside the object; without it, the source is compiled again later.
+  {objcopy} {removal} "$object" 2>/dev/null
+  exit 0"""
 
 
 @dataclass(frozen=True)
@@ -71,10 +84,9 @@ class Options:
     other: tuple[str, ...]
     """For what makes no object of its own, such as a compile and link in one command."""
 
-    def of_stock(self, logs: str) -> list[str]:
-        """Return the options of a stock compile that writes its log into the folder ``logs``."""
-        log = ["-Xclang", "-mllvm", "-Xclang", f"-nestor-log={logs}/"]
-        return [*self.stock, *log, "-Xclang", "-fembed-bitcode=all"]
+    def of_stock(self, folder: str) -> list[str]:
+        """Return the options of a stock compile that writes its log into ``folder``."""
+        return [*self.stock, "-Xclang", "-mllvm", "-Xclang", f"-nestor-log={folder}/"]
 
 
 def write(place: Path, clang: Path, options: Options, mode: str) -> bool:
@@ -98,29 +110,42 @@ def write(place: Path, clang: Path, options: Options, mode: str) -> bool:
 
 def texts(place: Path, clang: Path, options: Options, mode: str) -> dict[str, str]:
     """Return the text of each compiler by its name."""
-    logs = '"$place/logs/$id"'
-    if mode == STOCK:
-        words = _shell(options.of_stock(_LOGS)).replace(_LOGS, f"'{logs}'")
-    else:
-        words = _shell(options.under_policy)
-    return {
-        name: _SCRIPT.format(
+    folder = '"$place/logs/$id"'
+    texts = {}
+    for name in COMPILERS:
+        compiler = shlex.quote(str(clang.with_name("clang++" if "++" in name else "clang")))
+        if mode == STOCK:
+            make_object = _BY_STOCK.format(
+                compiler=compiler,
+                options=_shell(_quiet(options.of_stock(_FOLDER)), folder),
+                folder=folder,
+                objcopy=shlex.quote(str(clang.with_name("llvm-objcopy"))),
+                removal=_shell(removal(_FOLDER), folder),
+            )
+        else:
+            options_text = _shell(_quiet(options.under_policy), folder)
+            make_object = _UNDER_POLICY.format(compiler=compiler, options=options_text)
+        texts[name] = _SCRIPT.format(
             place=shlex.quote(str(place)),
-            compiler=shlex.quote(str(clang.with_name("clang++" if "++" in name else "clang"))),
+            compiler=compiler,
             header=HEADER,
             mode=mode,
             end=END,
-            logs=logs if mode == STOCK else "''",
-            object_options=words,
-            other_options=_shell(options.other),
+            folder=folder if mode == STOCK else "''",
+            make_object=make_object,
+            other_options=_shell(options.other, folder),
         )
-        for name in COMPILERS
-    }
+    return texts
 
 
-def _shell(words: Sequence[str]) -> str:
-    # A word with the mark is always quoted, so that the folder can be put in between.
-    return " ".join(f"'{word}'" if _LOGS in word else shlex.quote(word) for word in words)
+def _quiet(options: Sequence[str]) -> list[str]:
+    """Return options that do not warn where nothing is compiled."""
+    return ["--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
 
 
-__all__ = ["POLICY", "STOCK", "Options", "texts", "write"]
+def _shell(words: Sequence[str], folder: str) -> str:
+    """Return ``words`` for a shell; :data:`_FOLDER` in them becomes ``folder``, a shell's word."""
+    return " ".join(
+        f"'{word}'".replace(_FOLDER, f"'{folder}'") if _FOLDER in word else shlex.quote(word)
+        for word in words
+    )
