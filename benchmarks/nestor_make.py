@@ -55,7 +55,11 @@ def _cmake(program: str, edited: str, *settings: str) -> Case:
     link = f"-DCMAKE_EXE_LINKER_FLAGS={_LINK}"
     ninja = ("ninja", "-C", "build", "-j1")
     return Case(
-        f"build/{program}", edited, ninja, (*ninja, "-t", "clean"), (*configure, *options, link, *settings)
+        f"build/{program}",
+        edited,
+        ninja,
+        (*ninja, "-t", "clean"),
+        (*configure, *options, link, *settings),
     )
 
 

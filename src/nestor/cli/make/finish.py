@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from nestor.cli.make import products
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-_CONFIGURATION: Final = re.compile(r"/CMakeFiles/(\d[\d.]*|CMakeScratch|_CMakeLTOTest)|/meson-private/")
+_CONFIGURATION: Final = re.compile(
+    r"/CMakeFiles/(\d[\d.]*|CMakeScratch|_CMakeLTOTest)|/meson-private/"
+)
 """What build systems compile to find out about the compiler."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nestor.compiler.toolchain import Toolchain
 
 HELP: Final = """\
-usage: nestor make [--policy POLICY] [--summary DIR] [--link gc|no-gc|icf] [--jobs N] [--renew]
+usage: nestor make [--policy POLICY] [--summary DIR] [--link MODE] [--jobs N] [--renew]
        [--llvm PREFIX] [--json] -- COMMAND…
 
 Run COMMAND, which builds something, under POLICY (a file or a built-in; default: distilled) with a
@@ -36,10 +36,11 @@ and COMMAND runs once more to link. The summary is kept, and later builds compil
 with it. A build after 'make clean' with the same summary gives the same objects.
 
 --summary is the folder for all this; default: NESTOR_PROGRAM, or .nestor in the present folder.
-Run later builds from the same folder. --link says how the programs are linked: with --gc-sections,
-without, or with --icf=all too. --jobs is how many modules are compiled again at a time; default: -j
-of COMMAND, or the number of processors. --renew makes the summary anew, when much has changed since.
---json prints a report as JSON, and what COMMAND prints goes to standard error.
+Run later builds from the same folder. --link says how the programs are linked: gc (with
+--gc-sections, the default), no-gc, or icf (with --icf=all too). --jobs is how many modules are
+compiled again at a time; default: -j of COMMAND, or the number of processors. --renew makes the
+summary anew, when much has changed since. --json prints a report as JSON, and what COMMAND prints
+goes to standard error.
 
 The exit status is COMMAND's if that is not 0. Without an object of the compilers it is 1.
 
@@ -94,12 +95,12 @@ class _Build:
         if first:
             Path(own.unfinished).touch()
         changed = self._write_compilers(mode, with_summary=not first)
-        if changed and mode == POLICY and any((self._place / "objects").iterdir()):
-            if not Path(own.unfinished).is_file():
-                remark(
-                    "the policy, the summary or the compiler changed: what is up to date stays as"
-                    " it is until it is built again"
-                )
+        pending = Path(own.unfinished).is_file()
+        if changed and not pending and any((self._place / "objects").iterdir()):
+            remark(
+                "the policy, the summary or the compiler changed: what is up to date stays as it is"
+                " until it is built again"
+            )
         status = running.run(own.command, own.folder, cached=not first, quiet=own.json)
         if status != 0:
             return self._ended(status, first=first)
@@ -112,7 +113,7 @@ class _Build:
         if not compiles and not every and (first or not reads):
             raise NestorError(_no_objects(own.command))
         again = False
-        if of_build and (first or Path(own.unfinished).is_file()) and reads:
+        if of_build and pending and reads:
             self._finish(of_build, report, first=first)
             again = True
         if again:

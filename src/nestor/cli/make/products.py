@@ -20,12 +20,11 @@ _RELOCATABLE: Final = (1).to_bytes(2, "little")
 _OUTPUT_COLUMN: Final = 3
 
 _HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
-"""``Elf64_Ehdr``, and the places of three of its fields."""
-_SECTIONS, _ENTRY_SIZE, _ENTRIES = 6, 11, 12
+"""``Elf64_Ehdr``, and the places of four of its fields."""
+_SECTIONS, _ENTRY_SIZE, _ENTRIES, _NAMES = 6, 11, 12, 13
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 """``Elf64_Shdr``, and the places of three of its fields."""
 _TYPE, _OFFSET, _LENGTH = 1, 4, 5
-_NO_BITS: Final = 8
 _ADDRESS_SIGNIFICANCE: Final = 0x6FFF4C03
 """``SHT_LLVM_ADDRSIG``."""
 
@@ -59,20 +58,18 @@ def make_older(folder: Path) -> None:
 def with_settled_sections(content: bytes) -> bytes:
     """Return an object in which an empty section has the place that the compiler gives it.
 
-    Where sections were removed, an empty one that followed keeps its old offset in the file; the
-    compiler lets it begin where the section before it ends.
+    Where sections were removed, the list of symbols whose address matters keeps its old offset in
+    the file if it is empty; the compiler writes it just before the table of strings.
     """
     data = bytearray(content)
     header = _HEADER.unpack_from(data)
-    start, size, count = header[_SECTIONS], header[_ENTRY_SIZE], header[_ENTRIES]
-    end = 0
-    for place in range(start, start + count * size, size):
+    start, size = header[_SECTIONS], header[_ENTRY_SIZE]
+    strings = _SECTION.unpack_from(data, start + header[_NAMES] * size)[_OFFSET]
+    for place in range(start, start + header[_ENTRIES] * size, size):
         fields = list(_SECTION.unpack_from(data, place))
-        offset, length = fields[_OFFSET], fields[_LENGTH]
-        if length == 0 and offset > end > 0 and fields[_TYPE] == _ADDRESS_SIGNIFICANCE:
-            fields[_OFFSET] = end
+        if fields[_TYPE] == _ADDRESS_SIGNIFICANCE and fields[_LENGTH] == 0:
+            fields[_OFFSET] = strings
             _SECTION.pack_into(data, place, *fields)
-        end = fields[_OFFSET] + (0 if fields[_TYPE] == _NO_BITS else length)
     return bytes(data)
 
 

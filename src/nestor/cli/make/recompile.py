@@ -50,9 +50,9 @@ class Recompiler:
 
         :raises CompileError: if the compiler fails.
         """
-        if record.logs is not None and len(record.outputs) == 1:
-            if self._from_bitcode(record.outputs[0], record.logs):
-                return Way.BITCODE
+        logs = record.logs if len(record.outputs) == 1 else None
+        if logs is not None and self._from_bitcode(record.outputs[0], logs):
+            return Way.BITCODE
         self._by_command(record, self.options.under_policy)
         return Way.SOURCE
 
@@ -70,7 +70,7 @@ class Recompiler:
             run([objcopy, *removal(str(logs)), record.outputs[0]], _LIMITS)
 
     def unchanged(self, record: Record) -> Way:
-        """Leave an object whose decisions stay, so that it is the one of a compile under the policy.
+        """Leave an object whose decisions stay: it is that of a compile under the policy.
 
         :raises CompileError: if it has to be compiled after all, and the compiler fails.
         """
@@ -94,9 +94,9 @@ class Recompiler:
             return False
         words = [word for word in self.options.under_policy if word != "-Xclang"]
         line = [self.toolchain.clang, *inside.options, *words, "-x", "ir", inside.bitcode, "-o"]
-        with contextlib.suppress(_Unsuited), _in_place(path) as out:
+        with contextlib.suppress(_UnsuitedError), _in_place(path) as out:
             if not run([*line, out], _LIMITS).ok or embedded.has_new_names(out, inside.bitcode):
-                raise _Unsuited
+                raise _UnsuitedError
             return True
         return False
 
@@ -113,7 +113,7 @@ class Recompiler:
             products.mark_new(path)
 
 
-class _Unsuited(Exception):
+class _UnsuitedError(Exception):
     """The object from bitcode is not the one to use."""
 
 

@@ -15,6 +15,10 @@ _SOURCES = frozenset(
     {".c", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CPP", ".i", ".ii", ".m", ".mm", ".s"}
     | {".S", ".sx", ".bc", ".ll"}
 )
+_WITH_VALUE = frozenset(
+    {"-x", "-I", "-D", "-U", "-include", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ"}
+    | {"-Xclang", "-mllvm", "-arch", "-target"}
+)
 _FEWEST = 5
 """Fields of a record without arguments."""
 
@@ -113,7 +117,18 @@ def _outputs(folder: Path, arguments: list[str]) -> tuple[Path, ...]:
             named = next(words, None)
         elif word.startswith("-o") and not word.startswith(("-object", "-openmp")):
             named = word[2:]
-        elif word in ("-x", "-I", "-D", "-U", "-include", "-isystem", "-MF", "-MT", "-MQ", "-Xclang"):
+        elif word in (
+            "-x",
+            "-I",
+            "-D",
+            "-U",
+            "-include",
+            "-isystem",
+            "-MF",
+            "-MT",
+            "-MQ",
+            "-Xclang",
+        ):
             next(words, None)
         elif not word.startswith("-") and Path(word).suffix in _SOURCES:
             sources.append(Path(word))
