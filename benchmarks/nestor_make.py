@@ -17,7 +17,6 @@ import shlex
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -266,4 +265,4 @@ def fetched(names: Sequence[str], folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

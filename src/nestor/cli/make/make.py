@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from nestor.cli.make import quick, records, running, scripts
 from nestor.cli.make import words as own_words
@@ -130,6 +130,7 @@ class _Build:
         from nestor.cli.make.recompile import Recompiler
         from nestor.problem.registry import find_policy
         from nestor.problems.inlining_size.summary import program_summary
+        from nestor.problems.inlining_size.summary.program_summary import LinkMode
 
         own, jobs = self._own, _jobs(self._own)
         tools = self._tools
@@ -137,7 +138,7 @@ class _Build:
             if first:
                 stock = Recompiler(tools.toolchain, tools.options, self._place)
                 every = finish.make_stock(every, stock, jobs, bars)
-                summary = finish.summarise(every, own.link, report)
+                summary = finish.summarise(every, cast(LinkMode, own.link), report)
                 summary.save(Path(own.summary))
                 self._write_compilers(POLICY, with_summary=True)
                 tools = self._tools

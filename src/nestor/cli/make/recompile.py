@@ -93,7 +93,15 @@ class Recompiler:
         if inside is None:
             return False
         words = [word for word in self.options.under_policy if word != "-Xclang"]
-        line = [self.toolchain.clang, *inside.options, *words, "-x", "ir", inside.bitcode, "-o"]
+        line: list[str | Path] = [
+            self.toolchain.clang,
+            *inside.options,
+            *words,
+            "-x",
+            "ir",
+            inside.bitcode,
+            "-o",
+        ]
         with contextlib.suppress(_UnsuitedError), _in_place(path) as out:
             if not run([*line, out], _LIMITS).ok or embedded.has_new_names(out, inside.bitcode):
                 raise _UnsuitedError
