@@ -170,7 +170,8 @@ def test_a_first_build_and_a_clean_one_give_the_same(
     done = make(command, system.build, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     objects = 3 if name == "autotools" else 2  # libtool compiles a library twice
-    assert f" of {objects} objects compiled again with the summary of 3 functions" in done.stderr
+    said = f" of {objects} objects compiled again with the summary of 3 functions"
+    assert said in done.stderr
     first, stamps = digests(tmp_path), times(tmp_path)
     assert not any(b".llvmbc" in path.read_bytes() for path in tmp_path.rglob("*.o"))
     for _ in range(2):  # nothing is left to be done

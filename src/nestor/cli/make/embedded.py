@@ -39,8 +39,11 @@ def read(folder: Path) -> Embedded | None:
     if not bitcode.is_file() or not command.is_file():
         return None
     words = command.read_bytes().decode(errors="surrogateescape").split("\0")
-    filtered = safe_cc1(_without_plugin([word for word in words if word]))
-    return None if filtered.dropped else Embedded(bitcode, filtered.kept)
+    line = _without_plugin([word for word in words if word])
+    filtered = safe_cc1(line)
+    # With debug information the back end also writes what it derives from the front end's options.
+    debug = any(word.startswith(("-debug-info-kind", "-split-dwarf")) for word in line)
+    return None if filtered.dropped or debug else Embedded(bitcode, filtered.kept)
 
 
 def has_new_names(path: Path, bitcode: Path) -> bool:

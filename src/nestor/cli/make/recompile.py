@@ -76,8 +76,9 @@ class Recompiler:
         """
         (path,) = record.outputs
         data = path.read_bytes()
-        if any(name.encode() in data for name in SECTIONS):
-            return self.under_policy(record)  # an interrupted compile
+        replayable = record.logs is not None and embedded.read(record.logs) is not None
+        if not replayable or any(name.encode() in data for name in SECTIONS):
+            return self.under_policy(record)  # debug information, or an interrupted compile
         settled = products.with_settled_sections(data)
         if settled != data:
             with _in_place(path) as scratch:
