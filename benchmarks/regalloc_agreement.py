@@ -5,10 +5,11 @@
 
 Under each of several eviction policies that do not read the stock heuristic's choice, which the
 channel does not send, the objects of both must be equal, bit for bit. One policy is a network that
-reads all features that both have. Each module is optimised once, at -O2; then its code is
-generated twice for each policy. The plugin keeps some questions for the stock heuristic: those whose
+reads all features that both have. Each module is optimised once, at -O2; then its code is generated
+twice for each policy. The plugin keeps some questions for the stock heuristic: those whose
 candidates lack its choice, and those of a function where a policy evicts in circles. The channel
-knows neither, so the modules where that happened are counted on their own. A run that was stopped goes on from the records in FOLDER.
+knows neither, so the modules where that happened are counted on their own. A run that was stopped
+goes on from the records in FOLDER.
 """
 
 from collections.abc import Mapping

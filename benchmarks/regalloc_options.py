@@ -124,12 +124,12 @@ def fetch(folder: Path) -> list[Path]:
     """Return the folders of the sources of lua and lzip, from the Debian archive."""
     (folder / "apt").mkdir()
     archive = debian.Archive(folder / "apt")
+    by_project = {recipe.project: recipe for recipe in recipes("bench")}
     found = []
-    for recipe in recipes("bench"):
-        if recipe.project in ("lua", "lzip"):
-            place = folder / f"{recipe.project}-download"
-            files = archive.download(recipe.package, recipe.version, recipe.sources, place)
-            found.append(debian.extract(files[0], folder / recipe.project))
+    for project in ("lua", "lzip"):
+        recipe, place = by_project[project], folder / f"{project}-download"
+        files = archive.download(recipe.package, recipe.version, recipe.sources, place)
+        found.append(debian.extract(files[0], folder / project))
     return found
 
 

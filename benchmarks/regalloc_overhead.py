@@ -8,7 +8,8 @@ Whole compiles from the corpus' bitcode, of modules of all sizes. All variants c
 one after the other, in an order that turns with the round; each round gives a ratio over all
 modules. Policies answer as the stock heuristic nearly always, so that a ratio is the price of
 asking and not of another program: how many objects are stock's is printed. Those of the variants
-"leaving" and "best" do leave it in some functions, without which nothing would be tried.
+"leaving", "best" and "shipped-eviction" do leave it in some functions, without which nothing would
+be tried.
 """
 
 import argparse
@@ -34,11 +35,13 @@ from nestor.compiler.process import environment
 from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Module
+from nestor.errors import NestorError
 from nestor.files import sha256_of
 from nestor.policy import bundle, network
 from nestor.policy.network import Layer, LogNormalisation
 from nestor.policy.rule import PICK, VALUE
 from nestor.policy.spec import F64
+from nestor.problem.registry import find_problem
 
 DEFAULT: Final = "eviction_default"
 """The feature that is 1 for the candidate that the stock heuristic chooses."""
@@ -121,6 +124,10 @@ def variants(plugin: Plugin, folder: Path) -> dict[str, list[str]]:
     priority = saved("priority", priority_policy(0))
     leaving = [saved(f"leaving-{n}", eviction_policy(FEW, (), n, LEAVES)) for n in range(4)]
     portfolio = [f"-nestor-eviction={path}" for path in leaving]
+    shipped = find_problem("regalloc-eviction").policy("shipped-eviction").policy
+    if shipped is None:
+        raise NestorError("'shipped-eviction' is not packaged: install the project again.")
+    packaged = saved("shipped", bundle.to_bytes(shipped))
     asked = {
         "plugin idle": [],
         "default": ["-nestor-eviction=default", "-nestor-priority=default"],
@@ -134,6 +141,7 @@ def variants(plugin: Plugin, folder: Path) -> dict[str, list[str]]:
         "best of 1 + priority": [
             *portfolio[:1], f"-nestor-priority={priority}", "-nestor-best"
         ],
+        "shipped-eviction": [f"-nestor-eviction={packaged}"],
     }  # fmt: skip
     load = f"-fpass-plugin={plugin.path}"
     return {
@@ -270,7 +278,8 @@ def main() -> None:
         if arguments.variants:
             options = {name: options[name] for name in arguments.variants}
         if arguments.instructions:
-            options = {name: words for name, words in options.items() if "best" not in name}
+            tries = ("best", "shipped")
+            options = {n: words for n, words in options.items() if not n.startswith(tries)}
         rounds = 1 if arguments.instructions else arguments.rounds
         cost = instructions if arguments.instructions else processor_seconds
         measured = measure(

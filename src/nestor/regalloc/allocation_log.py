@@ -78,7 +78,7 @@ class FunctionAllocation:
     """Allocations that were tried and thrown away."""
     tried: tuple[float, ...]
     """What the allocations under stock and under each alternative cost, over stock's; infinite for
-    one that failed. Empty where no alternative left the stock heuristics."""
+    one that failed or was not tried. Empty where no alternative left the stock heuristics."""
     evictions: tuple[tuple[int, int], ...]
     """Question and candidate of each eviction that left the stock heuristic."""
     priorities: tuple[tuple[int, float], ...]

@@ -72,3 +72,22 @@ def test_a_portfolio_beside_other_policies(allocator: Allocator) -> None:
     assert one == allocator.compile(evict=[first]).bytes != allocator.stock()
     mixed = allocator.functions("-nestor-best", evict=[first, portfolio_of(others, {})])
     assert mixed == allocator.functions("-nestor-best", evict=EVICTORS)
+
+
+def test_pairs_are_tried_that_hold_the_cheapest_single_policy(allocator: Allocator) -> None:
+    # By number; 0 is stock.
+    names = [(evict, order) for order in range(3) for evict in range(4)]
+    paired = 0
+    for function in allocator.functions("-nestor-best", evict=EVICTORS, order=ORDERERS).values():
+        if "tried" not in function:
+            continue
+        costs = dict(zip(names, function["tried"], strict=True))
+        single = {name: cost for name, cost in costs.items() if 0 in name}
+        evict, order = min(single, key=lambda name: single[name])
+        if least([*single.values()]) == 1:
+            evict, order = 0, 0
+        for name in costs.keys() - single.keys():
+            wanted = (name[0] == evict) or (name[1] == order)
+            assert (costs[name] is not None) == wanted, name
+            paired += wanted
+    assert paired

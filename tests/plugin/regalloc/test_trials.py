@@ -63,7 +63,8 @@ def test_the_best_alternative_is_never_worse_than_stock(allocator: Allocator) ->
         first = stock[name]["cost"]
         ratios = [ratio(other[name]["cost"], first) for other in [stock, *alone]]
         assert ratio(function["cost"], first) <= least(ratios)
-        assert function["trials"] == 2 * (1 + len(ALL))
+        # Stock and each policy alone; then no pair, that of the best of ALL, or those of the order.
+        assert function["trials"] - (2 + len(ALL)) in (0, 1, len(ALL))
         assert total(function["stock"]) == total(stock[name]["cost"])
         better += total(function["cost"]) < total(stock[name]["cost"])
     assert better

@@ -93,7 +93,8 @@ private:
     /// Whether so many evictions left the stock heuristic that it has to end.
     bool mustEnd() const { return !IsStock && Evictions >= MaxEvictions; }
     std::optional<FunctionCost> StockCost;
-    llvm::SmallVector<double, 0> Tried; ///< Costs of the alternatives over stock's.
+    /// Costs of the alternatives over stock's; infinite where not tried.
+    llvm::SmallVector<double, 0> Tried;
   };
 
   AllocationSession(llvm::Module &M, RegallocSettings S) : M(M), S(std::move(S)) {}

@@ -10,6 +10,7 @@
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
+#include <limits>
 
 using namespace llvm;
 
@@ -43,27 +44,36 @@ bool AllocationSession::tryNow(const SearchPoint &Point, Allocation &Result) {
   return false;
 }
 
+/// Tries stock and each policy alone, then the pairs that hold the cheapest of these:
+/// all pairs would be some five times as many trials.
 void AllocationSession::keepCheapest() {
   Run.Pending = false;
   double Least = 1;
   size_t Cheapest = 0;
-  for (size_t I = 0; I < Alternatives.size(); ++I) {
-    SearchPoint Point = Run.By;
-    Point.Alternative = I;
-    Allocation Result;
-    if (tryNow(Point, Result))
-      return; // In the child.
-    if (I == 0) {
-      if (!Result.succeeded())
-        return; // Nothing can be called better: stock, the usual choice, stands.
-      Run.StockCost = Result.Cost;
-      Least = Result.Cost.betterBelow();
-    }
-    const double Ratio = Result.Cost.ratioTo(*Run.StockCost);
-    Run.Tried.push_back(Ratio);
-    if (Ratio < Least) {
-      Least = Ratio;
-      Cheapest = I;
+  for (const bool Pairs : {false, true}) {
+    const Alternative Best = Alternatives[Cheapest];
+    for (size_t I = 0; I < Alternatives.size(); ++I) {
+      const Alternative &A = Alternatives[I];
+      const bool IsPair = A.Evict && A.Order;
+      if (IsPair != Pairs || (IsPair && A.Evict != Best.Evict && A.Order != Best.Order))
+        continue;
+      SearchPoint Point = Run.By;
+      Point.Alternative = I;
+      Allocation Result;
+      if (tryNow(Point, Result))
+        return; // In the child.
+      if (I == 0) {
+        if (!Result.succeeded())
+          return; // Nothing can be called better: stock, the usual choice, stands.
+        Run.StockCost = Result.Cost;
+        Run.Tried.assign(Alternatives.size(), std::numeric_limits<double>::infinity());
+        Least = Result.Cost.betterBelow();
+      }
+      Run.Tried[I] = Result.Cost.ratioTo(*Run.StockCost);
+      if (Run.Tried[I] < Least) {
+        Least = Run.Tried[I];
+        Cheapest = I;
+      }
     }
   }
   Run.By.Alternative = Cheapest;
