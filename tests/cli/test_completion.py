@@ -57,7 +57,7 @@ def test_commands_are_offered(script: Path) -> None:
 def test_options_are_offered(script: Path) -> None:
     assert offered(script, "tune", "--sw") == {"--sweep"}
     assert offered(script, "tune", "--no-") == {"--no-sweep", "--no-summary"}
-    assert offered(script, "corpus", "fetch", "--l") == {"--level", "--llvm"}
+    assert offered(script, "corpus", "fetch", "--l") == {"--level", "--llvm", "--logs"}
     assert {"--overrides", "--summary", "--lto"} <= offered(script, "flags", "shipped", "--")
     assert "--quiet" in offered(script, "doctor", "--")
 

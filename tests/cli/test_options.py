@@ -102,6 +102,7 @@ def test_every_command_is_quiet_on_request(
 _ON_STANDARD_ERROR = {
     "console.py": "progress, which --quiet leaves out, and the console itself",
     "corpus/cc.py": "an error: the command ran but was not captured",
+    "corpus/fetch.py": "wrong usage",
     "doctor.py": "an error: no LLVM is ready",
     "ending.py": "errors",
     "main.py": "wrong usage",

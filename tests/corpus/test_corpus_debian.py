@@ -83,6 +83,48 @@ def test_a_package_that_the_mirrors_lack(tmp_path: Path) -> None:
         archive.download("good", "1-1", {}, tmp_path / "download")
 
 
+def test_a_source_package_whose_newest_version_has_lost_a_file(tmp_path: Path) -> None:
+    paragraphs = []
+    pool = tmp_path / "mirror/pool"
+    pool.mkdir(parents=True)
+    for version in ("2-1", "1-1"):
+        names = (f"good_{version}.dsc", f"good_{version[0]}.orig.tar.gz")
+        hashes = [
+            f" {hashlib.sha256(name.encode()).hexdigest()} {len(name)} {name}" for name in names
+        ]
+        listed = "\n".join(hashes)
+        paragraphs.append(
+            f"Package: good\nBinary: good\nVersion: {version}\nArchitecture: any\nFormat: 1.0\n"
+            f"Directory: pool\nChecksums-Sha256:\n{listed}\n"
+        )
+        for name in names if version == "1-1" else names[:1]:
+            (pool / name).write_text(name)
+    etc = _mirror(tmp_path, "\n".join(paragraphs))
+    (tmp_path / "state").mkdir()
+    (tmp_path / "download").mkdir()
+    archive = Archive(tmp_path / "state", etc=etc)
+    description = archive.source_package("good", tmp_path / "download")
+    assert description.name == "good_1-1.dsc"
+    found = {path.name for path in (tmp_path / "download").iterdir()}
+    assert found == {"good_1-1.dsc", "good_1.orig.tar.gz"}
+    with pytest.raises(DebianError, match="other"):
+        archive.source_package("other", tmp_path / "download")
+
+
+def test_binary_packages_are_listed_too(tmp_path: Path) -> None:
+    (tmp_path / "sources.list.d").mkdir()
+    (tmp_path / "sources.list").write_text("deb http://mirror.example/debian stable main\n")
+    (tmp_path / "sources.list.d/debian.sources").write_text(
+        "Types: deb\nURIs: http://mirror.example/debian\nSuites: stable\nComponents: main\n"
+    )
+    entries = source_entries(tmp_path, binaries=True)
+    assert entries["sources.list"].splitlines() == [
+        "deb http://mirror.example/debian stable main",
+        "deb-src http://mirror.example/debian stable main",
+    ]
+    assert entries["debian.sources"].startswith("Types: deb deb-src\n")
+
+
 def _link(name: str, target: str) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.type, info.linkname = tarfile.SYMTYPE, target

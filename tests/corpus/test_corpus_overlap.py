@@ -10,7 +10,8 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.capture.merge import finalise
 from nestor.corpus.model import Corpus, Project, Split
-from nestor.evaluate.overlap import LARGEST_SHARE_PCT, Compiled, functions, overlap
+from nestor.evaluate.copies.overlap import LARGEST_SHARE_PCT, Compiled, functions, overlap
+from nestor.evaluate.copies.shared_code import hashes_of, read_hashes, shared_code, write_hashes
 from nestor.evaluate.sweep import sweep
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -106,3 +107,21 @@ def test_sweep(corpus: Corpus, plugin: Plugin) -> None:
         assert [name for name, _ in sweep(pool, corpus.modules).failures] == [
             corpus.modules[0].name
         ]
+
+
+def test_code_that_training_has_seen(tree: "SourceTree", corpus: Corpus, tmp_path: Path) -> None:
+    objects = {
+        m.name: tree.compile_module(corpus, m.name, tmp_path / f"{m.project}.o")
+        for m in corpus.modules
+    }
+    compiled = [Compiled(corpus, objects)]
+    seen = hashes_of(compiled, ["train"])
+    write_hashes(tmp_path / "seen.txt", seen)
+    assert read_hashes(tmp_path / "seen.txt") == seen
+    copied, fresh = objects["copy/a.o"], objects["fresh/a.o"]
+    assert shared_code([copied], seen).pct == 100.0
+    assert shared_code([fresh], seen).pct == 0.0
+    both = shared_code([copied, fresh], seen)
+    assert (both.functions, both.shared_functions) == (2, 1)
+    # With the usual splits validation counts as seen, too.
+    assert shared_code([fresh], hashes_of(compiled)).pct == 100.0

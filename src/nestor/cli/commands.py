@@ -22,6 +22,7 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "doctor": Command("doctor:Doctor", "Find LLVM, build the plugin, prove identity"),
     "corpus fetch": Command("corpus.fetch:Fetch", "Fetch and capture Debian sources", resumes=True),
+    "corpus sample": Command("corpus.sample:Sample", "Draw source packages at random"),
     "corpus capture": Command("corpus.capture:Capture", "Capture your own build"),
     "corpus info": Command("corpus.info:Info", "Show what a corpus holds"),
     "corpus sweep": Command("corpus.sweep:Sweep", "Time a stock compile of a corpus"),

@@ -126,8 +126,8 @@ def safe_cc1(arguments: Iterable[str]) -> Filtered:
 
 # One link option as the compiler driver takes it.
 _LINK = re.compile(
-    r"""-l:?[A-Za-z0-9_][A-Za-z0-9_.+-]* | -pthread | -static | -no-pie | -pie | -static-pie
-    | -static-libgcc | -static-libstdc\+\+ | -m(32|64)
+    r"""-l:?[A-Za-z0-9_][A-Za-z0-9_.+-]* | -pthread | -static | -shared | -no-pie | -pie
+    | -static-pie | -static-libgcc | -static-libstdc\+\+ | -m(32|64)
     | -Wl,--(no-)?as-needed | -Wl,--(no-)?whole-archive | -Wl,--(start|end)-(group|lib)
     | -Wl,--(no-)?export-dynamic | -Wl,-B(static|dynamic|symbolic|symbolic-functions)
     | -Wl,-z,(no)?(relro|now|execstack|separate-code|defs|start-stop-gc|text|muldefs)

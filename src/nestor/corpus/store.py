@@ -20,8 +20,8 @@ from nestor.corpus.files import (
     safe_name,
     write_json,
 )
-from nestor.corpus.layout import DESCRIPTION, JOURNAL, MANIFEST
-from nestor.corpus.level import DEFAULT_LEVEL, parse_level
+from nestor.corpus.layout import DESCRIPTION, JOURNAL, LOCK, MANIFEST
+from nestor.corpus.level import DEFAULT_LEVEL, Level, parse_level
 from nestor.corpus.model import (
     NO_MODULES,
     SPLITS,
@@ -33,6 +33,7 @@ from nestor.corpus.model import (
     Program,
     Project,
     Workload,
+    require_level,
 )
 from nestor.progress import Progress, silent
 
@@ -67,6 +68,23 @@ def load(root: Path) -> Corpus:
         raise CorpusError(
             f"{root / MANIFEST} is damaged ({type(error).__name__}: {error}); make it again."
         ) from error
+
+
+def to_complete(root: Path, level: Level) -> Corpus | None:
+    """Return the corpus at ``root`` that gets more modules of ``level``; None if there is none yet.
+
+    :raises CorpusError: if the folder holds something else, or a corpus of another level.
+    """
+    if not (root / MANIFEST).exists():
+        if root.exists() and any(path.name != LOCK for path in root.iterdir()):
+            raise CorpusError(
+                f"{root} is not empty and holds no corpus of ours; name a new folder."
+            )
+        return None
+    corpus = load(root)
+    if corpus.modules:
+        require_level(corpus, level)
+    return corpus
 
 
 def verify(corpus: Corpus, progress: Progress = silent) -> None:

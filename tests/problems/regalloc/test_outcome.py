@@ -27,7 +27,7 @@ HEAD = '{"nestor_allocations":1}\n{"context":"x.c"}\n'
 
 def line(name: str, number: int, **more: object) -> str:
     """Return the line of one function."""
-    asked = {"questions": 2, "priorities": 5, "trials": 0}
+    asked = {"questions": 2, "priorities": 5, "kept": 0, "trials": 0}
     own = {"function": name, "id": f"{number:016x}", **asked, "cost": COST}
     return json.dumps(own | more) + "\n"
 

@@ -16,14 +16,21 @@ def run(language: str, argv: list[str]) -> int:
     the level ``NESTOR_LEVEL`` (-Oz if it is not set). A capture that fails never changes the exit
     status. Without, clang takes the place of this process, so that nothing is returned. With
     ``NESTOR_CAPTURE_ONLY`` the command itself is not run: that is how ``compile_commands.json`` is
-    read.
+    read. ``NESTOR_GCC`` and ``NESTOR_GXX`` name compilers that take over what clang refuses.
     """
     language = "c++" if language == "c++" else "c"  # The command itself is called cc.
     clang = _clang(language)
     if not os.environ.get("NESTOR_CORPUS"):
         os.execv(clang, [clang, *argv])  # noqa: S606  the compiler, as the user asked
     built = "NESTOR_CAPTURE_ONLY" not in os.environ
-    status = driver.run(clang, argv) if built else 0
+    other = os.environ.get("NESTOR_GXX" if language == "c++" else "NESTOR_GCC")
+    if other:
+        from nestor.corpus.capture.any_build import adapted, run_either
+
+        argv = adapted(argv)
+        status, argv = run_either(clang, other, argv)
+    else:
+        status = driver.run(clang, argv) if built else 0
     if status != 0:
         return status
     try:

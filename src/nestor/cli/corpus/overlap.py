@@ -18,7 +18,7 @@ from nestor.rollout.cache import baselines
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 if TYPE_CHECKING:
-    from nestor.evaluate.overlap import Overlap as OverlapResult
+    from nestor.evaluate.copies.overlap import Overlap as OverlapResult
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Overlap:
 
     def run(self) -> int:
         """Compare and print; 1 if a held-out project shares too much."""
-        from nestor.evaluate.overlap import Compiled, overlap  # takes lief
+        from nestor.evaluate.copies.overlap import Compiled, overlap  # takes lief
 
         corpora = [store.load(directory) for directory in self.directory]
         if not corpora:

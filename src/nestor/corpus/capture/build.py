@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import TextIO
 import nestor
 from nestor.compiler.orphans import marked
 from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.capture.any_build import compilers_on_path
 from nestor.corpus.capture.database import Command, is_built, read_commands
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.capture.source_tree import configured_from
@@ -54,6 +56,10 @@ class Wrappers:
     """The folder that names of modules start from."""
     level: Level = DEFAULT_LEVEL
     """The optimisation level of the recorded modules."""
+    of_anyone: bool = False
+    """For builds that were written for the system's compilers and cannot be changed: the wrappers
+    stand in for every compiler of the path (``gcc-12``, ``x86_64-linux-gnu-g++``), what clang
+    refuses the system's own compiler compiles, and shared libraries are recorded as programs."""
 
     @property
     def cc(self) -> Path:
@@ -72,7 +78,11 @@ class Wrappers:
         have the usual names of compilers too, for builds that ignore ``CC``.
         """
         package = str(Path(nestor.__file__).parent.parent)
-        for language, names in (("c", _C_NAMES), ("c++", _CXX_NAMES)):
+        major = self.toolchain.version.partition(".")[0]
+        for language, usual in (("c", _C_NAMES), ("c++", _CXX_NAMES)):
+            names = {name.format(major=major) for name in usual}
+            if self.of_anyone:
+                names |= compilers_on_path(language)
             code = _WRAPPER.format(
                 package=package,
                 language=language,
@@ -80,7 +90,7 @@ class Wrappers:
                 clangxx=str(self.toolchain.clangxx),
             )
             command = f"{shlex.quote(sys.executable)} -IS -c {shlex.quote(code)}"
-            for name in (n.format(major=self.toolchain.version.partition(".")[0]) for n in names):
+            for name in sorted(names):
                 # Another build of the same corpus may be running the wrapper that is there.
                 with replacing(self.folder / name) as scratch:
                     scratch.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
@@ -115,6 +125,11 @@ class Wrappers:
             "NESTOR_SOURCE": str(self.source),
             "NESTOR_LEVEL": self.level,
         }
+        if self.of_anyone:
+            gcc, gxx = shutil.which("gcc"), shutil.which("g++")
+            where |= {"NESTOR_SHARED": "1"}
+            where |= {"NESTOR_GCC": gcc} if gcc else {}
+            where |= {"NESTOR_GXX": gxx} if gxx else {}
         return {**plain, **ours, **(where if capture else {})}
 
 

@@ -59,6 +59,8 @@ class Target(NamedTuple):
     """The folder that names of modules start from."""
     level: Level
     """The optimisation level of the bitcode, whatever the build's own."""
+    shared: bool = False
+    """Record shared libraries as programs, too; programs then link those of the source tree."""
 
 
 class Compilation(NamedTuple):
@@ -86,17 +88,22 @@ def target(environment: Mapping[str, str]) -> Target | None:
     source = source.resolve()
     project = environment.get("NESTOR_PROJECT") or source.name or "project"
     level = parse_level(environment.get("NESTOR_LEVEL") or DEFAULT_LEVEL)
-    return Target(Journal(Path(corpus) / JOURNAL), clean(project), source, level)
+    shared = bool(environment.get("NESTOR_SHARED"))
+    return Target(Journal(Path(corpus) / JOURNAL), clean(project), source, level, shared)
 
 
 def may_make_code(arguments: Sequence[str]) -> bool:
     """Tell whether a command may make objects or programs that belong to the user's project."""
-    if not arguments or any(folder in str(Path.cwd()) for folder in _PROBE_FOLDERS):
-        return False
-    words = expanded(arguments)
-    return _NO_OBJECT.isdisjoint(words) and not any(
+    return (
+        bool(arguments) and _NO_OBJECT.isdisjoint(expanded(arguments)) and not is_probe(arguments)
+    )
+
+
+def is_probe(arguments: Sequence[str]) -> bool:
+    """Tell whether a command is a configure test: it asks what the compiler can do."""
+    return any(folder in str(Path.cwd()) for folder in _PROBE_FOLDERS) or any(
         Path(word).name.startswith(_PROBES) or any(folder in word for folder in _PROBE_FOLDERS)
-        for word in words
+        for word in expanded(arguments)
     )
 
 
@@ -128,7 +135,7 @@ def capture(
                 temporaries[compilation.object] = key
         elif _makes_precompiled_header(command):
             _note_headers(command, where.journal)
-        elif _makes_program(command):
+        elif _makes_program(command, shared=where.shared):
             _link(command, language, arguments, where, temporaries)
 
 
@@ -164,10 +171,10 @@ def _note_headers(command: Sequence[str], journal: Journal) -> None:
     journal.add_precompiled(out, headers)
 
 
-def _makes_program(command: Sequence[str]) -> bool:
-    """Tell whether a command links an executable (no shared library, no joined object)."""
+def _makes_program(command: Sequence[str], *, shared: bool) -> bool:
+    """Tell whether a command links an executable, or with ``shared`` also a shared library."""
     linker = Path(command[0]).name.startswith(("ld", "lld", "mold", "gold"))
-    joins = {"-shared", "-Bshareable", "-r", "--relocatable"}
+    joins = {"-r", "--relocatable", *(() if shared else ("-shared", "-Bshareable"))}
     return linker and "-o" in command[:-1] and joins.isdisjoint(command)
 
 
@@ -260,7 +267,7 @@ def _link(
         return  # A test of the linker, such as "-o /dev/null".
     name = _inside(target, where.source)
     try:
-        parsed = LinkLine(line, where.journal, temporaries, where.source)
+        parsed = LinkLine(line, where.journal, temporaries, where.source, shared=where.shared)
     except (LinkLineError, OSError) as error:
         _fail(where, name, str(error))
         return
@@ -270,7 +277,9 @@ def _link(
         for word in ("-pthread", "-static-libgcc", "-static-libstdc++", "-m32", "-static-pie")
         if word in arguments
     ]
-    if "-static" in line:
+    if "-shared" in line or "-Bshareable" in line:
+        driver_options.append("-shared")
+    elif "-static" in line:
         driver_options.append("-static")
     elif "-pie" not in line:
         driver_options.append("-no-pie")

@@ -32,7 +32,9 @@ _IGNORED = (
     "--no-dynamic-linker", "-X", "--fatal-warnings", "--no-undefined", "--color-diagnostics",
     "--warn-", "--no-warn-", "--sort-", "-t", "--verbose", "--no-pie", "-no-pie",
 )  # fmt: skip
-_PAIRS_IGNORED = frozenset(["-m", "-o", "-L", "-dynamic-linker", "--dynamic-linker"])
+_PAIRS_IGNORED = frozenset(
+    ["-m", "-o", "-L", "-dynamic-linker", "--dynamic-linker", "-soname", "--soname", "-h"]
+)
 # Long options that the driver writes with one dash.
 _ONE_DASH = frozenset({"-export-dynamic", "-no-export-dynamic"})
 _SYSTEM = ("/usr/", "/lib/", "/lib64/", "/lib32/")
@@ -46,18 +48,26 @@ class LinkLine:
     """The inputs of one link. ``tokens`` may be replayed; ``dropped`` counts options left out.
 
     ``temporaries`` maps the names of temporary objects (a compilation inside the link command) to
-    their object keys; ``source`` is the source tree, whose libraries are taken apart. Raises
+    their object keys; ``source`` is the source tree, whose libraries are taken apart. With
+    ``shared`` its shared libraries stay what they are, and the program is linked with them. Raises
     :class:`LinkLineError` for a link that a program cannot describe.
     """
 
     def __init__(
-        self, line: Sequence[str], journal: Journal, temporaries: Mapping[str, str], source: Path
+        self,
+        line: Sequence[str],
+        journal: Journal,
+        temporaries: Mapping[str, str],
+        source: Path,
+        *,
+        shared: bool = False,
     ) -> None:
         self.tokens: list[Token] = []
         self.dropped = 0
         self._journal = journal
         self._temporary = temporaries
         self._source = source
+        self._keeps_shared = shared
         self._folders = _search_folders(line)
         self._whole = False
         index = 1
@@ -100,7 +110,7 @@ class LinkLine:
             if self._is_system(found[0]):
                 break
             # A program needs the code itself: prefer the archive beside a shared library.
-            self._file(str(found[-1]))
+            self._file(str(found[0 if self._keeps_shared else -1]))
             return
         option = f"-l{name}"
         if is_safe_link_option(option):
@@ -127,7 +137,7 @@ class LinkLine:
         if is_archive(start):
             self._archive(path)
         elif start[:4] == b"\x7fELF":
-            if start[16] == 3:  # e_type ET_DYN
+            if start[16] == 3 and not self._keeps_shared:  # e_type ET_DYN
                 self._shared(path)
                 return
             self._object(path.read_bytes())

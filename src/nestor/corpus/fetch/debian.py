@@ -26,17 +26,18 @@ class DebianError(NestorError):
 class Archive:
     """The Debian archive as apt sees it; ``state`` is an empty folder for apt's files.
 
-    The constructor downloads the mirror's list of sources (about 10 MB).
+    The constructor downloads the mirror's list of sources (about 10 MB), and with ``binaries`` that
+    of binary packages (as much again).
 
     :raises DebianError: if apt has no entry for a Debian mirror, or if no mirror answers or lists
         sources.
     """
 
-    def __init__(self, state: Path, etc: Path = _ETC) -> None:
+    def __init__(self, state: Path, etc: Path = _ETC, *, binaries: bool = False) -> None:
         parts = state / "parts"
         for folder in ("parts", "lists/partial", "cache/archives/partial"):
             (state / folder).mkdir(parents=True)
-        for name, text in source_entries(etc).items():
+        for name, text in source_entries(etc, binaries=binaries).items():
             (parts / name).write_text(text, encoding="utf-8")
         if not any(parts.iterdir()):
             raise DebianError(
@@ -47,7 +48,9 @@ class Archive:
             "-o", "Dir::Etc::sourcelist=/dev/null", "-o", f"Dir::Etc::sourceparts={parts}",
             "-o", f"Dir::State::lists={state / 'lists'}", "-o", f"Dir::Cache={state / 'cache'}",
             "-o", "APT::Update::Post-Invoke-Success::=true",
+            "-o", "Acquire::GzipIndexes=false",  # the lists are read here, too
         ]  # fmt: skip
+        self.lists = state / "lists"
         self._update(state)
 
     def _update(self, state: Path) -> None:
@@ -88,6 +91,46 @@ class Archive:
             files.append(path)
         return files
 
+    def source_package(self, package: str, folder: Path) -> Path:
+        """Download the whole source package into ``folder``; return its ``.dsc`` file.
+
+        It is the newest version, or another one if the mirrors lack files of that one.
+
+        :raises DebianError: if the archive does not have it.
+        """
+        fetch = ["source", "--download-only", "--only-source"]
+        try:
+            self._apt([*fetch, package], folder)
+        except DebianError:
+            versions = list(dict.fromkeys(self._versions(package)))
+            for version in versions if len(versions) > 1 else ():
+                for path in filter(Path.is_file, folder.iterdir()):
+                    path.unlink()
+                with contextlib.suppress(DebianError):
+                    self._apt([*fetch, f"{package}={version}"], folder)
+                    break
+            else:
+                raise
+        found = sorted(folder.glob("*.dsc"))
+        if not found:
+            raise DebianError(f"Apt's mirrors have no source package {package}.")
+        return found[0]
+
+    def install_build_dependencies(self, source: Path, profiles: str) -> tuple[str, ...]:
+        """Install what the unpacked sources in ``source`` need to be built; needs root.
+
+        Nothing is removed; recommended packages stay out.
+
+        :param profiles: build profiles, separated by commas.
+        :return: the packages that were installed, by name.
+        :raises DebianError: if apt cannot install them.
+        """
+        command = ["-y", "--no-install-recommends", "--no-remove", "--arch-only",
+                   "-o", "DPkg::Lock::Timeout=600", "-o", f"APT::Build-Profiles={profiles}",
+                   "build-dep", f"{source}/"]  # fmt: skip
+        done = self._checked(command, source.parent, minutes=30)
+        return tuple(re.findall(r"^Setting up ([^ :]+)", done, re.MULTILINE))
+
     def _download(self, package: str, version: str, folder: Path) -> None:
         """Download ``version``, or another Debian revision of the same upstream version.
 
@@ -122,19 +165,31 @@ class Archive:
         return re.findall(r"^Version: (\S+)$", done.stdout, re.MULTILINE)
 
     def _apt(self, arguments: list[str], folder: Path) -> None:
-        done = self._run(arguments, folder)
+        self._checked(arguments, folder, minutes=10)
+
+    def _checked(self, arguments: list[str], folder: Path, minutes: float) -> str:
+        """Run apt-get and return what it printed.
+
+        :raises DebianError: if it fails.
+        """
+        done = self._run(arguments, folder, minutes)
         if done.returncode != 0:
             errors = [x[3:] for x in done.stderr.splitlines() if x.startswith("E: ")]
             reason = errors[0] if errors else f"exit status {done.returncode}"
-            raise DebianError(f"apt-get {arguments[0]} failed: {reason}")
+            command = next((a for a in arguments if not a.startswith("-")), "")
+            raise DebianError(f"apt-get {command} failed: {reason}")
+        return done.stdout
 
-    def _run(self, arguments: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
+    def _run(
+        self, arguments: list[str], folder: Path, minutes: float = 10
+    ) -> "subprocess.CompletedProcess[str]":
         """Run apt-get in ``folder``; its messages are in English."""
         try:
             return subprocess.run(
                 ["apt-get", "-q", *self._options, *arguments],  # noqa: S607  the user's apt
-                cwd=folder, capture_output=True, encoding="utf-8", errors="replace", timeout=600,
-                check=False, env={**os.environ, "LC_ALL": "C"},
+                cwd=folder, capture_output=True, encoding="utf-8", errors="replace",
+                timeout=60 * minutes, check=False, stdin=subprocess.DEVNULL,
+                env={**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"},
             )  # fmt: skip
         except FileNotFoundError:
             raise DebianError(
@@ -142,7 +197,9 @@ class Archive:
                 "project with 'nestor corpus capture'."
             ) from None
         except subprocess.TimeoutExpired:
-            raise DebianError("apt-get took more than ten minutes; look at the network.") from None
+            raise DebianError(
+                f"apt-get took more than {minutes:g} minutes; look at the network."
+            ) from None
 
 
 def _upstream(version: str) -> str:
@@ -150,17 +207,23 @@ def _upstream(version: str) -> str:
     return version.rpartition("-")[0] or version
 
 
-def source_entries(etc: Path) -> dict[str, str]:
-    """Return apt's entries under ``etc``, changed to list sources; file name → text."""
+def source_entries(etc: Path, *, binaries: bool = False) -> dict[str, str]:
+    """Return apt's entries under ``etc``, changed to list sources; file name → text.
+
+    :param binaries: list binary packages, too.
+    """
     entries = {}
     lists = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*.list"))]
     for path in (p for p in lists if p.is_file()):
         lines = {_one_line(line) for line in _read(path).splitlines()} - {""}
+        if binaries:
+            lines |= {f"deb {line.partition(' ')[2]}" for line in lines}
         if lines:
             entries[path.name] = "\n".join(sorted(lines)) + "\n"
     for path in sorted((etc / "sources.list.d").glob("*.sources")):
         paragraphs = re.split(r"\n\s*\n", _read(path))
-        kept = [text for text in map(_paragraph, paragraphs) if text]
+        types = "deb deb-src" if binaries else "deb-src"
+        kept = [text for text in (_paragraph(p, types) for p in paragraphs) if text]
         if kept:
             entries[path.name] = "\n\n".join(kept) + "\n"
     return entries
@@ -176,15 +239,15 @@ def _one_line(line: str) -> str:
     return " ".join(["deb-src", *words[1:]]) if words and words[0] in ("deb", "deb-src") else ""
 
 
-def _paragraph(text: str) -> str:
-    """Return a deb822 paragraph, changed to list sources; nothing for one that is off."""
+def _paragraph(text: str, types: str) -> str:
+    """Return a deb822 paragraph, changed to list ``types``; nothing for one that is off."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     fields = {line.split(":", 1)[0].strip().lower() for line in lines if ":" in line}
     off = any(re.fullmatch(r"enabled:\s*(no|false|off|0)\s*", line.lower()) for line in lines)
     if off or not {"types", "uris"} <= fields:
         return ""
     return "\n".join(
-        "Types: deb-src" if line.lower().startswith("types:") else line for line in lines
+        f"Types: {types}" if line.lower().startswith("types:") else line for line in lines
     )
 
 

@@ -19,9 +19,9 @@ from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.recipe import Recipe
-from nestor.corpus.layout import JOURNAL, LOCK, MANIFEST
+from nestor.corpus.layout import JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, Level
-from nestor.corpus.model import Corpus, CorpusError, Missing, Program, Project, require_level
+from nestor.corpus.model import Corpus, CorpusError, Missing, Program, Project
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.progress import Progress, silent
@@ -64,9 +64,7 @@ def fetch(
     :raises NestorError: when there is no archive to fetch from, when no project of a new corpus
         could be had, or when ``root`` holds something else or a corpus of another level.
     """
-    old = _existing(root)
-    if old is not None and old.modules:
-        require_level(old, level)
+    old = store.to_complete(root, level)
     digests = {p.name: p.recipe for p in old.projects} if old else {}
     old = _relabelled(old, recipes) if old else None
     mixed = _mixed(old) if old else set()
@@ -177,14 +175,6 @@ def _mixed(corpus: Corpus) -> set[str]:
         for name in program.modules
         if rank[corpus.module(name).project] > rank[program.project]
     }
-
-
-def _existing(root: Path) -> Corpus | None:
-    if (root / MANIFEST).exists():
-        return store.load(root)
-    if root.exists() and any(path.name != LOCK for path in root.iterdir()):
-        raise CorpusError(f"{root} is not empty and holds no corpus of ours; name a new folder.")
-    return None
 
 
 def _build(

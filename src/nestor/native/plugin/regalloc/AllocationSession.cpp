@@ -119,11 +119,12 @@ bool AllocationSession::wantsQuestion() const {
 
 bool AllocationSession::question(int Default, function_ref<void()> Ask) {
   DefaultCandidate = Default;
-  Left = false;
+  Left = Offers = false;
   Tensors->Answer = [this](const MLModelRunner &Values) {
     return evict(EvictionQuestion(*Offered, Values, DefaultCandidate));
   };
   Ask();
+  Run.Done.Kept += !Offers && Default != int(OwnCandidate);
   ++Run.Done.Questions;
   Run.Done.Deviations += Left;
   Run.Evictions += Left;
@@ -138,6 +139,7 @@ EvictionAnswer AllocationSession::answerOf(size_t Which, const EvictionQuestion 
 }
 
 unsigned AllocationSession::evict(const EvictionQuestion &Q) {
+  Offers = true;
   if (!Q.allows(Q.defaultCandidate())) { // The stock heuristic's choice stands.
     ++Run.Done.Kept;
     return Q.allowed().front();

@@ -129,6 +129,7 @@ private:
   std::unique_ptr<PriorityLog> Priorities;
   Function Run;
   int DefaultCandidate = 0; ///< Of the question that is being asked; -1: none.
+  bool Offers = false;      ///< LLVM's advisor describes candidates for it.
   bool Left = false;        ///< Its answer left the default.
 };
 

@@ -1,0 +1,278 @@
+"""What do policies make of packages drawn at random? Fetch, build stock and under policies, keep.
+
+    nestor corpus sample --seed 1 --count 60 --language c++ --json > cxx.json
+    python -m benchmarks.sample_judgement judge cxx.json --results RESULTS [--half development]
+    python -m benchmarks.sample_judgement hashes BENCH --seen SEEN
+    python -m benchmarks.sample_judgement table RESULTS [--json FILE]
+
+``judge`` goes through the packages of a draw, or through those that --package names. Each becomes
+one line of RESULTS/<language>.jsonl, also if it cannot be built; a package that has a line is not
+built again, so the same command goes on where an earlier session stopped. Build dependencies are
+installed on this machine: run it in a container. ``hashes`` writes what training has seen, for
+--seen; packages that share code with it are left out of the tables.
+"""
+
+import argparse
+import functools
+import json
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import record
+from benchmarks.machine import describe
+from benchmarks.pool import LINK, local_pool, policy_named
+from benchmarks.sample_table import LARGEST_SHARE_PCT, tables
+from nestor.compiler import toolchain as toolchains
+from nestor.corpus import store
+from nestor.corpus.model import Corpus, Program
+from nestor.corpus.packages.failure import REASONS, Failure
+from nestor.corpus.packages.fetch_packages import PackageSettings, fetch_packages
+from nestor.corpus.packages.package_build import PackageLimits
+from nestor.corpus.packages.sources import Provider
+from nestor.evaluate.compare import EvaluateSettings, evaluate
+from nestor.evaluate.copies.overlap import Compiled
+from nestor.evaluate.copies.shared_code import hashes_of, read_hashes, shared_code, write_hashes
+from nestor.evaluate.result import Evaluation
+from nestor.files import write_atomically
+from nestor.problem.problem import Pool
+from nestor.rollout.cache import baselines
+from nestor.temporary import temporary_folder
+
+POLICIES: Final = ("threshold:15", "threshold:25", "mlgo2020", "shipped", "distilled")
+WITH_SUMMARY: Final = ("distilled",)
+MODES: Final = ("gc", "no-gc", "icf")
+_PLACES: Final = re.compile(r" *\[IP: [^]]*\]|https?://[^/\s]+|/\S*/unpacked/source/")
+"""What a message says about this machine: a mirror's address, a temporary folder."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One package to judge."""
+
+    name: str
+    language: str
+    half: str
+
+
+def wanted(options: argparse.Namespace) -> list[Wanted]:
+    """Return the packages of a draw in its order, of one half if that is chosen."""
+    if options.package:
+        return [Wanted(name, options.language, "") for name in options.package]
+    draw = json.loads(options.draw.read_text())
+    packages = [Wanted(p["name"], p["language"], p["half"]) for p in draw["packages"]]
+    return [p for p in packages if options.half in ("both", p.half)]
+
+
+def lines_of(results: Path) -> list[dict[str, Any]]:
+    """Return what has been measured, a dictionary a package."""
+    files = sorted(results.glob("*.jsonl")) if results.is_dir() else [results]
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+@functools.cache
+def digests() -> dict[str, str]:
+    """Return what tells the policies apart from others of the same name."""
+    return {name: policy_named(name).digest[:12] for name in POLICIES}
+
+
+def again(line: dict[str, Any], options: argparse.Namespace) -> bool:
+    """Tell whether a package is to be judged again: for its failure, or for new policies."""
+    reasons = {failure["reason"] for failure in line["failures"]}
+    if line["programs"]:
+        return bool(options.changed) and line.get("policies") != digests()
+    return not reasons.isdisjoint(options.again)
+
+
+def judge(
+    package: Wanted,
+    options: argparse.Namespace,
+    seen: frozenset[str] | None,
+    provider: Provider,
+) -> dict[str, Any]:
+    """Return the line of one package."""
+    began = time.monotonic()
+    found = toolchains.find()
+    with temporary_folder("judge") as name:
+        settings = PackageSettings(
+            limits=PackageLimits(options.minutes, options.gigabytes), logs=options.logs
+        )
+        fetched = fetch_packages(
+            [package.name], Path(name) / "corpus", found, settings, provider=provider
+        )
+        captured = time.monotonic()
+        corpus = fetched.corpus
+        line: dict[str, Any] = {
+            "package": package.name,
+            "language": package.language,
+            "half": package.half,
+            "version": corpus.projects[0].version if corpus.projects else "",
+            "failures": [_failure(failure) for failure in fetched.failures],
+            "modules": len(corpus.modules),
+            "programs": [],
+            "policies": digests(),
+            "machine": describe(found),
+            "capture_seconds": round(captured - began, 1),
+        }
+        if corpus.programs:
+            line["programs"] = _programs(corpus, options.programs, seen)
+        line["judge_seconds"] = round(time.monotonic() - captured, 1)
+    return line
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    detail = _PLACES.sub("", failure.detail)
+    return {"reason": failure.reason, "detail": detail, "partial": failure.partial}
+
+
+def _programs(corpus: Corpus, most: int, seen: frozenset[str] | None) -> list[dict[str, Any]]:
+    """Return what each of the programs with the most modules comes to."""
+    programs = sorted(corpus.programs, key=lambda p: (-len(p.modules), p.name))[:most]
+    with local_pool(corpus) as pool:
+        policies = [policy_named(name) for name in POLICIES]
+        summarised = [policy_named(name) for name in WITH_SUMMARY]
+        plain = evaluate(pool, LINK, programs, policies, EvaluateSettings(MODES))
+        summary = EvaluateSettings(MODES, summary=True)
+        with_summary = evaluate(pool, LINK, programs, summarised, summary)
+        shares = {p.name: _share(pool, corpus, p, seen) for p in programs}
+    named = [(one.policy, one) for one in plain]
+    named += [(f"{one.policy} with summary", one) for one in with_summary]
+    return [
+        {
+            "name": program.name,
+            "language": program.language,
+            "modules": len(program.modules),
+            "foreign": sum(item.kind == "foreign" for item in program.inputs),
+            "shared_pct": shares[program.name],
+            "stock": _stock(program, [one for _, one in named]),
+            "change": _changes(program, named),
+        }
+        for program in programs
+    ]
+
+
+def _share(
+    pool: Pool, corpus: Corpus, program: Program, seen: frozenset[str] | None
+) -> float | None:
+    if seen is None:
+        return None
+    objects = baselines(pool, [corpus.module(name) for name in program.modules], None)
+    return round(shared_code(objects.values(), seen).pct, 2)
+
+
+def _stock(program: Program, results: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
+    """Return the columns of the stock program by mode."""
+    return {
+        result.mode: dict(row.stock.columns)
+        for result in results
+        for row in result.programs
+        if row.name == program.name and row.stock is not None
+    }
+
+
+def _changes(
+    program: Program, results: Sequence[tuple[str, Evaluation]]
+) -> dict[str, dict[str, list[float] | None]]:
+    """Return the changes of linked bytes and of code in per cent, by policy and mode."""
+    changes: dict[str, dict[str, list[float] | None]] = {}
+    for policy, result in results:
+        for row in result.programs:
+            if row.name == program.name:
+                pair = (row.column_change_pct("linked"), row.column_change_pct("text"))
+                whole = [round(x, 4) for x in pair if x is not None]
+                changes.setdefault(policy, {})[result.mode] = whole if len(whole) == 2 else None
+    return changes
+
+
+def run_judge(options: argparse.Namespace) -> int:
+    """Judge the packages that have no line yet; one line is kept after each."""
+    seen = read_hashes(options.seen) if options.seen else None
+    until = time.monotonic() + 60 * options.budget
+    with temporary_folder("apt") as name:
+        provider = Provider(Path(name))
+        for package in wanted(options):
+            place = options.results / f"{package.language.replace('+', 'x')}.jsonl"
+            before = lines_of(place) if place.exists() else []
+            before = [x for x in before if x["package"] != package.name or not again(x, options)]
+            if package.name in {line["package"] for line in before}:
+                continue
+            if time.monotonic() > until:
+                break
+            line = judge(package, options, seen, provider)
+            write_atomically(place, "".join(f"{json.dumps(one)}\n" for one in [*before, line]))
+            reasons = ", ".join(failure["reason"] for failure in line["failures"])
+            print(f"{package.name}: {len(line['programs'])} programs {reasons}", flush=True)
+    return 0
+
+
+def run_hashes(options: argparse.Namespace) -> int:
+    """Write the hashes of all functions of the projects for training and validation."""
+    corpus = store.load(options.corpus)
+    with local_pool(corpus) as pool:
+        objects = baselines(pool, corpus.modules, None)
+        write_hashes(options.seen, hashes_of([Compiled(corpus, objects)]))
+    return 0
+
+
+def run_table(options: argparse.Namespace) -> int:
+    """Print the tables, and write them to a result file if one is named."""
+    lines = lines_of(options.results)
+    found = tables(lines, options.half, options.least_bytes)
+    for name, table in found.items():
+        print(f"\n{name}")
+        print(" | ".join(title for title, _ in table["columns"]))
+        for row in table["rows"]:
+            print(" | ".join("" if cell is None else str(cell) for cell in row))
+    if options.json:
+        about = (
+            "Packages drawn at random from Debian, built as Debian builds them: change of the"
+            f" linked program against stock -Oz, programs of at least {options.least_bytes} bytes"
+            f" that share at most {LARGEST_SHARE_PCT:g} % of their code with training."
+        )
+        record.write(options.json, about, found, describe(toolchains.find()))
+    return 0
+
+
+def main() -> int:
+    """Run one of the three steps."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    steps = parser.add_subparsers(required=True)
+    one = steps.add_parser("judge", help="fetch and evaluate packages")
+    one.add_argument("draw", type=Path, nargs="?", help="a draw as JSON")
+    one.add_argument("--package", nargs="+", default=[], help="packages instead of a draw")
+    one.add_argument("--language", choices=("c", "c++"), default="c++", help="of --package")
+    one.add_argument("--half", choices=("development", "final", "both"), default="development")
+    one.add_argument("--results", type=Path, default=Path("benchmarks/results/sample"))
+    one.add_argument("--seen", type=Path, help="hashes of what training has seen")
+    one.add_argument("--programs", type=int, default=6, help="most programs of a package")
+    one.add_argument("--minutes", type=float, default=20.0, help="longest build")
+    one.add_argument("--gigabytes", type=float, default=4.0, help="largest build")
+    one.add_argument("--budget", type=float, default=1e9, help="minutes; none is begun after them")
+    one.add_argument(
+        "--again", nargs="+", default=[], choices=REASONS, help="try what failed for these reasons"
+    )
+    one.add_argument(
+        "--changed", action="store_true", help="judge again what other policies were judged on"
+    )
+    one.add_argument("--logs", type=Path, help="folder for the output of the builds")
+    one.set_defaults(run=run_judge)
+    two = steps.add_parser("hashes", help="write what training has seen")
+    two.add_argument("corpus", type=Path)
+    two.add_argument("--seen", type=Path, required=True)
+    two.set_defaults(run=run_hashes)
+    three = steps.add_parser("table", help="print what was measured")
+    three.add_argument("results", type=Path)
+    three.add_argument("--half", choices=("development", "final", "both"), default="both")
+    three.add_argument("--least-bytes", type=int, default=10_000)
+    three.add_argument("--json", type=Path)
+    three.set_defaults(run=run_table)
+    options = parser.parse_args()
+    return int(options.run(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Source packages of the archive: drawn at random, and captured by their own builds."""
