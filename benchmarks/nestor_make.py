@@ -1,13 +1,16 @@
 """What ``nestor make`` costs and gives: builds of real projects, interleaved with stock ones.
 
-    python -m benchmarks.nestor_make [--projects ninja jsoncpp lua] [--rounds 1] [--json FILE]
+    python -m benchmarks.nestor_make [--projects lua ninja jsoncpp lua-g] [--rounds 3] [--json FILE]
 
-Sources come from the Debian archive, or from ``--sources``. In each round a project is built by the
-stock compiler, by ``nestor flags`` with the summary of that build, and by ``nestor make``; then a
-line is added to one source file, and all three build again. Costs are CPU seconds of the build
-command with everything that it starts, one job at a time, over those of stock. Sizes are loadable
-bytes of the program, and of its code. At last the build of ``nestor make`` is cleaned and made
-again: its objects must be those of the first time, byte for byte.
+Sources come from the Debian archive, or from ``--sources``; ``NAME-g`` is NAME with debug
+information. In each round a project is built by the stock compiler, by ``nestor make``, by
+``nestor make --again 100``, and twice from source by ``nestor flags`` with the summaries that these
+two have made. The objects of both must be those from source, byte for byte, and so must those of a
+build of ``nestor make`` after a clean. Then a line is added to one source file, and stock,
+``nestor flags`` and ``nestor make`` build again. All builds are made in a folder of one name.
+
+Costs are CPU seconds of the build command with everything that it starts, one job at a time, over
+those of stock: medians over the rounds. Sizes are read-only bytes and code of the linked program.
 """
 
 import argparse
@@ -79,20 +82,32 @@ CASES: Final[Mapping[str, Case]] = {
         flags_in_command=True,
     ),
 }
-_WAYS: Final = ("stock", "flags", "make")
+_WAYS: Final = ("stock", "make", "all", "flags", "flags of all")
+_DEBUG: Final = "-g"
+"""Ends the name of a project that is built with debug information."""
+PROJECTS: Final = [*sorted(CASES), *(f"{name}{_DEBUG}" for name in sorted(CASES))]
+_EDITED: Final = ("stock", "flags", "make")
+_SUMMARY_OF: Final = {"flags": "make", "flags of all": "all"}
 
 
 class Bench:
-    """Builds one project in three ways, each in a folder of its own."""
+    """Builds one project in several ways.
 
-    def __init__(self, case: Case, sources: Path, folder: Path, nestor: Path) -> None:
+    Each way has a folder, which has the same name as all others while it is built.
+    """
+
+    def __init__(
+        self, case: Case, sources: Path, folder: Path, nestor: Path, *, debug: bool
+    ) -> None:
         self._case = case
         self._nestor = str(nestor)
-        self._folders = {way: folder / way for way in _WAYS}
+        self._debug = debug
+        self._present = folder / "present"
+        self._folders = {way: folder / way.replace(" ", "-") for way in _WAYS}
+        shutil.rmtree(folder, ignore_errors=True)
         for place in self._folders.values():
-            shutil.rmtree(place, ignore_errors=True)
             shutil.copytree(sources, place, symlinks=True)
-        self.messages = ""
+        self.messages: dict[str, str] = {}
 
     def configure(self, way: str) -> None:
         """Configure the build, which is not measured."""
@@ -108,7 +123,7 @@ class Bench:
         self._run(way, self._case.clean)
 
     def edit(self) -> None:
-        """Add a line to one source file in all three folders."""
+        """Add a line to one source file in all folders."""
         for place in self._folders.values():
             with (place / self._case.edited).open("a") as file:
                 file.write("// edited\n" if self._case.edited.endswith("cc") else "/* edited */\n")
@@ -137,20 +152,20 @@ class Bench:
         return sum(sections.get(name, 0) for name in parts), sections[".text"]
 
     def _run(self, way: str, command: Sequence[str]) -> float:
-        flags = _OZ
-        if way == "flags":
-            summary = self._folders["make"] / ".nestor" / "summary.txt"
-            words = [self._nestor, "flags", "distilled", "--summary", str(summary)]
-            done = subprocess.run(words, capture_output=True, text=True, check=True)
-            flags += f" {done.stdout.strip()}"
+        flags = f"-g {_OZ}" if self._debug else _OZ
+        if way in _SUMMARY_OF:
+            flags += f" {self._flags(self._folders[_SUMMARY_OF[way]] / '.nestor')}"
         words = [word.replace("@flags@", flags) for word in command]
         if way == "make":
             words = [self._nestor, "make", "--", *words]
+        elif way == "all":
+            words = [self._nestor, "make", "--again", "100", "--", *words]
         settings = {"CC": "clang-22", "CXX": "clang++-22", "CCACHE_DISABLE": "1"}
+        self._folders[way].rename(self._present)
         before = os.times()
         done = subprocess.run(
             words,
-            cwd=self._folders[way],
+            cwd=self._present,
             env=os.environ | settings,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -158,16 +173,24 @@ class Bench:
             check=False,
         )
         after = os.times()
+        self._present.rename(self._folders[way])
         if done.returncode != 0:
             raise RuntimeError(f"{shlex.join(words)}:\n{done.stdout[-3000:]}")
-        if way == "make" and "compiled again" in done.stdout:
-            self.messages = done.stdout.partition("nestor: ")[2].partition(" with the")[0]
+        if "compiled again" in done.stdout:
+            self.messages[way] = done.stdout.partition("nestor: ")[2].partition(" objects")[0]
         return (
             after.children_user
             + after.children_system
             - before.children_user
             - before.children_system
         )
+
+    def _flags(self, place: Path) -> str:
+        """Return the options of ``nestor flags`` that give the objects of ``nestor make``."""
+        words = [self._nestor, "flags", "distilled", "--summary", str(place / "summary.txt")]
+        if (place / "stock.txt").is_file():
+            words += ["--overrides", str(place / "stock.txt")]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def measure(name: str, sources: Path, folder: Path, nestor: Path, rounds: int) -> list[Any]:
@@ -176,62 +199,77 @@ def measure(name: str, sources: Path, folder: Path, nestor: Path, rounds: int) -
     :raises RuntimeError: if a build fails, or builds that should give the same objects do not.
     """
     first: dict[str, list[float]] = {way: [] for way in _WAYS}
-    edited: dict[str, list[float]] = {way: [] for way in _WAYS}
+    edited: dict[str, list[float]] = {way: [] for way in _EDITED}
+    case = CASES[name.removesuffix(_DEBUG)]
     for _ in range(rounds):
-        bench = Bench(CASES[name], sources, folder, nestor)
-        for way in ("stock", "make", "flags"):  # flags reads the summary of make
+        bench = Bench(case, sources, folder, nestor, debug=name.endswith(_DEBUG))
+        for way in _WAYS:
             bench.configure(way)
             first[way].append(bench.build(way))
         objects = bench.objects("make")
-        same = sum(objects[key] == value for key, value in bench.objects("flags").items())
+        for way, other in _SUMMARY_OF.items():
+            _demand_same(name, bench.objects(way), bench.objects(other))
         sizes = {way: bench.sizes(way) for way in _WAYS}
         bench.clean("make")
         bench.build("make")
-        if bench.objects("make") != objects:
-            raise RuntimeError(f"{name}: a clean build with the same summary has other objects")
-        for way in ("flags", "make", "stock"):
-            bench.build(way)
+        _demand_same(name, objects, bench.objects("make"))
         bench.edit()
-        for way in _WAYS:
+        for way in _EDITED:
             edited[way].append(bench.build(way))
 
     def ratio(times: Mapping[str, Sequence[float]], way: str, to: str) -> float:
         return statistics.median(a / b for a, b in zip(times[way], times[to], strict=True))
 
-    stock, ours = sizes["stock"], sizes["make"]
+    def change(way: str) -> list[float]:
+        return [100 * (sizes[way][part] / sizes["stock"][part] - 1) for part in (0, 1)]
+
     return [
         name,
-        len(objects),
-        bench.messages,
-        same,
         statistics.median(first["stock"]),
+        bench.messages["make"],
         ratio(first, "make", "stock"),
-        ratio(first, "flags", "stock"),
+        change("make"),
+        bench.messages["all"],
+        ratio(first, "all", "stock"),
+        change("all"),
+        ratio(first, "flags of all", "stock"),
+        statistics.median(edited["stock"]),
         ratio(edited, "make", "stock"),
         ratio(edited, "make", "flags"),
-        [100 * (ours[part] / stock[part] - 1) for part in (0, 1)],
     ]
+
+
+def _demand_same(name: str, some: Mapping[str, str], others: Mapping[str, str]) -> None:
+    """Compare the objects of two builds.
+
+    :raises RuntimeError: if they differ.
+    """
+    different = [key for key in some.keys() | others.keys() if some.get(key) != others.get(key)]
+    if different:
+        raise RuntimeError(f"{name}: these objects differ: {', '.join(sorted(different))}")
 
 
 COLUMNS: Final = (
     ("project", "{}"),
-    ("objects", "{}"),
-    ("compiled again", "{}"),
-    ("objects as with `nestor flags --summary`", "{}"),
     ("stock build, CPU s", "{:.1f}"),
+    ("compiled again", "{}"),
     ("first build / stock", "{:.2f}"),
-    ("`nestor flags --summary` / stock", "{:.2f}"),
-    ("after an edit / stock", "{:.2f}"),
-    ("after an edit / `nestor flags`", "{:.2f}"),
     ("read-only bytes / code", record.CHANGES),
+    ("compiled again, `--again 100`", "{}"),
+    ("first build / stock, `--again 100`", "{:.2f}"),
+    ("read-only bytes / code, `--again 100`", record.CHANGES),
+    ("build with its summary / stock", "{:.2f}"),
+    ("stock build after an edit, CPU s", "{:.2f}"),
+    ("`nestor make` after an edit / stock", "{:.2f}"),
+    ("`nestor make` after an edit / `nestor flags`", "{:.2f}"),
 )
 
 
 def main() -> None:
     """Build, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--projects", nargs="+", choices=sorted(CASES), default=sorted(CASES))
-    parser.add_argument("--rounds", type=int, default=1, help="builds in each way")
+    parser.add_argument("--projects", nargs="+", choices=PROJECTS, default=PROJECTS)
+    parser.add_argument("--rounds", type=int, default=3, help="builds in each way")
     parser.add_argument("--sources", type=Path, help="a folder with the projects' sources")
     parser.add_argument("--json", type=Path, help="write the table to this file")
     options = parser.parse_args()
@@ -240,12 +278,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="nestor-make-") as text:
         folder = Path(text)
         nestor = _command(folder)
-        sources = options.sources or fetched(options.projects, folder)
+        plain = dict.fromkeys(name.removesuffix(_DEBUG) for name in options.projects)
+        sources = options.sources or fetched(list(plain), folder)
         for name in options.projects:
-            rows.append(measure(name, sources / name, folder / "work", nestor, options.rounds))
+            place = sources / name.removesuffix(_DEBUG)
+            rows.append(measure(name, place, folder / "work", nestor, options.rounds))
             print(*rows[-1], sep="\t", flush=True)
     if options.json is not None:
-        about = "Builds by nestor make: CPU over stock, objects compiled again, linked sizes."
+        about = (
+            "Builds by nestor make: CPU over stock, objects compiled again, linked sizes."
+            f" Medians of {options.rounds} interleaved rounds."
+        )
         tables = {"builds": record.table(COLUMNS, rows)}
         record.write(options.json, about, tables, machine.describe(toolchain))
 

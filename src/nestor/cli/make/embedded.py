@@ -16,6 +16,17 @@ import lief
 from nestor.cli.make.embedded_names import BITCODE, COMMAND
 from nestor.compiler.options import safe_cc1
 
+_DEBUG: Final = re.compile(
+    r"-debug-info-kind=[\w-]+ | -dwarf-version=\d | -gkey-instructions | -gno-column-info"
+    r" | -gdwarf(32|64) | -gstrict-dwarf | -g(gnu-)?pubnames | -gsimple-template-names=\w+"
+    r" | -f(no-)?debug-ranges-base-address | --compress-debug-sections=\w+"
+    r" | -fdebug-compilation-dir=.*",
+    re.VERBOSE,
+)
+"""Options of debug information that the back end reads too, to describe calls for instance.
+
+All else that they have done is in the bitcode.
+"""
 _NUMBERED: Final = re.compile(r".+\.\d+")
 _FRONT_END: Final = re.compile(r"\.L(\.|__)")
 """Private names of the front end, ``.L.str.3`` or ``.L__const.main.a.1``: bitcode keeps them."""
@@ -40,10 +51,9 @@ def read(folder: Path) -> Embedded | None:
         return None
     words = command.read_bytes().decode(errors="surrogateescape").split("\0")
     line = _without_plugin([word for word in words if word])
-    filtered = safe_cc1(line)
-    # With debug information the back end also writes what it derives from the front end's options.
-    debug = any(word.startswith(("-debug-info-kind", "-split-dwarf")) for word in line)
-    return None if filtered.dropped or debug else Embedded(bitcode, filtered.kept)
+    debug = [word for word in line if _DEBUG.fullmatch(word)]
+    filtered = safe_cc1(word for word in line if word not in debug)
+    return None if filtered.dropped else Embedded(bitcode, (*filtered.kept, *debug))
 
 
 def has_new_names(path: Path, bitcode: Path) -> bool:

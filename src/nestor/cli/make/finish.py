@@ -3,7 +3,7 @@
 import os
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -12,11 +12,11 @@ from nestor.cli.make import products
 from nestor.cli.make.place import STOCK
 from nestor.cli.make.recompile import CompileError, Recompiler, Way
 from nestor.cli.make.records import Record
+from nestor.cli.make.selection import Candidate, candidate, concerns
 from nestor.compiler.objects import ObjectError
 from nestor.errors import NestorError
-from nestor.problems.inlining_size.log import read as read_log
+from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.summary import object_uses
-from nestor.problems.inlining_size.summary.decisions import deviates
 from nestor.problems.inlining_size.summary.program_summary import (
     LinkMode,
     ProgramSummary,
@@ -46,6 +46,12 @@ class Report:
     """Those that were compiled again under the policy."""
     from_source: int = 0
     """Of these, those whose bitcode would not do."""
+    left_stock: int = 0
+    """Objects that were not worth a compile: see ``selection.py``."""
+    saving: float = 0.0
+    """Bytes that the policy expects the changed decisions to save."""
+    saving_left: float = 0.0
+    """Of these, those of the objects that were left."""
     functions: int = 0
     """In the summary."""
     failed: list[str] = field(default_factory=list)
@@ -112,52 +118,68 @@ def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> Prog
     return summary
 
 
-def apply(
+def consider(
     records: Sequence[Record],
+    lifted: Collection[Key],
     policy: "Policy",
     summary: ProgramSummary,
+    recompiler: Recompiler,
+    jobs: int,
+    progress: Progress,
+) -> list[Candidate]:
+    """Return what it would be to compile each stock object again.
+
+    :param lifted: modules whose objects are stock whatever their records say.
+    """
+    stock = [record for record in records if record.mode == STOCK or concerns(record, lifted)]
+
+    def look(record: Record) -> Candidate:
+        return candidate(record, policy, summary, recompiler)
+
+    return _each(look, stock, jobs, "Comparing decisions", progress)
+
+
+def apply(
+    candidates: Sequence[Candidate],
+    left: Collection[Key],
     recompiler: Recompiler,
     jobs: int,
     report: Report,
     progress: Progress,
 ) -> None:
-    """Bring each stock object under the policy with ``summary``.
+    """Bring each stock object under the policy, except those of the modules ``left``.
 
     An object whose decisions stay is not compiled, and one that cannot be compiled stays stock.
     """
     lock = threading.Lock()
 
-    def bring(record: Record) -> None:
+    def bring(candidate: Candidate) -> None:
+        stays = not candidate.saving
+        leaves = not stays and candidate.module in left
         try:
-            if _decisions_stay(record, policy, summary):
-                way = recompiler.unchanged(record)
+            if stays or leaves:
+                way = recompiler.unchanged(candidate.record)
             else:
-                way = recompiler.under_policy(record)
+                way = recompiler.under_policy(candidate.record, from_bitcode=candidate.from_bitcode)
         except CompileError as error:
             with lock:
                 report.failed.append(str(error))
             return
-        record.under_policy().save(recompiler.place / "objects")
+        if not leaves:  # what is left can be compiled again later, from its bitcode
+            candidate.record.under_policy().save(recompiler.place / "objects")
         with lock:
             report.compiled_again += way is not Way.STAYS
             report.from_source += way is Way.SOURCE
+            report.left_stock += leaves
+            if candidate.saving < float("inf"):
+                report.saving += candidate.saving
+                report.saving_left += candidate.saving if leaves else 0.0
 
-    stock = [record for record in records if record.mode == STOCK]
-    _each(bring, stock, jobs, "Compiling again with the summary", progress)
-    folders = {products.ninja_folder(out) for record in stock for out in record.outputs} - {None}
-    for folder in folders:
+    _each(bring, candidates, jobs, "Compiling again with the summary", progress)
+    outputs = [out for candidate in candidates for out in candidate.record.outputs]
+    for folder in {products.ninja_folder(out) for out in outputs} - {None}:
         assert folder is not None
         products.make_older(folder)
-
-
-def _decisions_stay(record: Record, policy: "Policy", summary: ProgramSummary) -> bool:
-    logs = [] if record.logs is None else list(record.logs.glob("*.log"))
-    if len(logs) != 1 or len(record.outputs) != 1:
-        return False
-    try:
-        return not deviates(policy, read_log(logs[0]), summary)
-    except NestorError:
-        return False
 
 
 def _each(

@@ -2,10 +2,12 @@
 
 ==============  ===================================================================================
 ``summary.txt`` the summary of the program, once there is one
+``stock.txt``   overrides: the modules that a first build did not compile again, if there are any
+``lifted.txt``  is there while modules of a former ``stock.txt`` are compiled under the policy
 ``bin/``        the compilers of the build: shell scripts that add the options
 ``compiles/``   a record of each compile since ``nestor make`` last looked (``records.py``)
 ``objects/``    the last record of each object of the build
-``logs/``       the inlining decisions of stock compiles, until the summary is made
+``logs/``       decisions and bitcode of stock compiles, until their objects are under the policy
 ``unfinished``  is there while objects are stock that should be under the policy
 ==============  ===================================================================================
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "NESTOR_PROGRAM"
 """The environment variable that names the folder for ``nestor clang``."""
+STOCK_MODULES = "stock.txt"
 HEADER = "nestor-compile 1"
 END = "end"
 STOCK, POLICY = "stock", "policy"
@@ -46,7 +49,9 @@ def makes_object(words: Sequence[str]) -> bool:
 
 
 def with_summary(own: list[str], rest: Sequence[str]) -> list[str]:
-    """Return the words of ``nestor clang`` with the summary of ``NESTOR_PROGRAM``, if it is there.
+    """Return the words of ``nestor clang`` with what ``NESTOR_PROGRAM`` holds, if it is there.
+
+    That is the summary, and the overrides of the modules that are left to the stock heuristic.
 
     :param own: the words before ``--``.
     :param rest: the compiler's arguments.
@@ -55,7 +60,11 @@ def with_summary(own: list[str], rest: Sequence[str]) -> list[str]:
     if not folder or "--summary" in own or not makes_object(rest):
         return own
     summary = os.path.abspath(f"{folder}/summary.txt")  # noqa: PTH100  pathlib is slow to import
-    return [*own, "--summary", summary] if os.path.isfile(summary) else own  # noqa: PTH113
+    if not os.path.isfile(summary):  # noqa: PTH113
+        return own
+    stock = os.path.abspath(f"{folder}/{STOCK_MODULES}")  # noqa: PTH100
+    left = os.path.isfile(stock) and "--overrides" not in own  # noqa: PTH113
+    return [*own, "--summary", summary, *(["--overrides", stock] if left else [])]
 
 
 def record(compiler: str, rest: Sequence[str]) -> None:

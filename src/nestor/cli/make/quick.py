@@ -23,6 +23,8 @@ def run(words: Sequence[str]) -> int | None:
     own = own_words.split(words)
     if own is None or own.renew or own.json or os.path.exists(own.unfinished):  # noqa: PTH110
         return None
+    if own.all_again and os.path.exists(own.stock):  # noqa: PTH110
+        return None
     scripts = recall(key(own))
     if scripts is None or not _are(scripts, own.folder):
         return None
@@ -39,7 +41,8 @@ def run(words: Sequence[str]) -> int | None:
 
 def key(own: own_words.Words) -> list[str]:
     """Return the words under which the compilers of a build are remembered."""
-    return ["make", own.folder, own.policy, own.llvm or ""]
+    left = "stock modules" if os.path.exists(own.stock) else ""  # noqa: PTH110
+    return ["make", own.folder, own.policy, own.llvm or "", left]
 
 
 def remembered(texts: Mapping[str, str]) -> list[str]:

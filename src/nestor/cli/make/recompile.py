@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from nestor.cli.make import embedded, products
+from nestor.cli.make.embedded import Embedded
 from nestor.cli.make.embedded_names import SECTIONS, removal
 from nestor.cli.make.records import Record
 from nestor.cli.make.scripts import Options
@@ -45,13 +46,19 @@ class Recompiler:
     place: Path
     """The folder of ``nestor make``."""
 
-    def under_policy(self, record: Record) -> Way:
+    def can_use_bitcode(self, record: Record) -> bool:
+        """Tell whether a compile from bitcode is expected to give the object from source."""
+        inside = _embedded(record)
+        return inside is not None and not embedded.has_new_names(record.outputs[0], inside.bitcode)
+
+    def under_policy(self, record: Record, *, from_bitcode: bool = True) -> Way:
         """Replace the objects of a stock compile by those under the policy.
 
+        :param from_bitcode: whether to try; see :meth:`can_use_bitcode`.
         :raises CompileError: if the compiler fails.
         """
-        logs = record.logs if len(record.outputs) == 1 else None
-        if logs is not None and self._from_bitcode(record.outputs[0], logs):
+        inside = _embedded(record)
+        if from_bitcode and inside and self._from_bitcode(record.outputs[0], inside):
             return Way.BITCODE
         self._by_command(record, self.options.under_policy)
         return Way.SOURCE
@@ -70,29 +77,22 @@ class Recompiler:
             run([objcopy, *removal(str(logs)), record.outputs[0]], _LIMITS)
 
     def unchanged(self, record: Record) -> Way:
-        """Leave an object whose decisions stay: it is that of a compile under the policy.
+        """Leave an object whose decisions stay: it is that of a compile by later builds.
 
         :raises CompileError: if it has to be compiled after all, and the compiler fails.
         """
         (path,) = record.outputs
         data = path.read_bytes()
-        replayable = record.logs is not None and embedded.read(record.logs) is not None
-        if not replayable or any(name.encode() in data for name in SECTIONS):
-            return self.under_policy(record)  # debug information, or an interrupted compile
+        if any(name.encode() in data for name in SECTIONS):
+            return self.under_policy(record)  # an interrupted compile
         settled = products.with_settled_sections(data)
         if settled != data:
             with _in_place(path) as scratch:
                 scratch.write_bytes(settled)
         return Way.STAYS
 
-    def _from_bitcode(self, path: Path, folder: Path) -> bool:
-        """Compile the bitcode of an object; False if that could give another object than source.
-
-        :param folder: what the stock compile left.
-        """
-        inside = embedded.read(folder)
-        if inside is None:
-            return False
+    def _from_bitcode(self, path: Path, inside: Embedded) -> bool:
+        """Compile the bitcode of an object; False if that could give another object than source."""
         words = [word for word in self.options.under_policy if word != "-Xclang"]
         line: list[str | Path] = [
             self.toolchain.clang,
@@ -120,6 +120,12 @@ class Recompiler:
                 raise CompileError(f"{record.outputs[0]}: {said}")
         for path in record.outputs:
             products.mark_new(path)
+
+
+def _embedded(record: Record) -> Embedded | None:
+    """Return what a stock compile left, if its bitcode can be compiled in place of its source."""
+    alone = record.logs is not None and len(record.outputs) == 1
+    return embedded.read(record.logs) if alone and record.logs is not None else None
 
 
 class _UnsuitedError(Exception):

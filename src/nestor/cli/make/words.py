@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 
+from nestor.cli.make.place import STOCK_MODULES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-_VALUES: Final = ("--policy", "--summary", "--link", "--jobs", "--llvm")
+_VALUES: Final = ("--policy", "--summary", "--link", "--jobs", "--again", "--llvm")
 _SWITCHES: Final = ("--renew", "--json")
+_ALL: Final = 100
 LINKS: Final = ("gc", "no-gc", "icf")
 
 
@@ -25,6 +28,8 @@ class Words:
         """What is kept beside the build."""
         self.link = values.get("--link", "gc")
         self.jobs = values.get("--jobs")
+        self.again = values.get("--again")
+        """Per cent of the first build's cost that compiling again may take."""
         self.llvm = values.get("--llvm")
         self.renew = "--renew" in switches
         self.json = "--json" in switches
@@ -35,6 +40,21 @@ class Words:
     def summary(self) -> str:
         """The file of the summary."""
         return f"{self.folder}/summary.txt"
+
+    @property
+    def stock(self) -> str:
+        """The overrides that leave modules to the stock heuristic; not there if none are left."""
+        return f"{self.folder}/{STOCK_MODULES}"
+
+    @property
+    def lifted(self) -> str:
+        """The overrides of modules that are to be under the policy now, until they are."""
+        return f"{self.folder}/lifted.txt"
+
+    @property
+    def all_again(self) -> bool:
+        """Whether every module is to be compiled of which a decision changes."""
+        return self.again is not None and int(self.again) >= _ALL
 
     @property
     def unfinished(self) -> str:
@@ -65,5 +85,7 @@ def split(words: Sequence[str]) -> Words | None:
     if not command or values.get("--link", "gc") not in LINKS:
         return None
     if not values.get("--jobs", "1").isdigit() or values.get("--jobs") == "0":
+        return None
+    if not values.get("--again", "0").isdigit():
         return None
     return Words(values, switches, command)

@@ -1,5 +1,6 @@
-"""Whether a policy that reads a summary would decide otherwise than a compile without one did."""
+"""What a policy that reads a summary would decide otherwise than a stock compile did."""
 
+import math
 from typing import Final
 
 import numpy as np
@@ -25,22 +26,25 @@ def reads_summary(policy: Policy) -> bool:
     return any(name.startswith(PREFIX) for name in policy.features)
 
 
-def deviates(policy: Policy, log: Trajectory, summary: ProgramSummary) -> bool:
-    """Tell whether ``policy`` with ``summary`` may answer a question of ``log`` otherwise.
+def expected_saving(policy: Policy, log: Trajectory, summary: ProgramSummary) -> float:
+    """Return the sum of the logits of the questions that ``policy`` answers otherwise than stock.
 
-    If it answers none otherwise, a compile under the policy asks the same questions in the same
-    order and gives the same object: as long as no answer differs, every feature but those of the
-    summary is that of the log. True may be wrong, such as for questions in functions of another
-    level, and costs a compile.
+    A distilled policy's logit is the number of bytes that it expects such an answer to save. The
+    sum is 0 if no answer differs: then a compile under the policy asks the same questions in the
+    same order and gives the same object, since every feature but those of the summary is that of
+    the log. More than 0 may be wrong, such as for questions in functions of another level, and
+    costs a compile.
 
     :param log: of a stock compile of the module.
+    :return: infinity for a policy whose logits do not say whether it differs from stock.
     """
     if policy.metadata.answers != "deviation":
-        return True  # LLVM's growth cap holds for these policies, and for stock it does not
+        return math.inf  # LLVM's growth cap holds for these policies, and for stock it does not
     if not len(log):
-        return False
+        return 0.0
     logits = policy.logits(_inputs(policy.features, log, summary))
-    return bool(np.any(policy.rule.greedy(logits, log.questions)))
+    differs = policy.rule.greedy(logits, log.questions).astype(bool)
+    return float(np.sum(np.abs(logits[differs])))
 
 
 def _inputs(features: tuple[str, ...], log: Trajectory, summary: ProgramSummary) -> F64:
