@@ -20,6 +20,7 @@ import shlex
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -178,12 +179,9 @@ class Bench:
             raise RuntimeError(f"{shlex.join(words)}:\n{done.stdout[-3000:]}")
         if "compiled again" in done.stdout:
             self.messages[way] = done.stdout.partition("nestor: ")[2].partition(" objects")[0]
-        return (
-            after.children_user
-            + after.children_system
-            - before.children_user
-            - before.children_system
-        )
+        seconds = sum(after[2:4]) - sum(before[2:4])
+        print(way, shlex.join(command)[:60], f"{seconds:.2f} s", file=sys.stderr, flush=True)
+        return seconds
 
     def _flags(self, place: Path) -> str:
         """Return the options of ``nestor flags`` that give the objects of ``nestor make``."""

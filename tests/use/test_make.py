@@ -167,13 +167,13 @@ def test_several_sources_and_response_files(command: Path, project: Path) -> Non
     assert digests(project) == first
 
 
-@pytest.mark.parametrize("options", ["-g", "-fPIC -O2", "-std=c99 -D_GNU_SOURCE", "-march=haswell"])
+@pytest.mark.parametrize("options", ["-g", "-fPIC -O2", "-std=c++20 -DX", "-march=haswell"])
 def test_objects_from_bitcode_are_those_from_source(
     options: str, command: Path, project: Path
 ) -> None:
     many = "".join(f'if (c > {n}) puts("text {n}"), printf("line {n}\\n");\n' for n in range(20))
     (project / "app.c").write_text(MAIN.replace('puts("hello");', many))
-    line = ["make", f"CFLAGS={options} {OZ}"]
+    line = ["make", "CC=clang++", f"CFLAGS={options} {OZ}"]
     done = make(command, line, project)
     assert done.returncode == 0, done.stderr
     first = digests(project)

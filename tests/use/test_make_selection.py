@@ -38,6 +38,7 @@ def test_what_saves_most_for_its_size_is_compiled_again() -> None:
         candidate("unchanged", saving=0, kilobytes=300),
     ]
     # 40 % of 1200 × 1.2 KB is 576 KB.
+    assert names(every, 40) == {"large"}
     assert names(every, None) == {"large"}
     assert names(every, 0) == {"large", "good", "small"}
     assert names(every, 20) == {"large", "small"}
@@ -127,7 +128,7 @@ def test_nestor_clang_leaves_the_same_modules(
 def test_debug_information_needs_no_second_front_end(
     options: str, command: Path, project: Path
 ) -> None:
-    line = ["make", f"CFLAGS={options} {OZ}"]
+    line = ["make", "CC=clang++", f"CFLAGS={options} {OZ}"]
     report = json.loads(make(command, line, project, "--json").stdout)
     assert (report["compiled_again"], report["from_source"]) == (1, 0)
     first = digests(project)

@@ -6,10 +6,13 @@ started before anything else is imported.
 
 import sys
 
+from nestor.cli.make.place import hide_compilers
+
 
 def entry() -> None:
     """Run the command line and exit (the console script)."""
     words = sys.argv[1:]
+    hide_compilers()
     if words and words[0] in ("clang", "clang++", "flags"):
         from nestor.cli.use import quick
 

@@ -35,8 +35,8 @@ policy with the summary are compiled again in their places, without their front 
 and COMMAND runs once more to link. The summary is kept, and later builds compile each module once,
 with it. A build after 'make clean' with the same summary gives the same objects.
 
-Compiling again takes at most 40 % of the time of the first build (by the size of bitcode): modules
-that would save least for their size stay as they are, and later builds leave them so. --again 100
+Compiling again takes at most 30 % of the time of the first build (as sizes tell it): modules that
+would save least for their size stay as they are, and later builds leave them so. --again 100
 compiles all of them, in the first build or later; another PERCENT counts in the first build.
 
 --summary is the folder for all this; default: NESTOR_PROGRAM, or .nestor in the present folder.
@@ -172,8 +172,11 @@ class _Build:
 
     def _write_compilers(self, mode: str, *, with_summary: bool) -> bool:
         """Write the compilers, and remember them if a build can use them as they are."""
+        from nestor.cli.setup import DEFAULT_PROBLEM
         from nestor.cli.use import command
+        from nestor.cli.use.choice import choose
         from nestor.cli.use.words import Words as PolicyWords
+        from nestor.problem.in_builds import problems_in_builds
 
         own = self._own
         summary = own.summary if with_summary and Path(own.summary).is_file() else None
@@ -183,8 +186,13 @@ class _Build:
         asked_for = PolicyWords((own.policy,), left, summary, llvm=own.llvm)
         memory = command.Memory(asked_for)
         found = command.find(asked_for, _report)
-        alone = command.find(replace(asked_for, overrides=(), summary=None), _report)
-        stock = command.find(PolicyWords(("default",), llvm=own.llvm), _report)
+        problems = problems_in_builds(DEFAULT_PROBLEM)
+
+        def other(words: PolicyWords) -> command.Ingredients:
+            return replace(found, choice=choose(words, problems))  # with the plugin that is found
+
+        alone = other(replace(asked_for, overrides=(), summary=None))
+        stock = other(PolicyWords(("default",), llvm=own.llvm))
         options = scripts.Options(
             tuple(stock.compile_options()),
             tuple(found.compile_options()),

@@ -37,6 +37,17 @@ _NO_OBJECT = frozenset(
 )
 
 
+def hide_compilers() -> None:
+    """Take ``bin/`` off ``PATH``, if this is a command in a build of ``nestor make``.
+
+    The scripts there answer as clang does, and a search for LLVM would take them for one.
+    """
+    folder, path = os.environ.get(VARIABLE), os.environ.get("PATH")
+    if folder and path:
+        own = f"{folder}/bin"
+        os.environ["PATH"] = os.pathsep.join(p for p in path.split(os.pathsep) if p != own)
+
+
 def makes_object(words: Sequence[str]) -> bool:
     """Tell whether a compiler with the arguments ``words`` makes an object file, without LTO."""
     lto = False

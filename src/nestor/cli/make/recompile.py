@@ -70,7 +70,8 @@ class Recompiler:
         :raises CompileError: if the compiler fails.
         """
         shutil.rmtree(logs, ignore_errors=True)
-        embed = ["-Xclang", "-fembed-bitcode=all"] if len(record.outputs) == 1 else []
+        cxx = record.compiler.endswith("++") and len(record.outputs) == 1
+        embed = ["-Xclang", "-fembed-bitcode=all"] if cxx else []
         self._by_command(record, [*self.options.of_stock(str(logs)), *embed])
         if embed:
             objcopy = self.toolchain.clang.with_name("llvm-objcopy")

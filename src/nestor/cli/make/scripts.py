@@ -65,6 +65,8 @@ exec {compiler} --start-no-unused-arguments {other_options} --end-no-unused-argu
 _UNDER_POLICY: Final = """\
   exec {compiler} {options} "$@\""""
 _BY_STOCK: Final = """\
+  exec {compiler} {options} "$@\""""
+_BY_STOCK_WITH_BITCODE: Final = """\
   [ "$object" ] || exec {compiler} {options} "$@"
   {compiler} {options} -Xclang -fembed-bitcode=all "$@" || exit
   [ -d {folder} ] || mkdir -p {folder}
@@ -115,7 +117,9 @@ def texts(place: Path, clang: Path, options: Options, mode: str) -> dict[str, st
     for name in COMPILERS:
         compiler = shlex.quote(str(clang.with_name("clang++" if "++" in name else "clang")))
         if mode == STOCK:
-            make_object = _BY_STOCK.format(
+            # In C the front end takes less time than to take the bitcode out of the object.
+            by_stock = _BY_STOCK_WITH_BITCODE if "++" in name else _BY_STOCK
+            make_object = by_stock.format(
                 compiler=compiler,
                 options=_shell(_quiet(options.of_stock(_FOLDER)), folder),
                 folder=folder,

@@ -1,11 +1,11 @@
 """Which modules a first build compiles again: those that save most for their cost, up to a bound.
 
-A compiler of C spends five sixths of its time behind the front end, so to compile again all modules
-of which a decision changes would be nearly a second build. A few modules bring most of the saving.
+In C, to compile again all modules of which a decision changes would be nearly a second build. A few
+modules bring most of the saving.
 The others are left to the stock heuristic by a file of overrides, which later builds read too, so
 that a clean build gives the same objects.
 
-Costs are sizes of bitcode, not seconds: the same sources give the same choice on every machine.
+Costs are sizes, not seconds: the same sources give the same choice on every machine.
 """
 
 from collections import defaultdict
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
 ALL_PERCENT: Final = 100
 """Leaves no module out."""
-USUAL_PERCENT: Final = 40
-"""Of the cost of the first build. Logs, summary and links cost another tenth."""
+USUAL_PERCENT: Final = 30
+"""Of the cost of the first build. Logs, summary and links are not in it."""
 _FREE: Final = 256 << 10
 """Bytes of bitcode that the smallest builds may compile again: about a second."""
-_OF_BITCODE: Final = {"C": 1.2, "C++": 2.0}
-"""Cost of a compile from source over that from bitcode: in C++ between 1.6 and 3.3."""
-_CXX_SUFFIXES: Final = frozenset({".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CPP", ".ii", ".mm"})
+_FROM_SOURCE: Final = 2.5
+"""Cost of a C++ compile from source over that from bitcode; measured: between 1.6 and 3.3."""
+_BITCODE_OF_OBJECT: Final = 1.75
+"""Bytes of bitcode that compile in the time that a byte of an object takes from C source."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,12 @@ def candidate(
     log = _log(record)
     replayable = recompiler.can_use_bitcode(record)
     bitcode = None if record.logs is None else record.logs / BITCODE
-    whole = bitcode is None or not bitcode.is_file()
-    paths = record.outputs if bitcode is None or whole else (bitcode,)
-    size = sum(path.stat().st_size for path in paths)
-    from_source = size * _OF_BITCODE["C++" if _is_cxx(record) else "C"]
+    if bitcode is not None and bitcode.is_file():
+        size = float(bitcode.stat().st_size)
+        from_source = _FROM_SOURCE * size
+    else:
+        size = _BITCODE_OF_OBJECT * sum(path.stat().st_size for path in record.outputs)
+        from_source = size
     saving = float("inf")
     module = None
     if log is not None:
@@ -136,12 +139,6 @@ def concerns(record: Record, modules: Collection[Key]) -> bool:
 def _by_saving_of_cost(group: tuple[float, float, Key]) -> tuple[float, Key]:
     saving, cost, key = group
     return -saving / max(cost, 1.0), key
-
-
-def _is_cxx(record: Record) -> bool:
-    return record.compiler.endswith("++") or any(
-        Path(word).suffix in _CXX_SUFFIXES for word in record.arguments if not word.startswith("-")
-    )
 
 
 def _log(record: Record) -> "Trajectory | None":
