@@ -89,6 +89,7 @@ PASS_THROUGH: Final = {
     "c++": Command("corpus.cc:run", "clang++ that also captures (CXX='nestor c++')"),
     "clang": Command("use.use:clang", "clang under a policy: nestor clang POLICY -- ARGS"),
     "clang++": Command("use.use:clang", "clang++ under a policy"),
+    "make": Command("make.make:run", "Build with a summary: nestor make -- make -j8"),
     "flags": Command("use.use:flags", "Print the clang flags that use a policy"),
 }
 """Commands whose words belong to the compiler."""
