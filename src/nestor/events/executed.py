@@ -5,6 +5,7 @@ where neighbours ran a different number of times. A string instruction that jump
 block of its own.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,10 @@ Bools = npt.NDArray[np.bool_]
 _KIND: Final = {name: number for number, name in enumerate(EXITS)}
 FALLS_THROUGH, REPEATS = _KIND["falls through"], _KIND["repeats"]
 """Positions in :data:`nestor.events.table.EXITS`."""
+_ALWAYS: Final = tuple(
+    _KIND[name] for name in ("jump", "call", "return", "indirect jump", "indirect call")
+)
+"""Kinds that jump whenever they run."""
 _DIRECT: Final = frozenset(_KIND[name] for name in ("conditional", "jump", "call"))
 _NEAR: Final = frozenset({OpKind.NEAR_BRANCH64, OpKind.NEAR_BRANCH32, OpKind.NEAR_BRANCH16})
 
@@ -93,10 +98,10 @@ def table_of(run: Executed, about: About) -> EventTable:
     for name in EVENTS:
         column = run.events.get(name)
         columns[name] = (
-            pa.nulls(len(starts), pa.int64())
-            if column is None
-            else np.add.reduceat(column, starts)
+            pa.nulls(len(starts), pa.int64()) if column is None else np.add.reduceat(column, starts)
         )
+    if "taken" in run.events:
+        columns["taken"] = np.where(np.isin(kind, _ALWAYS), executions, run.events["taken"][last])
     blocks = pa.table({name: pa.array(columns[name], BLOCKS.field(name).type) for name in columns})
     return EventTable(about, blocks.cast(BLOCKS), _edges(run, starts, last, length, targets))
 
@@ -107,9 +112,8 @@ def _targets(run: Executed) -> U64:
     for row in np.flatnonzero(np.isin(run.kind, list(_DIRECT))).tolist():
         decoder = iced_x86.Decoder(64, run.code[row], ip=int(run.address[row]))
         instruction = decoder.decode()
-        if not instruction.is_invalid and instruction.op_count:
-            if instruction.op0_kind in _NEAR:
-                targets[row] = instruction.near_branch_target
+        if instruction.op_count and instruction.op0_kind in _NEAR:
+            targets[row] = instruction.near_branch_target
     return targets
 
 
@@ -129,9 +133,8 @@ def _leaders(run: Executed, length: U64, targets: U64) -> Bools:
 
 def _renamed(names: Sequence[str]) -> Bools:
     """Tell where a name differs from the one before it."""
-    return np.array([True, *(b != a for a, b in zip(names, names[1:], strict=False))], np.bool_)[
-        : len(names)
-    ]
+    differs = [True, *(after != before for before, after in itertools.pairwise(names))]
+    return np.array(differs[: len(names)], np.bool_)
 
 
 def _objects(objects: Sequence[LoadedObject], address: U64) -> tuple[list[str], U64]:

@@ -246,6 +246,8 @@ def _check_rows(table: EventTable, path: Path) -> None:
             if pa.types.is_int64(column.type) and column.null_count == 0:
                 values = column.to_numpy()
                 if len(values) and (values.min() < 0 or values.max() > _LARGEST_COUNT):
-                    raise EventsError(f"'{path}' has impossible counts in {name}; collect it again.")
+                    raise EventsError(
+                        f"'{path}' has impossible counts in {name}; collect it again."
+                    )
     if not set(table.blocks["exit"].unique().to_pylist()) <= set(EXITS):
-        raise EventsError(f"'{path}' has blocks that end in no known way; collect it again.")
+        raise EventsError(f"'{path}' has blocks that end in no such way; collect it again.")

@@ -45,7 +45,7 @@ _LARGEST: Final = 1 << 60
 _LONGEST_RUN: Final = 1 << 12
 
 
-class _Broken(Exception):
+class _BrokenError(Exception):
     """The file is not as the tool writes it; the text says what is wrong."""
 
 
@@ -56,7 +56,7 @@ def parse(content: bytes) -> Executed:
     """
     try:
         return _parse(content)
-    except _Broken as error:
+    except _BrokenError as error:
         raise EventsError(f"The counts of the run cannot be read: {error}; run it again.") from None
 
 
@@ -74,22 +74,22 @@ def gshare_mispredicts(content: bytes) -> int:
 
 def _parse(content: bytes) -> Executed:
     if len(content) < _HEADER.itemsize:
-        raise _Broken("the file is cut short")
+        raise _BrokenError("the file is cut short")
     header = np.frombuffer(content, _HEADER, 1)[0]
     if header["magic"] != _MAGIC or header["version"] != _VERSION:
-        raise _Broken("it is of another version")
+        raise _BrokenError("it is of another version")
     kinds = (("objects", _OBJECT), ("sites", _SITE), ("runs", _RUN), ("edges", _EDGE))
     sizes = [int(header[name]) * dtype.itemsize for name, dtype in kinds]
     names_size = int(header["name_bytes"])
     if _HEADER.itemsize + sum(sizes) + names_size + len(_END) != len(content):
-        raise _Broken("the file is cut short")
+        raise _BrokenError("the file is cut short")
     arrays, at = {}, _HEADER.itemsize
     for (name, dtype), size in zip(kinds, sizes, strict=True):
         arrays[name] = np.frombuffer(content, dtype, int(header[name]), at)
         at += size
     names = content[at : at + names_size]
     if not content.endswith(_END) or (names and names[-1]):
-        raise _Broken("its end is missing")
+        raise _BrokenError("its end is missing")
     return _executed(arrays, names)
 
 
@@ -118,7 +118,9 @@ def _executed(arrays: dict[str, NDArray[Any]], names: bytes) -> Executed:
         edges["to"].astype(np.uint64),
         edges["count"].astype(np.int64),
         [
-            LoadedObject(_text(names, int(o["name"])), int(o["start"]), int(o["size"]), int(o["bias"]))
+            LoadedObject(
+                _text(names, int(o["name"])), int(o["start"]), int(o["size"]), int(o["bias"])
+            )
             for o in arrays["objects"]
         ],
         runs["start"].astype(np.uint64),
@@ -129,13 +131,13 @@ def _executed(arrays: dict[str, NDArray[Any]], names: bytes) -> Executed:
 def _check(sites: NDArray[Any], runs: NDArray[Any], edges: NDArray[Any]) -> None:
     counts = [sites[name] for name in _COUNTS] + [runs["executions"], edges["count"]]
     if any(len(count) and (count.min() < 0 or count.max() > _LARGEST) for count in counts):
-        raise _Broken("a count is out of range")
+        raise _BrokenError("a count is out of range")
     if len(sites) and (sites["length"].min() < 1 or sites["length"].max() > _LONGEST):
-        raise _Broken("an instruction has no length")
+        raise _BrokenError("an instruction has no length")
     if len(sites) and sites["kind"].max() >= len(EXITS):
-        raise _Broken("an instruction is of no known kind")
+        raise _BrokenError("an instruction is of no such kind")
     if (np.diff(sites["address"].astype(np.uint64)) == 0).any():
-        raise _Broken("an instruction is there twice")
+        raise _BrokenError("an instruction is there twice")
 
 
 def _executions(sites: NDArray[Any], runs: NDArray[Any]) -> NDArray[np.int64]:
@@ -146,9 +148,9 @@ def _executions(sites: NDArray[Any], runs: NDArray[Any]) -> NDArray[np.int64]:
         return result
     first = np.searchsorted(sites["address"], runs["start"])
     if first.max() >= count or (sites["address"][first] != runs["start"]).any():
-        raise _Broken("a run begins at no instruction")
+        raise _BrokenError("a run begins at no instruction")
     if runs["instructions"].max() > _LONGEST_RUN or runs["instructions"].min() < 1:
-        raise _Broken("a run has no length")
+        raise _BrokenError("a run has no length")
     # Instructions of a run follow each other in memory; others may lie between in the table only
     # where code was entered in the middle of an instruction.
     following = np.searchsorted(sites["address"], sites["address"] + sites["length"])
@@ -162,10 +164,10 @@ def _executions(sites: NDArray[Any], runs: NDArray[Any]) -> NDArray[np.int64]:
             return result
         at, left, executions = following[at[going]], left[going], executions[going]
         if (at >= count).any():
-            raise _Broken("a run ends behind its instructions")
+            raise _BrokenError("a run ends behind its instructions")
 
 
 def _text(names: bytes, at: int) -> str:
     if not 0 <= at < len(names):
-        raise _Broken("a name is missing")
+        raise _BrokenError("a name is missing")
     return names[at : names.index(b"\0", at)].decode(errors="replace")

@@ -110,11 +110,16 @@ def ensure_tool() -> Tool:
     def build(scratch: Path) -> Path:
         result = scratch / program.name
         sources = sorted(source_folder().glob("*.c"))
-        done = run(
-            [compiler, *_FLAGS, f"-I{valgrind.headers}", *_LINK, *sources, *archives, "-lgcc"]
-            + ["-o", result],
-            Limits(seconds=300),
-        )
+        command: list[str | Path] = [
+            compiler,
+            *_FLAGS,
+            f"-I{valgrind.headers}",
+            *_LINK,
+            *sources,
+            *archives,
+            "-lgcc",
+        ]
+        done = run([*command, "-o", result], Limits(seconds=300))
         if not done.ok:
             raise EventsError(
                 f"The tool that counts events could not be built with {compiler} ({done.reason});"

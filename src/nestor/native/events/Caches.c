@@ -183,7 +183,8 @@ static inline void followStride(Site *Access, Addr Address) {
     return;
   if (!touch(&FirstData, Ahead))
     prefetchSecond(Ahead);
-  LastDataLine[Ahead % FirstLevelSets] = Ahead;
+  // The first access to it must call, or the stride would seem to break.
+  LastDataLine[Ahead % FirstLevelSets] = NO_LINE;
 }
 
 VG_REGPARM(2) void onData(Site *Access, Addr Address) {
