@@ -121,10 +121,10 @@ def test_samples_of_a_run_give_its_executions(compiled: Compile, tmp_path: Path)
     sampled = samples.read(text, program)
     assert sampled.about.source == "perf"
     assert sampled.about.period == STACK - 1
-    found = {row["address"]: row for row in sampled.blocks.to_pylist()}
+    found = {row["address"] + len(row["code"]): row for row in sampled.blocks.to_pylist()}
     hot = [row for row in table.blocks.to_pylist() if row["executions"] > 15_000]
     rates = [
-        (row["taken"] / row["executions"], found[row["address"]])
+        (row["taken"] / row["executions"], found[row["address"] + len(row["code"])])
         for row in hot
         if row["exit"] == "conditional"
     ]
@@ -172,7 +172,7 @@ def test_what_cannot_be_used_is_said(small: Path, tmp_path: Path) -> None:
         ("\x00\xff binary", "has no samples"),
         ("1/1 1.0: 1 cycles:u: 401003", "no branch records"),
         ("401003\n 0x500000/0x501000/P/-/-/1 0x500010/0x500000/P/-/-/1", "no branch records"),
-        ("401003\n 0x401002/0x401001/P/-/-/1 0x401003/0x401002/P/-/-/1", "another build"),
+        ("401003\n 0x401004/0x401001/P/-/-/1 0x401003/0x401002/P/-/-/1", "another build"),
     ):
         text.write_text(content)
         with pytest.raises(EventsError, match=reason):

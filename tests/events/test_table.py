@@ -130,7 +130,7 @@ def test_names_and_places(tmp_path: Path) -> None:
 
 
 @settings(max_examples=60)
-@given(st.data())
+@given(data=st.data())
 def test_a_damaged_file_is_refused_or_read(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

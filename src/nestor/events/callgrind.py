@@ -48,8 +48,6 @@ def read(path: Path, program: Path) -> EventTable:
         raise EventsError(
             f"'{path}' cannot be read as a file of callgrind ({error}); run callgrind again."
         ) from None
-    if not reader.complete:
-        raise EventsError(f"'{path}' is cut short; run callgrind again.")
     if not any(Path(name).name == program.name for name, _ in reader.gathered.executions):
         raise EventsError(f"'{path}' says nothing of '{program}'; name the program that was run.")
     found = with_code(reader.gathered, images_from(program))
@@ -72,7 +70,6 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.gathered = Gathered()
-        self.complete = False
         self._objects: dict[str, str] = {}
         self._object = self._entered = ""
         self._columns: list[str] = []
@@ -82,6 +79,8 @@ class _Reader:
         self._call: tuple[Place, int] | None = None
         if not text.startswith(("# callgrind format", "version:")):
             raise ValueError("it does not begin like one")
+        if "\ntotals:" not in text:
+            raise ValueError("it is cut short")
         for line in text.splitlines():
             self._read(line)
 
@@ -110,8 +109,6 @@ class _Reader:
                     self.gathered.count(_EVENTS[name], ("", 0), 0)
         elif line.startswith("positions:") and line.split()[1:2] != ["instr"]:
             raise ValueError(f"it has no instructions; run callgrind with {_FLAGS}")
-        elif line.startswith("totals:"):
-            self.complete = True
 
     def _name(self, line: str) -> str:
         found = _NAMED.fullmatch(line.partition("=")[2])

@@ -35,10 +35,12 @@ def measured_lines(
     core: int | None = None,
     seconds: float = 600.0,
     stdin: Path | None = None,
+    folder: Path | None = None,
 ) -> list[list[str]]:
     """Run the program and return the words of the lines that it printed.
 
     :param words: what it is to measure.
+    :param folder: where it runs; None: the present folder.
     :param core: the processor to run on; None: the last one that this process may use.
     :raises MachineError: if this is not Linux on x86-64, or it cannot be built or fails.
     """
@@ -50,6 +52,7 @@ def measured_lines(
         outcome = run(
             [_ensure(), str(own), *words],
             Limits(seconds, memory_mib=1 << 16),
+            cwd=folder,
             stdin=stdin,
             stdout=out,
         )

@@ -25,6 +25,8 @@ class Command:
     program: Path
     arguments: tuple[str, ...] = ()
     stdin: Path | None = None
+    folder: Path | None = None
+    """Where it runs; None: the present folder."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ def measure(
         for index in order:
             command = everything[index]
             words = ["runs", str(_BATCH), str(command.program.absolute()), *command.arguments]
-            lines = measured_lines(words, core=core, seconds=seconds, stdin=command.stdin)
+            lines = measured_lines(
+                words, core=core, seconds=seconds, stdin=command.stdin, folder=command.folder
+            )
             hertz = hertz or float(lines[0][1])
             for _, user, system, before, after, status in (x for x in lines if x[:1] == ["run"]):
                 samples[index].append(

@@ -108,7 +108,9 @@ class Events:
             return samples.read(self.perf, self.program)
         from nestor.events.simulated.collect import RunSettings, collect
 
-        settings = RunSettings(self.stdin, self.stdout, self.seconds, self.caches)
+        settings = RunSettings(
+            stdin=self.stdin, stdout=self.stdout, seconds=self.seconds, caches=self.caches
+        )
         collected = collect(self.program, self.arguments, settings)
         if collected.exit_status:
             remark(f"the program ended with status {collected.exit_status}")

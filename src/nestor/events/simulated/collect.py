@@ -25,6 +25,8 @@ class RunSettings:
 
     stdin: Path | None = None
     """The program's standard input (default: none)."""
+    folder: Path | None = None
+    """Where it runs (default: the present folder)."""
     stdout: Path | None = None
     """Where its output goes (default: it is dropped)."""
     seconds: float = 3600.0
@@ -90,6 +92,7 @@ def counted(
         outcome = run(
             command,
             Limits(settings.seconds, memory_mib=1 << 16),
+            cwd=settings.folder,
             stdin=settings.stdin,
             stdout=settings.stdout,
         )

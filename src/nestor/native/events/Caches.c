@@ -162,10 +162,13 @@ static void followStream(ULong Line) {
   }
 }
 
-/// Fetches what an instruction will access if its stride goes on.
+/// Fetches what an instruction will access if its stride goes on. Steps within a
+/// line are none: not all of them are seen.
 static inline void followStride(Site *Access, Addr Address) {
   Long Step = (Long)(Address - Access->LastAddress);
   ULong Ahead;
+  if (Address >> LineShift == Access->LastAddress >> LineShift)
+    return;
   Access->LastAddress = Address;
   if (Step != Access->Stride) {
     Access->Stride = Step;
@@ -179,8 +182,6 @@ static inline void followStride(Site *Access, Addr Address) {
   if (Step > LongestStride || Step < -LongestStride)
     return;
   Ahead = (Address + StrideDepth * Step) >> LineShift;
-  if (Ahead == Address >> LineShift)
-    return;
   if (!touch(&FirstData, Ahead))
     prefetchSecond(Ahead);
   // The first access to it must call, or the stride would seem to break.
