@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nestor.events.block_map import with_map_blocks
 from nestor.events.simulated.caches import Caches
 from nestor.events.simulated.collect import RunSettings, collect, counted
 from nestor.events.simulated.records import gshare_mispredicts, parse
@@ -168,6 +169,17 @@ def test_long_histories_beat_gshare(compiled: Compile, tmp_path: Path) -> None:
         content, _ = counted(program, words, RunSettings(), "--gshare=yes")
         ours = int(parse(content).events["mispredicts"].sum())
         assert 0 < ours < 1.2 * gshare_mispredicts(content)
+
+
+def test_blocks_have_the_numbers_of_the_compiler(compiled: Compile) -> None:
+    program = compiled("branches", "-static", "-fbasic-block-address-map")
+    table = with_map_blocks(collect(program, []).table, program)
+    numbers = {
+        row["map_block"] for row in table.blocks.to_pylist() if row["function"] == "correlated"
+    }
+    assert {0, 1, 2} <= numbers
+    assert None not in numbers
+    assert with_map_blocks(table, Path("/bin/false")) is table
 
 
 def test_equal_runs_give_equal_counts(branches: EventTable, compiled: Compile) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from iced_x86 import OpKind
 
-from nestor.events.table import BLOCKS, EDGES, EVENTS, EXITS, About, EventTable
+from nestor.events.table import BLOCKS, EDGES, EVENTS, EXITS, MAP_BLOCK, About, EventTable
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -94,6 +94,7 @@ def table_of(run: Executed, about: About) -> EventTable:
         "instructions": ends - starts,
         "exit": [EXITS[one] for one in kind.tolist()],
         "executions": np.maximum(executions, 0),
+        MAP_BLOCK: pa.nulls(len(starts), pa.int64()),
     }
     for name in EVENTS:
         column = run.events.get(name)

@@ -50,9 +50,12 @@ BLOCKS: Final = pa.schema(
         ("instructions", pa.int64()),
         ("exit", pa.string()),
         ("executions", pa.int64()),
+        ("map_block", pa.int64()),
         *((name, pa.int64()) for name in EVENTS),
     ]
 )
+MAP_BLOCK: Final = "map_block"
+"""The compiler's number of the block that holds this one; null where the file has no map of it."""
 EDGES: Final = pa.schema(
     [
         ("from_object", pa.string()),
@@ -241,7 +244,8 @@ def _check_rows(table: EventTable, path: Path) -> None:
     for columns in (table.blocks, table.edges):
         for name in columns.column_names:
             column = columns[name]
-            if column.null_count and (name not in EVENTS or column.null_count < len(column)):
+            optional = name == MAP_BLOCK or (name in EVENTS and column.null_count == len(column))
+            if column.null_count and not optional:
                 raise EventsError(f"'{path}' has empty cells in {name}; collect it again.")
             if pa.types.is_int64(column.type) and column.null_count == 0:
                 values = column.to_numpy()

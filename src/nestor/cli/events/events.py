@@ -75,8 +75,9 @@ class Events:
     def run(self) -> int:
         """Collect, write and print."""
         from nestor.events import table as tables
+        from nestor.events.block_map import with_map_blocks
 
-        table = self._table()
+        table = with_map_blocks(self._table(), self.program)
         if self.out is not None:
             tables.write(table, self.out)
         if self.json:
