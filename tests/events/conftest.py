@@ -25,7 +25,7 @@ def compiled(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> 
     def compile_(name: str, *options: str) -> Path:
         out = folder / "-".join([name, *(option.strip("-") for option in options)])
         if not out.exists():
-            words = ["-O1", *(options or ("-static",)), SOURCES / f"{name}.c", "-o", out]
+            words = ["-O1", *(options or ("-static",)), str(SOURCES / f"{name}.c"), "-o", str(out)]
             subprocess.run([toolchain.clang, *words], check=True)
         return out
 

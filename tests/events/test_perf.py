@@ -4,12 +4,14 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import iced_x86
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nestor.compiler.toolchain import Toolchain
+from nestor.events.image import Image
 from nestor.events.perf import samples
 from nestor.events.perf.script import Branch, Mapping, Sample, parse
 from nestor.events.table import EventsError, EventTable
@@ -72,28 +74,30 @@ def walk(table: EventTable, steps: int) -> Iterator[tuple[int, int, int]]:
         here = there
 
 
-def script(table: EventTable, compiled: Path, base: int, steps: int) -> str:
-    """Return samples of every branch of a walk, in stacks, as perf prints them."""
-    lengths = {row["address"]: len(row["code"]) for row in table.blocks.to_pylist()}
+def script(table: EventTable, program: Path, base: int, steps: int) -> str:
+    """Return samples of every branch of a walk, in stacks, as perf prints them.
+
+    :param base: where the program lies in memory.
+    """
+    image = Image.read(program)
+    assert image is not None
+    (code,) = image.segments
     last = last_instructions(table)
     taken = [(last[here], there) for here, _, there in walk(table, steps)]
-    assert lengths
     lines = [
-        f"1/1 0.0: PERF_RECORD_MMAP2 1/1: [{base:#x}(0x100000) @ 0 fe:00 1 1]: r-xp {compiled}"
+        f"1/1 0.0: PERF_RECORD_MMAP2 1/1: [{base + code.address:#x}({len(code.code):#x}) @"
+        f" {code.offset:#x} fe:00 1 1]: r-xp {program}"
     ]
     for start in range(0, len(taken) - STACK, STACK - 1):  # the first of each closes the one before
         stack = taken[start : start + STACK]
         words = " ".join(f"{base + a:#x}/{base + b:#x}/P/-/-/0" for a, b in reversed(stack))
-        lines.append(
-            f"1/1 0.0: {STACK - 1} br_inst_retired.near_taken:u: {base + stack[-1][0]:x} {words}"
-        )
+        event = f"{STACK - 1} br_inst_retired.near_taken:u: {base + stack[-1][0]:x}"
+        lines.append(f"1/1 0.0: {event} {words}")
     return "\n".join(lines)
 
 
 def last_instructions(table: EventTable) -> dict[int, int]:
     """Return the address of the last instruction of each block, by that of the first."""
-    import iced_x86
-
     found = {}
     for row in table.blocks.to_pylist():
         *_, final = iced_x86.Decoder(64, row["code"], ip=row["address"])

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,10 +45,9 @@ def run_of(rows: Sequence[dict[str, object]], edges: Sequence[tuple[int, int, in
 def block(
     address: int, executions: int, code: bytes = ADD + JUMP, **more: object
 ) -> dict[str, object]:
-    size = 1 + len(code[: -len(JUMP)]) // len(ADD)
-    return {
-        "address": address, "executions": executions, "code": code, "instructions": size
-    } | more  # fmt: skip
+    """Return a row; the code has additions and a jump if ``instructions`` does not say else."""
+    own = {"address": address, "executions": executions, "code": code}
+    return own | {"instructions": 1 + len(code[: -len(JUMP)]) // len(ADD)} | more
 
 
 def test_blocks_are_joined_where_nearly_all_executions_go() -> None:
@@ -81,7 +81,7 @@ def test_a_loop_costs_its_latency_and_a_pass_does_not() -> None:
 
 
 def test_events_cost_what_they_cost_on_the_machine() -> None:
-    events = {
+    events: dict[str, Any] = {
         "taken": 50, "mispredicts": 7, "indirect_mispredicts": 3, "l1_misses": 100,
         "l2_misses": 30, "llc_misses": 10, "tlb_misses": 2, "rep_bytes": 3200, "code_misses": 5,
     }  # fmt: skip
@@ -132,12 +132,12 @@ def measured(seed: int, true: Sequence[float], count: int = 24) -> list[Measured
 
 def test_weights_are_found_again() -> None:
     true = [0.9, 0.4, 0.3, 1.1, 0.4, 0.3, 0.5, 0.5, 0.2, 0.9]
-    fitted = weights.fit(measured(1, true), "bound", "a machine")
-    assert fitted.array() == pytest.approx(true, rel=0.35)
+    fitted = weights.fit(measured(1, true, 60), "bound", "a machine")
+    assert fitted.array() == pytest.approx(true, rel=0.4)  # drawn to the prior
     assert fitted.error is not None
-    assert fitted.error < 0.05
-    assert fitted.ratio_error < 0.06
-    assert len(fitted.runs) == 24
+    assert fitted.error < 0.03  # the noise is 0.01
+    assert fitted.ratio_error < 0.04
+    assert len(fitted.runs) == 60
 
 
 def test_what_no_run_has_keeps_its_prior() -> None:

@@ -47,8 +47,8 @@ def measured_lines(
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise MachineError("Cycles can be measured on Linux on x86-64 only.")
     own = max(os.sched_getaffinity(0)) if core is None else core
-    with temporary_folder("machine") as folder:
-        out = Path(folder) / "out"
+    with temporary_folder("machine") as scratch:
+        out = Path(scratch) / "out"
         outcome = run(
             [_ensure(), str(own), *words],
             Limits(seconds, memory_mib=1 << 16),

@@ -60,6 +60,8 @@ class _Importer:
         self._image = images_from(program)
         self._images: dict[str, Image | None] = {}
         self._mappings: list[Mapping] = []
+        self._places: dict[int, Place | None] = {}
+        """Of addresses that were looked up since the last mapping."""
         self._ranges: dict[tuple[Place, Place], float] = defaultdict(float)
         self._taken: dict[tuple[Place, Place], float] = defaultdict(float)
         self._missed: dict[Place, float] = defaultdict(float)
@@ -90,8 +92,14 @@ class _Importer:
             or mapping.start + mapping.size <= other.start
         ]
         bisect.insort(self._mappings, mapping, key=lambda one: one.start)
+        self._places.clear()
 
     def _place(self, address: int) -> Place | None:
+        if address not in self._places:
+            self._places[address] = self._looked_up(address)
+        return self._places[address]
+
+    def _looked_up(self, address: int) -> Place | None:
         at = bisect.bisect_right(self._mappings, address, key=lambda one: one.start) - 1
         if at < 0:
             return None
