@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nestor.cost.registry import open_model
@@ -184,6 +184,7 @@ def test_other_files_are_refused(load: object, text: str, tmp_path: Path) -> Non
     assert "\n" not in str(error.value)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(st.dictionaries(st.sampled_from(["format", *Penalties.__dataclass_fields__]), st.one_of(
     st.none(), st.integers(-1, 2), st.floats(), st.text(max_size=3), st.lists(st.none())
 )))  # fmt: skip

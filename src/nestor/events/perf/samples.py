@@ -123,14 +123,18 @@ class _Importer:
 
     def _add_stack(self, sample: Sample, column: str | None) -> None:
         self._stacks += 1
-        cycles = sum(branch.cycles for branch in sample.branches)
-        covered = cycles if column == "cycles" and cycles else len(sample.branches)
+        # What ran before the oldest record is not known, so that record only says where it went.
+        counted = len(sample.branches) - 1
+        cycles = sum(branch.cycles for branch in sample.branches[:counted])
+        covered = cycles if column == "cycles" and cycles else max(counted, 1)
         weight = (sample.period or covered) / covered
         newer: Place | None = None
-        for branch in sample.branches:
+        for number, branch in enumerate(sample.branches):
             source, target = self._place(branch.source), self._place(branch.target)
             if newer is not None and target is not None and _is_range(target, newer):
                 self._ranges[target, newer] += weight
+            if number == counted:
+                break
             if source is not None and target is not None:
                 self._taken[source, target] += weight
             if branch.mispredicted is not None:
