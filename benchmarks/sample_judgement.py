@@ -9,7 +9,9 @@
 one line of RESULTS/<language>.jsonl, also if it cannot be built; a package that has a line is not
 built again, so the same command goes on where an earlier session stopped. Build dependencies are
 installed on this machine: run it in a container. ``hashes`` writes what training has seen, for
---seen; packages that share code with it are left out of the tables.
+--seen; packages that share code with it are left out of the tables. With ``--corpora`` the
+packages are kept, so that other policies need no second build; ``--fetch-only`` is for a half that
+is to be judged once.
 """
 
 import argparse
@@ -101,9 +103,8 @@ def judge(
         settings = PackageSettings(
             limits=PackageLimits(options.minutes, options.gigabytes), logs=options.logs
         )
-        fetched = fetch_packages(
-            [package.name], Path(name) / "corpus", found, settings, provider=provider
-        )
+        root = (options.corpora or Path(name)) / package.name
+        fetched = fetch_packages([package.name], root, found, settings, provider=provider)
         captured = time.monotonic()
         corpus = fetched.corpus
         line: dict[str, Any] = {
@@ -118,7 +119,7 @@ def judge(
             "machine": describe(found),
             "capture_seconds": round(captured - began, 1),
         }
-        if corpus.programs:
+        if corpus.programs and not options.fetch_only:
             line["programs"] = _programs(corpus, options.programs, seen)
         line["judge_seconds"] = round(time.monotonic() - captured, 1)
     return line
@@ -203,6 +204,9 @@ def run_judge(options: argparse.Namespace) -> int:
             if time.monotonic() > until:
                 break
             line = judge(package, options, seen, provider)
+            if options.fetch_only and line["modules"]:
+                print(f"{package.name}: {line['modules']} modules", flush=True)
+                continue
             write_atomically(place, "".join(f"{json.dumps(one)}\n" for one in [*before, line]))
             reasons = ", ".join(failure["reason"] for failure in line["failures"])
             print(f"{package.name}: {len(line['programs'])} programs {reasons}", flush=True)
@@ -257,6 +261,12 @@ def main() -> int:
     )
     one.add_argument(
         "--changed", action="store_true", help="judge again what other policies were judged on"
+    )
+    one.add_argument(
+        "--corpora", type=Path, help="folder to keep what was fetched in, a corpus a package"
+    )
+    one.add_argument(
+        "--fetch-only", action="store_true", help="fetch into --corpora, and judge another time"
     )
     one.add_argument("--logs", type=Path, help="folder for the output of the builds")
     one.set_defaults(run=run_judge)
