@@ -65,7 +65,8 @@ def stacks(table: EventTable) -> Iterator[list[tuple[int, int]]]:
         after.setdefault(edge["from_address"], []).append((edge["to_address"], edge["count"]))
     chances = np.array([row["executions"] for row in rows], float)
     for start in random.choice(len(rows), STACKS, p=chances / chances.sum()).tolist():
-        here, branches = rows[start]["address"], []
+        here = rows[start]["address"]
+        branches: list[tuple[int, int]] = []
         while len(branches) < STACK and here in after:
             counts = np.array([count for _, count in after[here]], float)
             there = after[here][random.choice(len(counts), p=counts / counts.sum())][0]

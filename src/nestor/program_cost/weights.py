@@ -25,7 +25,7 @@ F64 = npt.NDArray[np.float64]
 
 PRIOR: Final[Mapping[str, float]] = {
     "compute": 1.0,
-    "recurrence": 0.5,
+    "recurrence": 1.0,
     "taken": 0.33,
     "mispredict": 0.8,
     "l1": 0.6,

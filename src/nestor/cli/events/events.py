@@ -29,7 +29,7 @@ _SHOWN = (
 class Events:
     """Count what a program executes and what a recent core would mispredict or miss, by block.
 
-    The program runs under a tool of valgrind that Nestor builds on first use, 40 to 130 times as
+    The program runs under a tool of valgrind that Nestor builds on first use, 40 to 70 times as
     slowly as without. Simulated are branch predictors (TAGE, targets by history, a return stack),
     three levels of caches with prefetchers, and a TLB; equal runs give equal counts on any machine.
     The run has a fixed environment; processes that the program starts are not counted.

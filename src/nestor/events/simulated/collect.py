@@ -30,7 +30,7 @@ class RunSettings:
     stdout: Path | None = None
     """Where its output goes (default: it is dropped)."""
     seconds: float = 3600.0
-    """The longest time that the run may take; it takes 40 to 130 times as long as without."""
+    """The longest time that the run may take; it takes 40 to 70 times as long as without."""
     caches: Caches = field(default_factory=Caches)
     """What is simulated."""
 
