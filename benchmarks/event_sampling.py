@@ -38,7 +38,7 @@ def thinned(table: EventTable, period: int, seed: int) -> EventTable:
     blocks = table.blocks
     stack = max(1, period // STACK)
     seen = random.poisson(table.numbers("executions") / stack) * stack
-    ratio = np.divide(seen, table.numbers("executions"), where=table.numbers("executions") > 0)
+    ratio = seen / np.maximum(table.numbers("executions"), 1)
     for name in ("executions", *EVENTS):
         if not table.has(name):
             continue
