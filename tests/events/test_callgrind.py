@@ -8,6 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nestor.events import callgrind
+from nestor.events.gathered import Gathered, with_code
+from nestor.events.image import Image, Segment
 from nestor.events.table import EventsError, EventTable
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
@@ -77,3 +79,16 @@ def test_any_text_is_refused_in_a_sentence(
     with pytest.raises(EventsError) as error:
         callgrind.read(folder / "counts", folder / "program")
     assert "\n" not in str(error.value)
+
+
+def test_impossible_counts_are_refused() -> None:
+    image = Image([Segment(0x1000, 0, b"\x90\xc3")], {0x1000: "f"})
+    gathered = Gathered()
+    gathered.executions["/bin/program", 0x1000] = 2.0**40
+    gathered.executions["/bin/program", 0x1001] = 3
+    gathered.executions["/bin/program", -1] = 3
+    found = with_code(gathered, lambda _: image)
+    assert (found.executed.executions.tolist(), found.missing) == ([2**40, 3], 1)
+    gathered.executions["/bin/program", 0x1000] = 1e30
+    with pytest.raises(EventsError, match="impossible"):
+        with_code(gathered, lambda _: image)

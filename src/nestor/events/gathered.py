@@ -1,7 +1,7 @@
 """Counts by object and address, which callgrind and perf give, as instructions with their code."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from nestor.events.executed import Executed, LoadedObject
 from nestor.events.image import Image, kind_of, string_bytes
-from nestor.events.table import EXITS
+from nestor.events.table import EXITS, LARGEST_COUNT, EventsError
 
 I64 = npt.NDArray[np.int64]
 
@@ -56,6 +56,7 @@ def with_code(gathered: Gathered, image: Callable[[str], Image | None]) -> WithC
     """Return the instructions with their code; those without are left out and counted.
 
     :param image: returns the code of an object; None if its file is absent.
+    :raises EventsError: if a count is larger than any run has.
     """
     names = sorted({name for name, _ in gathered.executions})
     images = {name: image(name) for name in names}
@@ -92,7 +93,7 @@ def with_code(gathered: Gathered, image: Callable[[str], Image | None]) -> WithC
             events,
             np.array([edge[0] for edge in edges], np.uint64),
             np.array([edge[1] for edge in edges], np.uint64),
-            np.array([round(edge[2]) for edge in edges], np.int64),
+            _numbers(edge[2] for edge in edges),
             [
                 LoadedObject(name, number * _APART, _APART, number * _APART)
                 for number, name in enumerate(names)
@@ -105,7 +106,18 @@ def with_code(gathered: Gathered, image: Callable[[str], Image | None]) -> WithC
 
 
 def _column(counts: Mapping[Place, float], places: list[Place]) -> I64:
-    return np.array([round(counts.get(place, 0.0)) for place in places], np.int64)
+    return _numbers([counts.get(place, 0.0) for place in places])
+
+
+def _numbers(counts: Iterable[float]) -> I64:
+    """Return whole counts.
+
+    :raises EventsError: if one is larger than any run has.
+    """
+    numbers = [round(count) for count in counts]
+    if any(not 0 <= number <= LARGEST_COUNT for number in numbers):
+        raise EventsError("The file has impossible counts; make it again.")
+    return np.array(numbers, np.int64)
 
 
 def _add_turns(

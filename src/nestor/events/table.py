@@ -82,7 +82,8 @@ EDGES_SUFFIX: Final = ".edges.parquet"
 _KEY: Final = b"nestor.events"
 _FORMAT: Final = 1
 _MOST_ROWS: Final = 1 << 26
-_LARGEST_COUNT: Final = 1 << 60
+LARGEST_COUNT: Final = 1 << 60
+"""More than any run has."""
 
 
 class EventsError(NestorError):
@@ -249,7 +250,7 @@ def _check_rows(table: EventTable, path: Path) -> None:
                 raise EventsError(f"'{path}' has empty cells in {name}; collect it again.")
             if pa.types.is_int64(column.type) and column.null_count == 0:
                 values = column.to_numpy()
-                if len(values) and (values.min() < 0 or values.max() > _LARGEST_COUNT):
+                if len(values) and (values.min() < 0 or values.max() > LARGEST_COUNT):
                     raise EventsError(
                         f"'{path}' has impossible counts in {name}; collect it again."
                     )
