@@ -45,6 +45,10 @@ COMMANDS: Final = {
     "overrides check": Command(
         "policies.overrides:Check", "Find lines of overrides that match nothing"
     ),
+    "overrides record": Command("debug.record:Record", "Write what a policy decides as overrides"),
+    "bisect": Command(
+        "debug.bisect:Bisect", "Find the decisions that make a program fail", resumes=True
+    ),
     "guard": Command("policies.guard:Guard", "List modules to leave to stock: never worse"),
     "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
     "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),
@@ -70,6 +74,14 @@ COMMANDS: Final = {
     "blocks measure": Command(
         "blocks.measure:Measure", "Label blocks with measured cycles", resumes=True
     ),
+    "schedule list": Command("schedule.list:List", "Show schedules that lower linalg payloads"),
+    "schedule check": Command("schedule.check:Check", "Find what is wrong with schedules"),
+    "schedule graph": Command("schedule.graph:Graph", "Show of which steps schedules consist"),
+    "schedule apply": Command("schedule.apply:Apply", "Lower a payload by a schedule"),
+    "schedule run": Command("schedule.run:Run", "Compile a payload, verify it, time it"),
+    "schedule tune": Command("schedule.tune:Tune", "Search for the fastest choice", resumes=True),
+    "schedule replay": Command("schedule.replay:Replay", "Run under a tuned schedule"),
+    "schedule train": Command("schedule.train:Train", "Train a policy that guesses choices"),
     "problem list": Command("policies.problem:List", "Show the decision problems"),
     "problem check": Command("policies.problem:Check", "Check what learners rely on"),
     "log": Command("policies.log:Log", "Show what a policy decides in one compile"),

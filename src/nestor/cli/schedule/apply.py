@@ -1,0 +1,90 @@
+"""``nestor schedule apply``: a payload after a schedule."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from nestor.cli.console import print_json
+from nestor.cli.remarks import remark
+from nestor.cli.schedule.common import choice_for, open_library, schedule_for, written
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Lower a payload by a schedule, and print the module that comes out.
+
+    A payload is a .mlir file with one public function of linalg operations on tensors of fixed
+    sizes. Decisions that are not answered are guessed from the sizes of the payload, the caches
+    and the registers. What cannot be lowered is explained with its place.
+
+    Examples:
+        nestor schedule apply matmul.mlir
+        nestor schedule apply matmul.mlir --print-after matmul_block bufferize
+        nestor schedule apply mine.mlir --schedule tuned --library tuned.mlir --out lowered.mlir
+    """
+
+    payload: tyro.conf.Positional[Path]
+    """The payload."""
+    schedule: str | None = None
+    """The schedule (default: the packaged one for such a payload)."""
+    library: tuple[Path, ...] = ()
+    """Files or folders with schedules of your own."""
+    choice: tuple[str, ...] = ()
+    """Answers to decisions, such as tile_m=64."""
+    print_after: tuple[str, ...] = ()
+    """Steps after which to print the module as it is then."""
+    resolved: Path | None = None
+    """Where to write the schedule as it was applied, with all decisions taken."""
+    function: str | None = None
+    """The function to lower, if the payload has several."""
+    out: Path | None = None
+    """Where to write the lowered module (default: standard output)."""
+    target: str = "host"
+    """The processor that guesses are for: host, avx512, avx2, sse2 or neon."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Lower and print; errors are raised."""
+        import sys
+
+        from nestor.files import write_atomically
+        from nestor.schedules.kernel.lowering import lower
+        from nestor.schedules.language.linking import link
+        from nestor.schedules.payload.reading import read_payload
+        from nestor.schedules.target import find_target
+        from nestor.schedules.tools import find_tools
+
+        tools = find_tools(self.llvm)
+        target = find_target(self.target)
+        library = open_library(self.library)
+        payload = read_payload(self.payload, tools, function=self.function)
+        schedule = schedule_for(payload, library, self.schedule)
+        choice = choice_for(payload, library, schedule, target, self.choice)
+        linked = link(library, schedule, choice, print_after=self.print_after)
+        lowered = lower(payload, linked, tools)
+        if self.resolved is not None:
+            write_atomically(self.resolved, link(library, schedule, choice).readable())
+        if self.out is not None:
+            write_atomically(self.out, lowered.text)
+        if self.json:
+            print_json(
+                {
+                    "function": payload.name,
+                    "schedule": schedule,
+                    "choice": choice,
+                    "seconds": lowered.seconds,
+                    "stages": [{"step": step, "module": text} for step, text in lowered.stages],
+                    "module": lowered.text if self.out is None else None,
+                }
+            )
+            return 0
+        remark(f"{schedule} {written(choice)}")
+        for step, text in lowered.stages:
+            sys.stdout.write(f"// after {step}\n{text}\n")
+        if self.out is None and not self.print_after:
+            sys.stdout.write(lowered.text)
+        return 0
