@@ -58,9 +58,14 @@ COMMANDS: Final = {
     "costmodel functions": Command(
         "blocks.functions:Functions", "Show the expected cost of one call"
     ),
+    "costmodel program": Command("events.program:Program", "Predict the cycles of a whole run"),
+    "costmodel penalties": Command("events.penalties:Penalties", "Measure what misses cost here"),
+    "costmodel cycles": Command("events.fit:Cycles", "Measure the cycles of whole runs"),
+    "costmodel fit-program": Command("events.fit:Fit", "Fit a model of programs to measured runs"),
     "costmodel record-trace": Command("blocks.trace:RecordTrace", "Trace the blocks of a run"),
     "costmodel trace-model": Command("blocks.trace:TraceModel", "Print the cost of a trace"),
     "costmodel explain": Command("blocks.explain:Explain", "Show how a prediction comes about"),
+    "events": Command("events.events:Events", "Count events of a run by basic block"),
     "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),
     "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
