@@ -58,9 +58,14 @@ COMMANDS: Final = {
     "costmodel functions": Command(
         "blocks.functions:Functions", "Show the expected cost of one call"
     ),
+    "costmodel program": Command("events.program:Program", "Predict the cycles of a whole run"),
+    "costmodel penalties": Command("events.penalties:Penalties", "Measure what misses cost here"),
+    "costmodel cycles": Command("events.fit:Cycles", "Measure the cycles of whole runs"),
+    "costmodel fit-program": Command("events.fit:Fit", "Fit a model of programs to measured runs"),
     "costmodel record-trace": Command("blocks.trace:RecordTrace", "Trace the blocks of a run"),
     "costmodel trace-model": Command("blocks.trace:TraceModel", "Print the cost of a trace"),
     "costmodel explain": Command("blocks.explain:Explain", "Show how a prediction comes about"),
+    "events": Command("events.events:Events", "Count events of a run by basic block"),
     "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),
     "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
@@ -89,6 +94,7 @@ PASS_THROUGH: Final = {
     "c++": Command("corpus.cc:run", "clang++ that also captures (CXX='nestor c++')"),
     "clang": Command("use.use:clang", "clang under a policy: nestor clang POLICY -- ARGS"),
     "clang++": Command("use.use:clang", "clang++ under a policy"),
+    "make": Command("make.make:run", "Build with a summary: nestor make -- make -j8"),
     "flags": Command("use.use:flags", "Print the clang flags that use a policy"),
 }
 """Commands whose words belong to the compiler."""
