@@ -85,7 +85,7 @@ def trials_of(pool: Pool, module: Module) -> list[dict[str, Any]]:
             by_callee[site.callee].append(site)
     reach = SiteReach({module.name: log})
     moves = {
-        callee: Move(Key("callee", callee), True, tuple(sites))
+        callee: Move.one(Key("callee", callee), True, tuple(sites))
         for callee, sites in by_callee.items()
         if not any(site.default for site in sites)
         and stock.get(callee, (0, False))[1]
