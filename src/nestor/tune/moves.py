@@ -13,7 +13,6 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
@@ -72,6 +71,8 @@ class Move:
     def identity(self) -> int:
         """A 64-bit number that is the same for equal overrides in every process."""
         text = "\n".join(sorted(f"{key} {answer}" for key, answer in self.overrides))
+        import xxhash  # what explains itself only needs none
+
         return xxhash.xxh3_64_intdigest(text.encode())
 
 
