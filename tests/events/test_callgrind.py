@@ -8,9 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nestor.events import callgrind
+from nestor.events.errors import EventsError
 from nestor.events.gathered import Gathered, with_code
 from nestor.events.image import Image, Segment
-from nestor.events.table import EventsError, EventTable
+from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
 

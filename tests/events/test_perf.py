@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestor.compiler.toolchain import Toolchain
+from nestor.events.errors import EventsError
 from nestor.events.image import Image
 from nestor.events.perf import samples
 from nestor.events.perf.script import Branch, Mapping, Sample, parse
-from nestor.events.table import EventsError, EventTable
+from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
 

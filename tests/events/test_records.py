@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nestor.events.errors import EventsError
 from nestor.events.simulated.records import _EDGE, _HEADER, _OBJECT, _RUN, _SITE, parse
-from nestor.events.table import EventsError
 
 NAMES = b"/bin/program\0main\0"
 

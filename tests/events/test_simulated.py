@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from nestor.events.block_map import with_map_blocks
+from nestor.events.errors import EventsError
 from nestor.events.simulated.caches import Caches
 from nestor.events.simulated.collect import RunSettings, collect, counted
 from nestor.events.simulated.records import gshare_mispredicts, parse
 from nestor.events.summary import by_function
-from nestor.events.table import EventsError, EventTable
+from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
 

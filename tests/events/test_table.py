@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nestor.events.errors import EventsError
 from nestor.events.executed import Executed, LoadedObject, table_of
 from nestor.events.summary import by_function, totals
-from nestor.events.table import EVENTS, About, EventsError, EventTable, edges_path, read, write
+from nestor.events.table import EVENTS, About, EventTable, edges_path, read, write
 
 ABOUT = About("simulated", 1, "program", "0" * 64)
 # A loop of two blocks in "f" and a return in "g":

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from nestor.cost.registry import open_model
 from nestor.errors import NestorError
-from nestor.events.table import BLOCKS, EDGES, EVENTS, About, EventsError, EventTable
+from nestor.events.errors import EventsError
+from nestor.events.table import BLOCKS, EDGES, EVENTS, About, EventTable
 from nestor.program_cost import penalties, weights
 from nestor.program_cost.chains import chains
 from nestor.program_cost.compare import compare

@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 from typing import Final
 
+from nestor.events.errors import EventsError
 from nestor.events.executed import table_of
 from nestor.events.gathered import Gathered, Place, images_from, with_code
-from nestor.events.table import About, EventsError, EventTable
+from nestor.events.table import About, EventTable
 from nestor.files import read_regular_text, sha256_of
 
 _LARGEST: Final = 1 << 31

@@ -9,9 +9,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from nestor.events.errors import EventsError
 from nestor.events.executed import Executed, LoadedObject
 from nestor.events.image import Image, kind_of, string_bytes
-from nestor.events.table import EXITS, LARGEST_COUNT, EventsError
+from nestor.events.table import EXITS, LARGEST_COUNT
 
 I64 = npt.NDArray[np.int64]
 

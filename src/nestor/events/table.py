@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nestor.errors import NestorError
+from nestor.events.errors import EventsError
 from nestor.files import replacing
 
 I64 = npt.NDArray[np.int64]
@@ -84,10 +84,6 @@ _FORMAT: Final = 1
 _MOST_ROWS: Final = 1 << 26
 LARGEST_COUNT: Final = 1 << 60
 """More than any run has."""
-
-
-class EventsError(NestorError):
-    """Events that cannot be collected, read or used; the text says what to do."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from nestor.cost.contract import CostModel
 from nestor.cost.isa.decoding import DecodeError
 from nestor.cost.predict.single_pass import pass_cycles
 from nestor.cost.trace.entries import straight
-from nestor.events.table import EventsError, EventTable
+from nestor.events.errors import EventsError
+from nestor.events.table import EventTable
 from nestor.program_cost.chains import chains
 from nestor.program_cost.penalties import Penalties
 

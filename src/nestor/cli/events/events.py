@@ -87,7 +87,7 @@ class Events:
         return 0
 
     def _table(self) -> "EventTable":
-        from nestor.events.table import EventsError
+        from nestor.events.errors import EventsError
 
         if self.callgrind is not None and self.perf is not None:
             raise EventsError("Name --callgrind or --perf, not both.")

@@ -60,7 +60,7 @@ class Program:
         """Predict and print."""
         from nestor.cost.registry import open_model
         from nestor.events import table as tables
-        from nestor.events.table import EventsError
+        from nestor.events.errors import EventsError
         from nestor.program_cost import penalties as machines
         from nestor.program_cost import weights as fitted
         from nestor.program_cost.compare import compare

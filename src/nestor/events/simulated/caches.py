@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from nestor.events.table import EventsError
+from nestor.events.errors import EventsError
 
 _LINE: Final = 64
 _FIRST_SETS: Final = 64

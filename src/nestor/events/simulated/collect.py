@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from nestor.compiler.process import Ending, Limits, Outcome, run
+from nestor.events.errors import EventsError
 from nestor.events.executed import table_of
 from nestor.events.simulated.caches import Caches
 from nestor.events.simulated.records import parse
 from nestor.events.simulated.tool import NAME, ensure_tool
-from nestor.events.table import About, EventsError, EventTable
+from nestor.events.table import About, EventTable
 from nestor.files import read_regular, sha256_of
 from nestor.temporary import temporary_folder
 

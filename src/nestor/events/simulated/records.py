@@ -5,8 +5,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from nestor.events.errors import EventsError
 from nestor.events.executed import Executed, LoadedObject
-from nestor.events.table import EXITS, EventsError
+from nestor.events.table import EXITS
 
 _MAGIC: Final = b"NESTOREV"
 _END: Final = b"complete"

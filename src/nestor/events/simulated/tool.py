@@ -16,7 +16,7 @@ from nestor.compiler.cache import cache_place
 from nestor.compiler.process import Limits, run
 from nestor.compiler.toolchain import ToolchainError
 from nestor.cost.native.host_compiler import host_compiler
-from nestor.events.table import EventsError
+from nestor.events.errors import EventsError
 from nestor.files import sha256_of
 from nestor.temporary import temporary_folder
 
