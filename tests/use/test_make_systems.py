@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from tests.use.autotools import AUTOTOOLS
 from tests.use.making import OZ, digests, make, sources, times
 
 _FILES: Final = {
@@ -22,22 +23,7 @@ project('p', 'c')
 both = both_libraries('both', 'lib.c')
 executable('app', 'app.c', link_with: both)
 """,
-    "configure.ac": """
-AC_INIT([p], [1])
-AM_INIT_AUTOMAKE([foreign])
-AM_PROG_AR
-LT_INIT
-AC_PROG_CC
-AC_CONFIG_FILES([Makefile])
-AC_OUTPUT
-""",
-    "Makefile.am": """
-lib_LTLIBRARIES = libboth.la
-libboth_la_SOURCES = lib.c
-bin_PROGRAMS = app
-app_SOURCES = app.c
-app_LDADD = libboth.la
-""",
+    **AUTOTOOLS,
 }
 
 

@@ -10,7 +10,6 @@ function had at least so many copies: each counts that much less, and all else c
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Final
 
 from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
@@ -21,7 +20,6 @@ from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
-from nestor.temporary import temporary_folder
 
 _LEAST: Final[Mapping[str, int]] = {f"copies-{count}": count for count in (3, 10, 100)}
 """The least copies of each COMDAT function by mode."""
@@ -45,12 +43,9 @@ class CopiesBuild(LinkBuild):
         """Link ``program``; in the modes of more copies weigh the functions of the link ``gc``."""
         if mode not in _LEAST:
             return super().assemble(pool, program, rollouts, mode, keep)
-        with temporary_folder("binary") as folder:
-            binary = Path(folder) / "program"
-            linked = link_rollouts(pool, program, rollouts, "gc", binary if keep else None)
-            if linked.measure is None:
-                return failed_assembly(linked.failure or "not linked")
-            kept = pool.objects.put(binary) if keep else None
+        linked, kept = link_rollouts(pool, program, rollouts, "gc", keep)
+        if linked.measure is None:
+            return failed_assembly(linked.failure or "not linked")
         sizes: dict[str, Measure] = {name: done.outcome for name, done in rollouts.items()}
         weights = shares(program, linked, sizes, _LEAST[mode])
         scores = {name: weights.score(name, own) for name, own in sizes.items()}

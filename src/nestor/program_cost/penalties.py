@@ -1,15 +1,14 @@
 """What mispredicted branches and misses cost on a machine, measured and kept as a small file."""
 
-import json
 import math
 from dataclasses import asdict, dataclass, fields
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nestor.cost.measure.cpu_name import this_machine
 from nestor.errors import NestorError
-from nestor.files import read_regular_text, write_atomically
+from nestor.program_cost.documents import load_document, save_document
 from nestor.program_cost.machine import MachineError, measured_lines
 
 _FORMAT: Final = 1
@@ -69,13 +68,7 @@ def save(penalties: Penalties, path: Path) -> None:
 
     :raises PenaltiesError: if it cannot be written; a file that was there stays as it was.
     """
-    text = json.dumps({"format": _FORMAT, **asdict(penalties)}, indent=2) + "\n"
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        raise PenaltiesError(
-            f"'{path}' cannot be written ({error.strerror or error}); choose another place."
-        ) from None
+    save_document(asdict(penalties), _FORMAT, path, PenaltiesError)
 
 
 def load(path: Path) -> Penalties:
@@ -83,19 +76,18 @@ def load(path: Path) -> Penalties:
 
     :raises PenaltiesError: if it is of another kind.
     """
-    text = read_regular_text(path, "penalties of a machine", limit=_LARGEST)
-    try:
-        found = json.loads(text)
-        if found["format"] != _FORMAT or not isinstance(found["machine"], str):
-            raise ValueError("it is of another version")
-        cycles = {name: float(found[name]) for name in _NAMES}
-        if not all(math.isfinite(c) and 0 <= c < _MOST_CYCLES for c in cycles.values()):
-            raise ValueError("a number is out of range")
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
-        raise PenaltiesError(
-            f"'{path}' has no penalties of a machine ({error}); 'nestor costmodel penalties' writes"
-            " them."
-        ) from None
+    return load_document(
+        path, "penalties of a machine", _FORMAT, _LARGEST, _read, PenaltiesError,
+        "nestor costmodel penalties",
+    )  # fmt: skip
+
+
+def _read(found: Any) -> Penalties:
+    if not isinstance(found["machine"], str):
+        raise ValueError("it is of another version")
+    cycles = {name: float(found[name]) for name in _NAMES}
+    if not all(math.isfinite(c) and 0 <= c < _MOST_CYCLES for c in cycles.values()):
+        raise ValueError("a number is out of range")
     return Penalties(found["machine"], **cycles)
 
 

@@ -5,20 +5,19 @@ errors, none below 0, each drawn to its prior: an event that is rare in the runs
 any weight. Prior weights are those with which a core of today hides each (docs/guide/programs.md).
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
 from nestor.errors import NestorError
-from nestor.files import read_regular_text, write_atomically
+from nestor.program_cost.documents import load_document, save_document
 from nestor.program_cost.quantities import QUANTITIES
 
 F64 = npt.NDArray[np.float64]
@@ -132,12 +131,7 @@ def save(weights: Weights, path: Path) -> None:
 
     :raises WeightsError: if the file cannot be written; one that was there stays as it was.
     """
-    try:
-        write_atomically(path, json.dumps({"format": _FORMAT, **asdict(weights)}, indent=2) + "\n")
-    except OSError as error:
-        raise WeightsError(
-            f"'{path}' cannot be written ({error.strerror or error}); choose another place."
-        ) from None
+    save_document(asdict(weights), _FORMAT, path, WeightsError)
 
 
 def load(path: Path) -> Weights:
@@ -145,30 +139,21 @@ def load(path: Path) -> Weights:
 
     :raises WeightsError: if it is of another kind.
     """
-    text = read_regular_text(path, "weights of events", limit=_LARGEST)
-    try:
-        found = json.loads(text)
-        if found["format"] != _FORMAT:
-            raise ValueError("it is of another version")
-        values = {name: float(found["values"][name]) for name in QUANTITIES}
-        runs = {str(name): float(error) for name, error in found["runs"].items()}
-        error = None if found["error"] is None else float(found["error"])
-        numbers = [
-            *values.values(),
-            float(found["ratio_error"]),
-            *([] if error is None else [error]),
-        ]
-        if not all(math.isfinite(number) and 0 <= number < _MOST for number in numbers):
-            raise ValueError("a number is out of range")
-        return Weights(
-            values, str(found["model"]), str(found["machine"]), error, numbers[len(values)], runs
-        )
-    except (
-        ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError
-    ) as error:  # fmt: skip
-        raise WeightsError(
-            f"'{path}' has no weights ({error}); 'nestor costmodel fit-program' writes them."
-        ) from None
+    return load_document(
+        path, "weights of events", _FORMAT, _LARGEST, _read, WeightsError,
+        "nestor costmodel fit-program",
+    )  # fmt: skip
+
+
+def _read(found: Any) -> Weights:
+    values = {name: float(found["values"][name]) for name in QUANTITIES}
+    runs = {str(name): float(error) for name, error in found["runs"].items()}
+    error = None if found["error"] is None else float(found["error"])
+    ratio_error = float(found["ratio_error"])
+    numbers = [*values.values(), ratio_error, *([] if error is None else [error])]
+    if not all(math.isfinite(number) and 0 <= number < _MOST for number in numbers):
+        raise ValueError("a number is out of range")
+    return Weights(values, str(found["model"]), str(found["machine"]), error, ratio_error, runs)
 
 
 def packaged() -> Weights:

@@ -7,7 +7,7 @@ import tyro
 
 from nestor.cli.console import print_json
 from nestor.cli.remarks import remark
-from nestor.cli.schedule.common import choice_for, open_library, schedule_for, written
+from nestor.cli.schedule.common import open_payload, written
 
 
 @dataclass(frozen=True)
@@ -54,35 +54,31 @@ class Apply:
         from nestor.files import write_atomically
         from nestor.schedules.kernel.lowering import lower
         from nestor.schedules.language.linking import link
-        from nestor.schedules.payload.reading import read_payload
-        from nestor.schedules.target import find_target
-        from nestor.schedules.tools import find_tools
 
-        tools = find_tools(self.llvm)
-        target = find_target(self.target)
-        library = open_library(self.library)
-        payload = read_payload(self.payload, tools, function=self.function)
-        schedule = schedule_for(payload, library, self.schedule)
-        choice = choice_for(payload, library, schedule, target, self.choice)
-        linked = link(library, schedule, choice, print_after=self.print_after)
-        lowered = lower(payload, linked, tools)
+        opened = open_payload(
+            self.payload, self.function, self.library, self.schedule, self.choice, self.target,
+            self.llvm,
+        )  # fmt: skip
+        linked = link(opened.library, opened.schedule, opened.choice, print_after=self.print_after)
+        lowered = lower(opened.payload, linked, opened.tools)
         if self.resolved is not None:
-            write_atomically(self.resolved, link(library, schedule, choice).readable())
+            resolved = link(opened.library, opened.schedule, opened.choice)
+            write_atomically(self.resolved, resolved.readable())
         if self.out is not None:
             write_atomically(self.out, lowered.text)
         if self.json:
             print_json(
                 {
-                    "function": payload.name,
-                    "schedule": schedule,
-                    "choice": choice,
+                    "function": opened.payload.name,
+                    "schedule": opened.schedule,
+                    "choice": opened.choice,
                     "seconds": lowered.seconds,
                     "stages": [{"step": step, "module": text} for step, text in lowered.stages],
                     "module": lowered.text if self.out is None else None,
                 }
             )
             return 0
-        remark(f"{schedule} {written(choice)}")
+        remark(f"{opened.schedule} {written(opened.choice)}")
         for step, text in lowered.stages:
             sys.stdout.write(f"// after {step}\n{text}\n")
         if self.out is None and not self.print_after:

@@ -1,5 +1,6 @@
 """What the commands of ``nestor schedule`` share: libraries, payloads, choices."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,46 @@ if TYPE_CHECKING:
     from nestor.schedules.language.library import Library
     from nestor.schedules.payload.reading import Payload
     from nestor.schedules.target import Target
+    from nestor.schedules.tools import Tools
     from nestor.schedules.tune.database import Database
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A payload with the schedule and the answers that it is to be lowered by."""
+
+    tools: "Tools"
+    target: "Target"
+    library: "Library"
+    payload: "Payload"
+    schedule: str
+    choice: dict[str, int]
+
+
+def open_payload(
+    payload: Path,
+    function: str | None,
+    library: tuple[Path, ...],
+    schedule: str | None,
+    words: tuple[str, ...],
+    target: str,
+    llvm: str | None,
+) -> Opened:
+    """Read a payload and decide on all that the command line leaves open.
+
+    :param library: files and folders of the user's, on top of the packaged library.
+    :param words: answers to decisions, such as ``tile_m=64``.
+    """
+    from nestor.schedules.payload.reading import read_payload
+    from nestor.schedules.target import find_target
+    from nestor.schedules.tools import find_tools
+
+    tools, machine = find_tools(llvm), find_target(target)
+    opened = open_library(library)
+    content = read_payload(payload, tools, function=function)
+    name = schedule_for(content, opened, schedule)
+    choice = choice_for(content, opened, name, machine, words)
+    return Opened(tools, machine, opened, content, name, choice)
 
 
 def open_library(paths: tuple[Path, ...]) -> "Library":

@@ -9,7 +9,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from nestor.cli.console import print_json, stdout
-from nestor.cli.schedule.common import choice_for, open_library, schedule_for, written
+from nestor.cli.schedule.common import open_payload, written
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,15 @@ class Run:
         from nestor.schedules.kernel.measure import Settings
         from nestor.schedules.kernel.running import run_once
         from nestor.schedules.language.linking import link
-        from nestor.schedules.payload.reading import read_payload
-        from nestor.schedules.target import find_target
-        from nestor.schedules.tools import find_tools
 
-        tools = find_tools(self.llvm)
-        target = find_target(self.target)
-        library = open_library(self.library)
-        payload = read_payload(self.payload, tools, function=self.function)
-        schedule = schedule_for(payload, library, self.schedule)
-        choice = choice_for(payload, library, schedule, target, self.choice)
+        opened = open_payload(
+            self.payload, self.function, self.library, self.schedule, self.choice, self.target,
+            self.llvm,
+        )  # fmt: skip
         settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0)
-        linked = link(library, schedule, choice)
-        result: dict[str, Any] = {"schedule": schedule, "choice": choice}
-        result |= run_once(payload, linked, target, tools, settings)
+        linked = link(opened.library, opened.schedule, opened.choice)
+        result: dict[str, Any] = {"schedule": opened.schedule, "choice": opened.choice}
+        result |= run_once(opened.payload, linked, opened.target, opened.tools, settings)
         if self.json:
             print_json(result)
         else:
