@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nestor.cli.main import main
-from tests.schedules import texts
+from nestor.schedules.payload import operators as texts
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ from nestor.schedules.language.diagnosis import LoweringError
 from nestor.schedules.language.library import PACKAGED, load, packaged
 from nestor.schedules.language.linking import decisions_of, link
 from nestor.schedules.language.text import Place, ScheduleError
+from nestor.schedules.payload import operators as texts
 from nestor.schedules.payload.loops import loops_of, suggest
 from nestor.schedules.payload.reading import read_payload
 from nestor.schedules.payload.reference import Reference, as_generics
 from nestor.schedules.target import find_target, host
 from nestor.schedules.tools import Tools, find_tools
-from tests.schedules import texts
 
 HEAD = "module attributes {transform.with_named_sequence} {\n"
 
@@ -51,6 +51,8 @@ CASES = {
     "batch_matmul": texts.batch_matmul(3, 20, 36, 17),
     "rows": texts.softmax(7, 101),
     "elementwise": texts.chain(5, 203),
+    "conv_2d": texts.convolution(5, 19),
+    "depthwise_conv_2d": texts.depthwise(37, 2),
 }
 
 
@@ -75,6 +77,17 @@ def test_normalisation_and_sums_are_rows(text: str, tools: Tools, tmp_path: Path
         3,
     )
     assert verdict.correct, verdict.reason
+
+
+@pytest.mark.parametrize(("element", "total"), [("bf16", "f32"), ("i8", "i32")])
+def test_narrow_elements_are_summed_up_in_wide_ones(
+    element: str, total: str, tools: Tools, tmp_path: Path
+) -> None:
+    payload = read_payload(texts.mixed_matmul(element, total), tools)
+    kernel = compile_text(payload.text, tools, tmp_path)
+    verdict = verify(kernel, Reference(as_generics(payload, tools), payload.name), seed=4)
+    assert verdict.correct, verdict.reason
+    assert verdict.worst <= verdict.allowed < 1e-4
 
 
 def test_the_second_operand_of_attention_may_be_transposed(tools: Tools, tmp_path: Path) -> None:

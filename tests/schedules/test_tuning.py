@@ -18,6 +18,7 @@ from nestor.schedules.kernel.measure import Settings
 from nestor.schedules.kernel.verify import fresh_inputs
 from nestor.schedules.language.library import packaged
 from nestor.schedules.language.linking import decisions_of
+from nestor.schedules.payload import operators as texts
 from nestor.schedules.payload.loops import Loops, loops_of
 from nestor.schedules.payload.reading import read_payload
 from nestor.schedules.target import find_target
@@ -27,7 +28,6 @@ from nestor.schedules.tune import space
 from nestor.schedules.tune.database import Database, Key, Result, key_of
 from nestor.schedules.tune.searches import Problem, SearchName, first_guess, make_search
 from nestor.schedules.tune.tuning import TuneSettings, tune
-from tests.schedules import texts
 
 AVX2 = find_target("avx2")
 LOOPS = Loops("matmul", 1, 96, 96, 64, 32, 0, 2)
