@@ -14,8 +14,18 @@
 using namespace llvm;
 using namespace nestor;
 
+constexpr uint64_t Module = 0x99; ///< The module that the files are read for.
+
+static Expected<Overrides> parse(StringRef Text) {
+  return Overrides::parse(Text, Module);
+}
+
+static Expected<Overrides> load(StringRef Path) {
+  return Overrides::load(Path, Module);
+}
+
 TEST_CASE("overrides are looked up by key") {
-  Expected<Overrides> O = Overrides::parse("# first\n\nnestor-overrides 1\r\n"
+  Expected<Overrides> O = parse("# first\n\nnestor-overrides 1\r\n"
                                            "site 0123456789abcdef inline\n"
                                            "  site FEDCBA9876543210   keep # x\n"
                                            "site 0000000000000000 keep");
@@ -29,7 +39,7 @@ TEST_CASE("overrides are looked up by key") {
 }
 
 TEST_CASE("a site stands above its callee, and a module is a thing of its own") {
-  Expected<Overrides> O = Overrides::parse("nestor-overrides 1\n"
+  Expected<Overrides> O = parse("nestor-overrides 1\n"
                                            "callee 00000000000000cc keep\n"
                                            "module 00000000000000aa stock\n"
                                            "callee 00000000000000dd inline\n"
@@ -47,7 +57,7 @@ TEST_CASE("a site stands above its callee, and a module is a thing of its own") 
 }
 
 TEST_CASE("a site answers for its copies unless a more specific line does") {
-  Expected<Overrides> O = Overrides::parse("nestor-overrides 1\n"
+  Expected<Overrides> O = parse("nestor-overrides 1\n"
                                            "callee 00000000000000cc keep\n"
                                            "site 00000000000000a1 inline\n"
                                            "site 00000000000000a2 keep\n"
@@ -64,13 +74,41 @@ TEST_CASE("a site answers for its copies unless a more specific line does") {
   CHECK(O->lookup(0xa3, {0xa1}, 0xcc) == false);
   CHECK(O->lookup(0xb1, {0xa3}, 0) == std::nullopt);
   Expected<Overrides> Only =
-      Overrides::parse("nestor-overrides 1\nsite-only 00000000000000a3 keep\n");
+      parse("nestor-overrides 1\nsite-only 00000000000000a3 keep\n");
   REQUIRE(bool(Only));
   CHECK(Only->hasSites());
 }
 
+TEST_CASE("a line for one module counts there, above that for all") {
+  Expected<Overrides> O =
+      parse("nestor-overrides 1\n"
+            "site 00000000000000a1 inline\n"
+            "site 00000000000000a1 in 0000000000000099 keep\n"
+            "site 00000000000000a2 keep\n"
+            "site 00000000000000a2 in 0000000000000098 inline\n"
+            "site 00000000000000a2 in 0000000000000097 inline\n"
+            "site-only 00000000000000a3 keep\n"
+            "site-only 00000000000000a3 in 0000000000000099 inline\n"
+            "site 00000000000000a4 in 0000000000000099 inline\n");
+  REQUIRE(bool(O));
+  CHECK(O->size() == 8);
+  CHECK(O->lookup(0xa1, {}, 0) == false);
+  CHECK(O->lookup(0xa2, {}, 0) == false);
+  CHECK(O->lookup(0xa3, {}, 0) == true);
+  CHECK(O->lookup(0xb1, {0xa1}, 0) == false); // Copies follow it, too.
+  CHECK(O->lookup(0xb1, {0xa4}, 0) == true);
+  for (StringRef Kind : {"site", "site-only"}) {
+    Expected<Overrides> Only =
+        parse(("nestor-overrides 1\n" + Kind +
+               " 00000000000000a3 in 0000000000000099 keep\n")
+                  .str());
+    REQUIRE(bool(Only));
+    CHECK(Only->hasSites());
+  }
+}
+
 TEST_CASE("a file without entries is sound") {
-  Expected<Overrides> O = Overrides::parse("nestor-overrides 1\n");
+  Expected<Overrides> O = parse("nestor-overrides 1\n");
   REQUIRE(bool(O));
   CHECK_FALSE(O->hasSites());
   CHECK(O->size() == 0);
@@ -112,16 +150,28 @@ TEST_CASE("anything else is refused, with the number of the line") {
        "twice"},
       {"nestor-overrides 1\nsite-only 0123456789abcdef stock\n", "line 2"},
       {"nestor-overrides 1\nsite\t0123456789abcdef keep\n", "line 2"},
+      {"nestor-overrides 1\nsite 0123456789abcdef in keep\n", "line 2"},
+      {"nestor-overrides 1\nsite 0123456789abcdef at 0123456789abcdef keep\n",
+       "line 2"},
+      {"nestor-overrides 1\nsite 0123456789abcdef in main.c keep\n", "line 2"},
+      {"nestor-overrides 1\ncallee 0123456789abcdef in 0123456789abcdef keep\n",
+       "line 2"},
+      {"nestor-overrides 1\nmodule 0123456789abcdef in 0123456789abcdef "
+       "stock\n",
+       "line 2"},
+      {"nestor-overrides 1\nsite 0123456789abcdef in 0000000000000099 keep\n"
+       "site 0123456789abcdef in 0000000000000099 keep\n",
+       "twice"},
       {StringRef("\0\0\0", 3), "line 1"},
   };
   for (const auto &Case : Wrong) {
     CAPTURE(Case.first.str());
-    std::string Error = errorOf(Overrides::parse(Case.first));
+    std::string Error = errorOf(parse(Case.first));
     CAPTURE(Error);
     CHECK(StringRef(Error).contains(Case.second));
   }
-  CHECK(errorOf(Overrides::load("/nonexistent/file")) != "");
-  CHECK(errorOf(Overrides::load("/")) != "");
+  CHECK(errorOf(load("/nonexistent/file")) != "");
+  CHECK(errorOf(load("/")) != "");
 }
 
 TEST_CASE("a file that no search would write is refused for its size") {
@@ -130,9 +180,9 @@ TEST_CASE("a file that no search would write is refused for its size") {
   REQUIRE(!sys::fs::createTemporaryFile("nestor", "overrides", FD, Path));
   FileRemover Remover(Path);
   REQUIRE(!sys::fs::resize_file(FD, (size_t(16) << 20) + 1));
-  CHECK(errorOf(Overrides::load(Path)) == "the file is larger than 16 MiB");
+  CHECK(errorOf(load(Path)) == "the file is larger than 16 MiB");
   REQUIRE(!sys::fs::resize_file(FD, size_t(16) << 20));
-  CHECK(StringRef(errorOf(Overrides::load(Path))).contains("line 1"));
+  CHECK(StringRef(errorOf(load(Path))).contains("line 1"));
   sys::fs::file_t File = sys::fs::convertFDToNativeFile(FD);
   REQUIRE(!sys::fs::closeFile(File));
 }

@@ -45,6 +45,10 @@ COMMANDS: Final = {
     "overrides check": Command(
         "policies.overrides:Check", "Find lines of overrides that match nothing"
     ),
+    "overrides record": Command("debug.record:Record", "Write what a policy decides as overrides"),
+    "bisect": Command(
+        "debug.bisect:Bisect", "Find the decisions that make a program fail", resumes=True
+    ),
     "guard": Command("policies.guard:Guard", "List modules to leave to stock: never worse"),
     "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
     "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),

@@ -87,13 +87,16 @@ def run(
     cancelled: threading.Event | None = None,
     stdin: Path | None = None,
     stdout: Path | None = None,
+    reduced: bool = True,
 ) -> Outcome:
     """Run ``command`` (never through a shell) and wait for it.
 
     Standard input and output are the files named, or nothing.
 
-    Thread-safe. The environment is reduced to what a compiler needs, so that the same
-    command gives the same bytes for everybody.
+    Thread-safe.
+
+    :param reduced: give it only what a compiler needs of the environment, so that the same command
+        gives the same bytes for everybody; a command of the user's needs the user's own.
     """
     limits = limits or Limits()
     start = time.monotonic()
@@ -109,7 +112,7 @@ def run(
                 stdout=output,
                 stderr=errors,
                 cwd=cwd,
-                env=environment(),
+                env=environment() if reduced else os.environ | marked(run_folder()),
                 start_new_session=True,  # so that a kill reaches what it started
             )
         except OSError as error:

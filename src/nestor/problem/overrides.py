@@ -5,7 +5,8 @@ be hashed and sorted, and ``str`` gives the words that stand for one in the file
 are, and what an answer is, is the problem's own.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -53,8 +54,29 @@ class QuestionKeys(Protocol):
         """Tell whether an override under ``key`` is about one of these questions."""
 
 
+@dataclass(frozen=True)
+class Deviation:
+    """Decisions of one compile that left the default together."""
+
+    replay: Overrides
+    """Under the default heuristic these give the decisions their answers again, in the unit of
+    the compile and in no other."""
+    revert: Overrides
+    """Under the policy these leave the decisions to the default."""
+    about: str
+    """In the names of the source."""
+
+
 class OverrideFormat(Protocol):
     """The overrides of one problem."""
+
+    def deviations(self, toolchain: "Toolchain", trajectory: "Trajectory") -> Sequence[Deviation]:
+        """Return the decisions of a compile that left the default, in the order of the questions.
+
+        All of them, replayed in the same unit under the default, give the same object.
+
+        :param trajectory: with names.
+        """
 
     def to_text(
         self, overrides: Overrides, comments: Mapping[Key, str] | None = None, title: str = ""

@@ -1,14 +1,14 @@
 """What a compile asked, which overrides answer that, and what the lines are about."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain
 from nestor.problem.override_text import TextOverrides
-from nestor.problem.overrides import QuestionKeys
+from nestor.problem.overrides import Deviation, QuestionKeys
 from nestor.problem.trajectory import Trajectory
 from nestor.regalloc.credit import QUESTION, functions_of
 from nestor.regalloc.overrides import STOCK, TEXT, Answer, Key, Kind, Overrides
@@ -78,6 +78,24 @@ class AllocationOverrides(TextOverrides):
                 if number in names:
                     found[Key(self.kind, number, question)] = names[number]
         return found
+
+    def deviations(self, toolchain: Toolchain, trajectory: Trajectory) -> Sequence[Deviation]:
+        """Return the functions of a module with answers that left the default.
+
+        A function is allocated as a whole: which question a number is follows from the answers
+        before it. The answers replayed serve every module with a function of the name.
+        """
+        names = readable_names(toolchain, trajectory.names)
+        left = trajectory.answer != trajectory.default
+        answers = trajectory.answer[left].tolist()
+        replays: dict[int, dict[Key, Answer]] = defaultdict(dict)
+        pairs = [pair for pair, other in zip(_questions_of(trajectory), left, strict=True) if other]
+        for (function, question), answer in zip(pairs, answers, strict=True):
+            replays[function][Key(self.kind, function, question)] = answer
+        return [
+            Deviation(replay, {Key("function", function): STOCK}, names.get(function, "?"))
+            for function, replay in replays.items()
+        ]
 
     def index(self, overrides: Overrides) -> Index:
         """Return ``overrides`` by the number of their module or function."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from nestor.files import ReadError
 from nestor.problem.overrides import MOST_BYTES, OverridesError
 from nestor.problems.inlining_size.search.overrides import (
+    EVERY_MODULE,
     Key,
     load,
     parse,
@@ -20,7 +21,10 @@ from nestor.problems.inlining_size.search.overrides import (
 
 numbers = st.integers(0, 2**64 - 1)
 keys = st.one_of(
-    st.builds(Key, st.sampled_from(["site", "site-only", "callee"]), numbers),
+    st.builds(
+        Key, st.sampled_from(["site", "site-only", "callee"]), numbers, st.just(EVERY_MODULE)
+    ),
+    st.builds(Key, st.sampled_from(["site", "site-only"]), numbers, numbers),
 )
 
 

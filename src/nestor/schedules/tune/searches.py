@@ -144,7 +144,7 @@ class _Tpe:
     def __call__(self, done: Sequence[Evaluation]) -> dict[str, int]:
         import math
 
-        distributions = {
+        distributions: dict[str, Any] = {
             d.name: self.optuna.distributions.CategoricalDistribution(list(d.options))
             for d in self.problem.decisions
         }

@@ -72,7 +72,7 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
   if (D.Policy && D.Policy->Meaning == Answers::Deviation)
     D.Copyable = M.getInstructionCount();
   if (!S.Overrides.empty()) {
-    Expected<Overrides> Fixed = Overrides::load(S.Overrides);
+    Expected<Overrides> Fixed = Overrides::load(S.Overrides, moduleID(M));
     if (!Fixed)
       return because("cannot use the overrides", S.Overrides,
                      Fixed.takeError());

@@ -26,35 +26,40 @@ namespace nestor {
 ///     site-only fedcba9876543210 inline   # this call, whatever its copies do
 ///     callee 0011223344556677 keep        # all calls of this function
 ///     module 8899aabbccddeeff stock       # no policy in this module
+///     site 0123456789abcdef in 8899aabbccddeeff keep  # in this module only
 ///
 /// A site's line answers for the copies of the call too, that is where inlining
 /// and other passes have put it, unless a line names the copy. Sites stand above
-/// their callee, and both above a module. A file may serve a whole program, so
-/// lines that match nothing in one module are no mistake.
+/// their callee, and both above a module; a site's line for one module stands
+/// above that for all. A file may serve a whole program, so lines that match
+/// nothing in one module are no mistake.
 class Overrides {
 public:
-  /// Parses \p Text; fails with the line's number on anything else.
-  static llvm::Expected<Overrides> parse(llvm::StringRef Text);
-  static llvm::Expected<Overrides> load(llvm::StringRef Path);
+  /// Parses \p Text for the module with the id \p Module; fails with the line's
+  /// number on anything else.
+  static llvm::Expected<Overrides> parse(llvm::StringRef Text, uint64_t Module);
+  static llvm::Expected<Overrides> load(llvm::StringRef Path, uint64_t Module);
 
-  bool hasSites() const { return !Sites.empty() || !SitesOnly.empty(); }
+  bool hasSites() const {
+    return !Sites.empty() || !SitesHere.empty() || !SitesOnly.empty() ||
+           !SitesOnlyHere.empty();
+  }
   bool hasCallees() const { return !Callees.empty(); }
   /// The answer for a call of \p Callee at \p Site, if there is one; \p CopyOf
   /// are the sites that the call is a copy of, nearest first.
   std::optional<bool> lookup(uint64_t Site, llvm::ArrayRef<uint64_t> CopyOf,
                              uint64_t Callee) const;
   bool isStock(uint64_t Module) const { return StockModules.count(Module); }
-  size_t size() const {
-    return Sites.size() + SitesOnly.size() + Callees.size() +
-           StockModules.size();
-  }
+  /// The lines of the file.
+  size_t size() const { return Lines; }
 
 private:
   using Table = std::unordered_map<uint64_t, bool>; ///< True is to inline.
-  Table *tableOf(llvm::StringRef Kind);
 
-  Table Sites, SitesOnly, Callees;
+  /// Of the lines for all modules, and of those for this one.
+  Table Sites, SitesHere, SitesOnly, SitesOnlyHere, Callees;
   std::unordered_set<uint64_t> StockModules;
+  size_t Lines = 0;
 };
 
 } // namespace nestor

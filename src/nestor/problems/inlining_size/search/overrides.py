@@ -15,11 +15,14 @@ from nestor.problem.overrides import OverridesError, read_overrides
 Kind = Literal["site", "site-only", "callee", "module"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 SITE_KINDS: Final[tuple[Kind, ...]] = ("site", "site-only")
+EVERY_MODULE: Final = -1
+"""In place of a module's id, which is never negative."""
 
 _KIND_OF: Final[Mapping[str, Kind]] = {kind: kind for kind in KINDS}
 _HEADER: Final = "nestor-overrides 1"
 _LINE: Final = re.compile(
-    r"(site|site-only|callee) ([\da-fA-F]{16}) (inline|keep)|module ([\da-fA-F]{16}) stock",
+    r"site(-only)? [\da-fA-F]{16}( in [\da-fA-F]{16})? (inline|keep)"
+    r"|callee [\da-fA-F]{16} (inline|keep)|module [\da-fA-F]{16} stock",
     re.ASCII,
 )
 """The words of a line as the plugin reads it."""
@@ -35,9 +38,13 @@ class Key(NamedTuple):
 
     kind: Kind
     number: int
+    module: int = EVERY_MODULE
+    """The only module in which a site's answer counts, above one for all modules: functions that
+    several modules hold, as inline ones in C++, have the same sites in each."""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.number:016x}"
+        where = "" if self.module == EVERY_MODULE else f" in {self.module:016x}"
+        return f"{self.kind} {self.number:016x}{where}"
 
 
 Overrides = Mapping[Key, bool]
@@ -46,13 +53,11 @@ Overrides = Mapping[Key, bool]
 
 def _entry(content: str) -> tuple[Key, bool] | None:
     """Return the key and the answer of a line; None if it is malformed."""
-    found = _LINE.fullmatch(content)
-    if found is None:
+    if _LINE.fullmatch(content) is None:
         return None
-    kind, digits, answer, module = found.groups()
-    if kind:
-        return Key(_KIND_OF[kind], int(digits, 16)), answer == "inline"
-    return Key("module", int(module, 16)), False
+    words = content.split()
+    module = int(words[3], 16) if len(words) == 5 else EVERY_MODULE
+    return Key(_KIND_OF[words[0]], int(words[1], 16), module), words[-1] == "inline"
 
 
 def _answer(key: Key, inline: bool) -> str:
@@ -61,8 +66,9 @@ def _answer(key: Key, inline: bool) -> str:
 
 TEXT: Final = OverrideText(
     header=_HEADER,
-    expected="'site|site-only|callee <16 hexadecimal digits> inline|keep' or 'module <16"
-    " hexadecimal digits> stock'",
+    expected="'site|site-only|callee <16 hexadecimal digits> inline|keep', 'site|site-only <16"
+    " hexadecimal digits> in <16 hexadecimal digits> inline|keep' or 'module <16 hexadecimal"
+    " digits> stock'",
     read=_entry,
     answer=_answer,
     any_answer=lambda words: "stock" if words.startswith("module") else "keep",

@@ -8,17 +8,25 @@ A search holds thousands of sites to their answers, so overrides are indexed by 
 the compiles of a build.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.problem.override_text import TextOverrides
-from nestor.problem.overrides import QuestionKeys
+from nestor.problem.overrides import Deviation, QuestionKeys
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size.search.overrides import KINDS, TEXT, Key, Kind, Overrides
+from nestor.problems.inlining_size.log import DEFAULT
+from nestor.problems.inlining_size.search.overrides import (
+    EVERY_MODULE,
+    TEXT,
+    Key,
+    Kind,
+    Overrides,
+)
 
-Answers = Mapping[Kind, Mapping[int, bool]]
-"""Overrides by kind and number."""
+Answers = Mapping[tuple[Kind, int], Mapping[int, bool]]
+"""Overrides by kind and module, then by number."""
 
 
 @dataclass(frozen=True)
@@ -26,28 +34,44 @@ class AskedSites:
     """The sites, callees and modules that a compile asked about, by kind."""
 
     numbers: Mapping[Kind, frozenset[int]]
+    in_module: Mapping[int, frozenset[int]]
+    """The sites by the module that asked."""
 
     @staticmethod
     def of(trajectories: Iterable[Trajectory]) -> "AskedSites":
         """Return what the compiles with these trajectories asked about."""
-        own = list(trajectories)
-        sites, callees = (
-            frozenset[int]().union(*(t.decisions[name].view("<u8").tolist() for t in own))
-            for name in ("site", "callee")
-        )
-        modules = frozenset(trajectory.facts["module"] for trajectory in own)
-        return AskedSites({"site": sites, "site-only": sites, "callee": callees, "module": modules})
+        callees: set[int] = set()
+        in_module: dict[int, frozenset[int]] = {}
+        for trajectory in trajectories:
+            module, decisions = trajectory.facts["module"], trajectory.decisions
+            callees.update(decisions["callee"].view("<u8").tolist())
+            sites = frozenset(decisions["site"].view("<u8").tolist())
+            in_module[module] = in_module.get(module, frozenset()) | sites
+        every = frozenset[int]().union(*in_module.values())
+        numbers: dict[Kind, frozenset[int]] = {
+            "site": every,
+            "site-only": every,
+            "callee": frozenset(callees),
+            "module": frozenset(in_module),
+        }
+        return AskedSites(numbers, in_module)
 
     def among(self, index: Answers) -> Answers:
         """Return those answers of ``index`` that were asked for."""
         return {
-            kind: {number: answers[number] for number in self.numbers[kind] & answers.keys()}
-            for kind, answers in index.items()
+            place: {number: answers[number] for number in own}
+            for place, answers in index.items()
+            if (own := self._numbers_of(*place) & answers.keys())
         }
 
     def matched_by(self, key: Key) -> bool:
         """Tell whether ``key`` is one of these, or the module of one."""
-        return key.number in self.numbers[key.kind]
+        return key.number in self._numbers_of(key.kind, key.module)
+
+    def _numbers_of(self, kind: Kind, module: int) -> frozenset[int]:
+        if module == EVERY_MODULE:
+            return self.numbers[kind]
+        return self.in_module.get(module, frozenset())
 
 
 @dataclass(frozen=True)
@@ -65,11 +89,33 @@ class SiteOverrides(TextOverrides):
 
         return describe(toolchain, trajectories)
 
+    def deviations(self, toolchain: Toolchain, trajectory: Trajectory) -> Sequence[Deviation]:
+        """Return the call sites of a module whose answers left the default.
+
+        Copies of a call are inlined or kept by themselves, so what is replayed is each site alone;
+        what is reverted is the call with its copies, since a policy would inline those instead.
+        """
+        from nestor.problems.inlining_size.search.sites import describe
+
+        module, rows = trajectory.facts["module"], trajectory.decisions
+        about = describe(toolchain, [trajectory])
+        answers, defaults = rows["answer"] > 0, rows[DEFAULT] > 0
+        left = answers != defaults
+        sites = rows["site"].view("<u8")
+        return [
+            Deviation(
+                replay={Key("site-only", site, module): answer},
+                revert={Key("site", site, module): not answer},
+                about=about[Key("site", site)],
+            )
+            for site, answer in zip(sites[left].tolist(), answers[left].tolist(), strict=True)
+        ]
+
     def index(self, overrides: Overrides) -> Answers:
-        """Return ``overrides`` by kind and number."""
-        found: dict[Kind, dict[int, bool]] = {kind: {} for kind in KINDS}
+        """Return ``overrides`` by kind and module, then by number."""
+        found: defaultdict[tuple[Kind, int], dict[int, bool]] = defaultdict(dict)
         for key, answer in overrides.items():
-            found[key.kind][key.number] = answer
+            found[key.kind, key.module][key.number] = answer
         return found
 
     def question_keys(self, trajectories: Iterable[Trajectory]) -> QuestionKeys:

@@ -1,0 +1,1 @@
+"""Find the decisions of a policy that make a program fail."""

@@ -1,0 +1,1 @@
+"""Commands that find and undo the bad decision of a policy."""
