@@ -79,6 +79,38 @@ def test_normalisation_and_sums_are_rows(text: str, tools: Tools, tmp_path: Path
     assert verdict.correct, verdict.reason
 
 
+def test_a_payload_as_torch_mlir_exports_it(tools: Tools, tmp_path: Path) -> None:
+    text = """#map = affine_map<(d0, d1) -> (d0, d1)>
+#map1 = affine_map<(d0, d1) -> ()>
+module attributes {torch.debug_module_name = "Scaled"} {
+  ml_program.global private mutable @global_seed(dense<0> : tensor<i64>) : tensor<i64>
+  func.func @forward(%arg0: tensor<10x24xf32>, %arg1: tensor<24x33xf32>) -> tensor<10x33xf32> {
+    %cst = arith.constant dense<2.500000e-01> : tensor<f64>
+    %cst_0 = arith.constant 0.000000e+00 : f32
+    %0 = tensor.empty() : tensor<10x33xf32>
+    %1 = linalg.fill ins(%cst_0 : f32) outs(%0 : tensor<10x33xf32>) -> tensor<10x33xf32>
+    %2 = linalg.matmul ins(%arg0, %arg1 : tensor<10x24xf32>, tensor<24x33xf32>)
+      outs(%1 : tensor<10x33xf32>) -> tensor<10x33xf32>
+    %3 = linalg.generic {indexing_maps = [#map, #map1, #map],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%2, %cst : tensor<10x33xf32>, tensor<f64>) outs(%0 : tensor<10x33xf32>) {
+    ^bb0(%in: f32, %in_1: f64, %out: f32):
+      %4 = arith.truncf %in_1 : f64 to f32
+      %5 = arith.mulf %in, %4 : f32
+      linalg.yield %5 : f32
+    } -> tensor<10x33xf32>
+    return %3 : tensor<10x33xf32>
+  }
+}
+"""
+    payload = read_payload(text, tools)
+    assert suggest(payload) == "matmul_elementwise"
+    a, b = fresh_inputs(payload.arguments, 5)
+    kernel = compile_text(text, tools, tmp_path)
+    np.testing.assert_allclose(kernel(a, b), 0.25 * (a @ b), rtol=1e-4, atol=1e-5)
+    assert verify(kernel, Reference(as_generics(payload, tools), "forward"), seed=6).correct
+
+
 @pytest.mark.parametrize(("element", "total"), [("bf16", "f32"), ("i8", "i32")])
 def test_narrow_elements_are_summed_up_in_wide_ones(
     element: str, total: str, tools: Tools, tmp_path: Path
