@@ -79,6 +79,45 @@ def test_normalisation_and_sums_are_rows(text: str, tools: Tools, tmp_path: Path
     assert verdict.correct, verdict.reason
 
 
+def test_elementwise_operations_with_broadcasts_and_several_results(
+    tools: Tools, tmp_path: Path
+) -> None:
+    text = """#whole = affine_map<(d0, d1) -> (d0, d1)>
+#columns = affine_map<(d0, d1) -> (d1)>
+func.func @gelu(%x: tensor<7x37xf32>, %bias: tensor<37xf32>)
+    -> (tensor<7x37xf32>, tensor<7x37xf32>) {
+  %empty = tensor.empty() : tensor<7x37xf32>
+  %half = arith.constant 0.5 : f32
+  %one = arith.constant 1.0 : f32
+  %root = arith.constant 0.70710678 : f32
+  %sum = linalg.generic {indexing_maps = [#whole, #columns, #whole],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%x, %bias : tensor<7x37xf32>, tensor<37xf32>) outs(%empty : tensor<7x37xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<7x37xf32>
+  %result = linalg.generic {indexing_maps = [#whole, #whole],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<7x37xf32>) outs(%empty : tensor<7x37xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %scaled = arith.mulf %a, %root : f32
+    %erf = math.erf %scaled : f32
+    %plus = arith.addf %erf, %one : f32
+    %part = arith.mulf %a, %plus : f32
+    %y = arith.mulf %part, %half : f32
+    linalg.yield %y : f32
+  } -> tensor<7x37xf32>
+  return %sum, %result : tensor<7x37xf32>, tensor<7x37xf32>
+}
+"""
+    payload = read_payload(text, tools)
+    assert suggest(payload) == "elementwise"
+    kernel = compile_text(text, tools, tmp_path)
+    verdict = verify(kernel, Reference(as_generics(payload, tools), "gelu"), seed=2)
+    assert verdict.correct, verdict.reason
+
+
 def test_a_payload_as_torch_mlir_exports_it(tools: Tools, tmp_path: Path) -> None:
     text = """#map = affine_map<(d0, d1) -> (d0, d1)>
 #map1 = affine_map<(d0, d1) -> ()>

@@ -110,9 +110,9 @@ def _lanes(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
     return min(options, key=lambda o: abs(o - wanted))
 
 
-def _vectors(options: Sequence[int], _: Loops, __: Target, ___: Choice) -> int:
-    """By MLIR where it can."""
-    return max(options)
+def _vectors(options: Sequence[int], loops: Loops, _: Target, __: Choice) -> int:
+    """By MLIR where all operands are one long row, else by LLVM."""
+    return max(options) if loops.flat else min(options)
 
 
 _GUESSES: Final[dict[str, _Guess]] = {
