@@ -51,8 +51,8 @@ def test_apply_writes_an_object_that_links_for_another_processor(
     assert main(words) == 0
     assert capsys.readouterr().out == ""
     clang = find_tools().clang
-    command = [clang, "--target=aarch64-linux-gnu", "-fuse-ld=lld", "-shared", "-nostdlib", out]
-    assert run([*command, "-o", linked]).ok
+    words = ["--target=aarch64-linux-gnu", "-fuse-ld=lld", "-shared", "-nostdlib"]
+    assert run([clang, *words, out, "-o", linked]).ok
     assert linked.read_bytes()[18] == 183  # EM_AARCH64
 
 
