@@ -43,19 +43,10 @@ class LinkBuild(UnitBuild):
         keep: bool = False,
     ) -> Assembly:
         """Link ``program`` and read from the linker's map what it kept of each module."""
-        objects = {n: pool.objects.path(r.object) for n, r in rollouts.items() if r.object}
         with temporary_folder("binary") as folder:
             binary = Path(folder) / "program"
-            linked = link(
-                pool.plugin.toolchain,
-                pool.corpus,
-                program,
-                objects,
-                mode=cast(LinkMode, mode),
-                out=binary if keep else None,
-                want_kept=True,
-                limits=pool.limits,
-            )
+            out = binary if keep else None
+            linked = link_rollouts(pool, program, rollouts, cast(LinkMode, mode), out)
             if linked.measure is None:
                 return failed_assembly(linked.failure or "not linked")
             kept = pool.objects.put(binary) if keep else None
@@ -68,6 +59,26 @@ class LinkBuild(UnitBuild):
             return {name: weights.score(name, own) for name, own in sizes.items()}
 
         return Assembly(columns, None, scores, lambda logs: _functions(linked, sizes, logs), kept)
+
+
+def link_rollouts(
+    pool: Pool,
+    program: Program,
+    rollouts: Mapping[str, Rollout],
+    mode: LinkMode,
+    out: Path | None = None,
+) -> Link:
+    """Link ``program`` from the kept objects of ``rollouts``, and say which functions it keeps."""
+    return link(
+        pool.plugin.toolchain,
+        pool.corpus,
+        program,
+        {n: pool.objects.path(r.object) for n, r in rollouts.items() if r.object},
+        mode=mode,
+        out=out,
+        want_kept=True,
+        limits=pool.limits,
+    )
 
 
 def _functions(

@@ -11,7 +11,6 @@ from rich.markup import escape
 from nestor.bisect.bisect import Bisected, bisect
 from nestor.bisect.check import Check
 from nestor.bisect.compiled import CompiledModules
-from nestor.bisect.trials import Trials
 from nestor.build.build import find_build, summary_for
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
@@ -79,6 +78,8 @@ class Bisect:
 
     def run(self) -> int:
         """Search, write the overrides and print the decisions."""
+        from nestor.bisect.trials import Trials  # takes lief
+
         check = Check(self.command, self.seconds)
         problem = find_problem(self.problem)
         policy = problem.policy(self.bad)

@@ -72,7 +72,8 @@ class InliningSize(Problem):
         return site_credit.credit(before, after)
 
     def builds(self) -> Mapping[str, Build]:
-        """Return the link of stand-alone objects, and full and thin LTO."""
+        """Return the link of stand-alone objects, full and thin LTO, and the copies build."""
+        from nestor.build.copies import CopiesBuild
         from nestor.build.link import LinkBuild
         from nestor.build.lto import LtoBuild
 
@@ -80,6 +81,7 @@ class InliningSize(Problem):
             "link": LinkBuild(),
             "full-lto": LtoBuild("full", lto_flags),
             "thin-lto": LtoBuild("thin", lto_flags),
+            "copies": CopiesBuild(),
         }
 
     def overrides(self) -> SiteOverrides:
