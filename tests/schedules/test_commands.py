@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from nestor.cli.main import main
-from tests.schedules import texts
+from nestor.compiler.process import run
+from nestor.schedules.payload import operators as texts
+from nestor.schedules.tools import find_tools
 
 
 @pytest.fixture
@@ -39,6 +41,19 @@ def test_apply_prints_after_a_step_and_writes_a_schedule_that_needs_no_decisions
     assert "llvm.func" in out.read_text()
     assert "tune" not in resolved.read_text()
     assert f"constant {result['choice']['tile_k']} : i64" in resolved.read_text()
+
+
+def test_apply_writes_an_object_that_links_for_another_processor(
+    payload: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, linked = tmp_path / "dense.o", tmp_path / "dense.so"
+    words = ["schedule", "apply", str(payload), "--target", "neon", "--object", str(out)]
+    assert main(words) == 0
+    assert capsys.readouterr().out == ""
+    clang = find_tools().clang
+    words = ["--target=aarch64-linux-gnu", "-fuse-ld=lld", "-shared", "-nostdlib"]
+    assert run([clang, *words, out, "-o", linked]).ok
+    assert linked.read_bytes()[18] == 183  # EM_AARCH64
 
 
 def test_run_verifies_and_times(payload: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,12 +18,12 @@ from nestor.schedules.language.diagnosis import LoweringError
 from nestor.schedules.language.library import PACKAGED, load, packaged
 from nestor.schedules.language.linking import decisions_of, link
 from nestor.schedules.language.text import Place, ScheduleError
+from nestor.schedules.payload import operators as texts
 from nestor.schedules.payload.loops import loops_of, suggest
 from nestor.schedules.payload.reading import read_payload
 from nestor.schedules.payload.reference import Reference, as_generics
 from nestor.schedules.target import find_target, host
 from nestor.schedules.tools import Tools, find_tools
-from tests.schedules import texts
 
 HEAD = "module attributes {transform.with_named_sequence} {\n"
 
@@ -51,6 +51,8 @@ CASES = {
     "batch_matmul": texts.batch_matmul(3, 20, 36, 17),
     "rows": texts.softmax(7, 101),
     "elementwise": texts.chain(5, 203),
+    "conv_2d": texts.convolution(5, 19),
+    "depthwise_conv_2d": texts.depthwise(37, 2),
 }
 
 
@@ -75,6 +77,88 @@ def test_normalisation_and_sums_are_rows(text: str, tools: Tools, tmp_path: Path
         3,
     )
     assert verdict.correct, verdict.reason
+
+
+def test_elementwise_operations_with_broadcasts_and_several_results(
+    tools: Tools, tmp_path: Path
+) -> None:
+    text = """#whole = affine_map<(d0, d1) -> (d0, d1)>
+#columns = affine_map<(d0, d1) -> (d1)>
+func.func @gelu(%x: tensor<7x37xf32>, %bias: tensor<37xf32>)
+    -> (tensor<7x37xf32>, tensor<7x37xf32>) {
+  %empty = tensor.empty() : tensor<7x37xf32>
+  %half = arith.constant 0.5 : f32
+  %one = arith.constant 1.0 : f32
+  %root = arith.constant 0.70710678 : f32
+  %sum = linalg.generic {indexing_maps = [#whole, #columns, #whole],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%x, %bias : tensor<7x37xf32>, tensor<37xf32>) outs(%empty : tensor<7x37xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<7x37xf32>
+  %result = linalg.generic {indexing_maps = [#whole, #whole],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%sum : tensor<7x37xf32>) outs(%empty : tensor<7x37xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %scaled = arith.mulf %a, %root : f32
+    %erf = math.erf %scaled : f32
+    %plus = arith.addf %erf, %one : f32
+    %part = arith.mulf %a, %plus : f32
+    %y = arith.mulf %part, %half : f32
+    linalg.yield %y : f32
+  } -> tensor<7x37xf32>
+  return %sum, %result : tensor<7x37xf32>, tensor<7x37xf32>
+}
+"""
+    payload = read_payload(text, tools)
+    assert suggest(payload) == "elementwise"
+    kernel = compile_text(text, tools, tmp_path)
+    verdict = verify(kernel, Reference(as_generics(payload, tools), "gelu"), seed=2)
+    assert verdict.correct, verdict.reason
+
+
+def test_a_payload_as_torch_mlir_exports_it(tools: Tools, tmp_path: Path) -> None:
+    text = """#map = affine_map<(d0, d1) -> (d0, d1)>
+#map1 = affine_map<(d0, d1) -> ()>
+module attributes {torch.debug_module_name = "Scaled"} {
+  ml_program.global private mutable @global_seed(dense<0> : tensor<i64>) : tensor<i64>
+  func.func @forward(%arg0: tensor<10x24xf32>, %arg1: tensor<24x33xf32>) -> tensor<10x33xf32> {
+    %cst = arith.constant dense<2.500000e-01> : tensor<f64>
+    %cst_0 = arith.constant 0.000000e+00 : f32
+    %0 = tensor.empty() : tensor<10x33xf32>
+    %1 = linalg.fill ins(%cst_0 : f32) outs(%0 : tensor<10x33xf32>) -> tensor<10x33xf32>
+    %2 = linalg.matmul ins(%arg0, %arg1 : tensor<10x24xf32>, tensor<24x33xf32>)
+      outs(%1 : tensor<10x33xf32>) -> tensor<10x33xf32>
+    %3 = linalg.generic {indexing_maps = [#map, #map1, #map],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%2, %cst : tensor<10x33xf32>, tensor<f64>) outs(%0 : tensor<10x33xf32>) {
+    ^bb0(%in: f32, %in_1: f64, %out: f32):
+      %4 = arith.truncf %in_1 : f64 to f32
+      %5 = arith.mulf %in, %4 : f32
+      linalg.yield %5 : f32
+    } -> tensor<10x33xf32>
+    return %3 : tensor<10x33xf32>
+  }
+}
+"""
+    payload = read_payload(text, tools)
+    assert suggest(payload) == "matmul_elementwise"
+    a, b = fresh_inputs(payload.arguments, 5)
+    kernel = compile_text(text, tools, tmp_path)
+    np.testing.assert_allclose(kernel(a, b), 0.25 * (a @ b), rtol=1e-4, atol=1e-5)
+    assert verify(kernel, Reference(as_generics(payload, tools), "forward"), seed=6).correct
+
+
+@pytest.mark.parametrize(("element", "total"), [("bf16", "f32"), ("i8", "i32")])
+def test_narrow_elements_are_summed_up_in_wide_ones(
+    element: str, total: str, tools: Tools, tmp_path: Path
+) -> None:
+    payload = read_payload(texts.mixed_matmul(element, total), tools)
+    kernel = compile_text(payload.text, tools, tmp_path)
+    verdict = verify(kernel, Reference(as_generics(payload, tools), payload.name), seed=4)
+    assert verdict.correct, verdict.reason
+    assert verdict.worst <= verdict.allowed < 1e-4
 
 
 def test_the_second_operand_of_attention_may_be_transposed(tools: Tools, tmp_path: Path) -> None:

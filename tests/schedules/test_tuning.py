@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from nestor.schedules.kernel.measure import Settings
 from nestor.schedules.kernel.verify import fresh_inputs
 from nestor.schedules.language.library import packaged
 from nestor.schedules.language.linking import decisions_of
+from nestor.schedules.payload import operators as texts
 from nestor.schedules.payload.loops import Loops, loops_of
 from nestor.schedules.payload.reading import read_payload
 from nestor.schedules.target import find_target
@@ -27,7 +29,6 @@ from nestor.schedules.tune import space
 from nestor.schedules.tune.database import Database, Key, Result, key_of
 from nestor.schedules.tune.searches import Problem, SearchName, first_guess, make_search
 from nestor.schedules.tune.tuning import TuneSettings, tune
-from tests.schedules import texts
 
 AVX2 = find_target("avx2")
 LOOPS = Loops("matmul", 1, 96, 96, 64, 32, 0, 2)
@@ -164,16 +165,25 @@ def test_the_guess_fits_registers_and_caches(tools: Tools) -> None:
             assert accumulators <= target.registers
 
 
-def test_tpe_says_which_package_it_needs() -> None:
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        with pytest.raises(NestorError, match="needs Optuna"):
-            make_search("tpe", problem(), seed=0)
-        return
-    search = make_search("tpe", problem(), seed=0)
-    choice = search([Evaluation(problem().guess, "ok", "", 1.0, 1.0)])
-    assert all(choice[d.name] in d.options for d in problem().decisions)
+def test_tpe_proposes_new_choices_and_learns_where_they_are_fast() -> None:
+    one = problem()
+    search = make_search("tpe", one, seed=0)
+    done = [Evaluation(one.guess, "ok", "", 1.0, 1.0)]
+    for number in range(40):
+        choice = search(done)
+        assert choice not in [e.choice for e in done]
+        failed = number % 5 == 4
+        seconds = None if failed else (1.0 if choice["reg_m"] == 4 else 3.0)
+        done.append(Evaluation(choice, "crashed" if failed else "ok", "", seconds, seconds))
+    late = [e.choice["reg_m"] == 4 for e in done[21:]]
+    early = [e.choice["reg_m"] == 4 for e in done[1:11]]
+    assert np.mean(late) > np.mean(early)
+
+
+def test_tpe_without_optuna_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(NestorError, match="pip install"):
+        make_search("tpe", problem(), seed=0)
 
 
 def test_a_database_that_is_none_is_refused(tmp_path: Path) -> None:

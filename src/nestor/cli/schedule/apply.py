@@ -21,6 +21,7 @@ class Apply:
     Examples:
         nestor schedule apply matmul.mlir
         nestor schedule apply matmul.mlir --print-after matmul_block bufferize
+        nestor schedule apply matmul.mlir --target neon --object matmul.o
         nestor schedule apply mine.mlir --schedule tuned --library tuned.mlir --out lowered.mlir
     """
 
@@ -40,8 +41,10 @@ class Apply:
     """The function to lower, if the payload has several."""
     out: Path | None = None
     """Where to write the lowered module (default: standard output)."""
+    object: Path | None = None
+    """Where to write an object file of the lowered module, for the target."""
     target: str = "host"
-    """The processor that guesses are for: host, avx512, avx2, sse2 or neon."""
+    """The processor that guesses and the object are for: host, avx512, avx2, sse2 or neon."""
     llvm: str | None = None
     """LLVM to use: a prefix or a clang."""
     json: bool = False
@@ -51,7 +54,8 @@ class Apply:
         """Lower and print; errors are raised."""
         import sys
 
-        from nestor.files import write_atomically
+        from nestor.files import replacing, write_atomically
+        from nestor.schedules.kernel.building import build_object
         from nestor.schedules.kernel.lowering import lower
         from nestor.schedules.language.linking import link
 
@@ -66,6 +70,9 @@ class Apply:
             write_atomically(self.resolved, resolved.readable())
         if self.out is not None:
             write_atomically(self.out, lowered.text)
+        if self.object is not None:
+            with replacing(self.object) as scratch:
+                build_object(lowered, target, tools, scratch)
         if self.json:
             print_json(
                 {
@@ -81,6 +88,6 @@ class Apply:
         remark(f"{opened.schedule} {written(opened.choice)}")
         for step, text in lowered.stages:
             sys.stdout.write(f"// after {step}\n{text}\n")
-        if self.out is None and not self.print_after:
+        if self.out is None and self.object is None and not self.print_after:
             sys.stdout.write(lowered.text)
         return 0

@@ -43,7 +43,10 @@ def _reg_n(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
 def _reg_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
     """As many rows as registers hold accumulators; rather fewer than rows of padding."""
     vectors = max(1, choice.get("reg_n", 1) // target.lanes(loops.bits))
-    room = target.registers - vectors - 1
+    # A convolution holds its window and its part of the input in registers as well.
+    room = {"depthwise": target.registers // 3, "conv": target.registers // 2}.get(
+        loops.kind, target.registers - vectors - 1
+    )
     fitting = [o for o in options if o * vectors <= room] or [min(options)]
 
     def cost(rows: int) -> float:
@@ -52,6 +55,11 @@ def _reg_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice)
         return padded * (1.0 + 0.6 * (rows + vectors) / (rows * vectors))
 
     return min(fitting, key=cost)
+
+
+def _reg_k(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> int:
+    """Some input channels at a time: more only make the code larger."""
+    return min(options, key=lambda o: abs(o - 4))
 
 
 def _tile_k(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
@@ -102,9 +110,9 @@ def _lanes(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
     return min(options, key=lambda o: abs(o - wanted))
 
 
-def _vectors(options: Sequence[int], _: Loops, __: Target, ___: Choice) -> int:
-    """By MLIR where it can."""
-    return max(options)
+def _vectors(options: Sequence[int], loops: Loops, _: Target, __: Choice) -> int:
+    """By MLIR where all operands are one long row, else by LLVM."""
+    return max(options) if loops.flat else min(options)
 
 
 _GUESSES: Final[dict[str, _Guess]] = {
@@ -113,6 +121,7 @@ _GUESSES: Final[dict[str, _Guess]] = {
     "tile_k": _tile_k,
     "tile_n": _tile_n,
     "tile_m": _tile_m,
+    "reg_k": _reg_k,
     "rows": _rows,
     "lanes": _lanes,
     "vectors": _vectors,

@@ -12,8 +12,10 @@ from nestor.schedules.payload.reading import TensorType
 from nestor.schedules.payload.reference import Reference
 
 _STEPS: Final = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
-_SLACK: Final = 64.0
-"""Roundings of the element type that a result may be off, times the root of what it sums up."""
+_SLACK: Final = 16.0
+"""Roundings that a result may be off, times the root of what it may sum up."""
+_MOST: Final = 0.05
+"""No result may be off by more, however coarse its type."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def verify(kernel: Kernel, reference: Reference, seed: int) -> Verdict:
 def compare(results: Sequence[Array], expected: Sequence[Any], kernel: Kernel) -> Verdict:
     """Compare results with those of numpy."""
     worst = 0.0
-    allowed = tolerance((*kernel.arguments, *kernel.results))
+    allowed = tolerance(kernel.arguments, kernel.results)
     for number, (result, right, kind) in enumerate(
         zip(results, expected, kernel.results, strict=True), 1
     ):
@@ -86,17 +88,17 @@ def compare(results: Sequence[Array], expected: Sequence[Any], kernel: Kernel) -
     return Verdict(True, worst, allowed)
 
 
-def tolerance(types: Sequence[TensorType]) -> float:
+def tolerance(arguments: Sequence[TensorType], results: Sequence[TensorType]) -> float:
     """Return the part of the largest value by which a result may be off.
 
-    The element type of least precision counts, and the number of values that one result sums up.
+    Roundings of the results' type, times the root of the longest dimension, which bounds how many
+    values are summed up; arguments are exact, whatever their type.
     """
-    steps = [_STEPS[kind.element] for kind in types if kind.element in _STEPS]
+    steps = [_STEPS[kind.element] for kind in results if kind.element in _STEPS]
     if not steps:
         return 0.0
-    sizes = [size for kind in types for size in kind.shape]
-    root = math.sqrt(max(sizes, default=1))
-    return max(steps) * _SLACK * max(1.0, root) / 4
+    sizes = [size for kind in (*arguments, *results) for size in kind.shape]
+    return min(_MOST, max(steps) * _SLACK * math.sqrt(max(sizes, default=1)))
 
 
 def to_bf16(array: Array) -> Array:

@@ -46,7 +46,7 @@ def main(request_file: str, result_file: str) -> None:
     if request["numpy"]:
         calls["numpy"] = lambda: reference(*inputs, precise=False)
     seconds = interleaved(calls, request["rounds"]) if request["rounds"] else {}
-    result = {"verdicts": verdicts, "seconds": seconds, "numpy": _numpy()}
+    result = {"verdicts": verdicts, "seconds": seconds, "numpy": blas()}
     write_atomically(Path(result_file), json.dumps(result))
 
 
@@ -91,7 +91,7 @@ def _finite(value: float) -> float | None:
     return value if abs(value) < float("inf") else None
 
 
-def _numpy() -> str:
+def blas() -> str:
     """Return which BLAS numpy uses, with the instruction set that it chose."""
     import ctypes
 

@@ -35,6 +35,8 @@ class Loops:
     """Elementwise operations besides it."""
     steps: int
     """Scalar operations in all bodies."""
+    flat: bool = False
+    """Whether all operands have one shape, so that they can be taken as one long row."""
 
     @property
     def operations(self) -> float:
@@ -52,6 +54,7 @@ class Loops:
             | {f"is_{kind}": float(kind == self.kind) for kind in kinds}
             | {f"{name}_mod_{d}": float(sizes[name] % d == 0) for name in "mn" for d in (8, 16, 64)}
             | {"bits": float(self.bits), "fused": float(self.fused), "steps": float(self.steps)}
+            | {"flat": float(self.flat)}
         )
 
 
@@ -87,7 +90,7 @@ def loops_of(payload: Payload) -> Loops:
     length = largest[-1] if largest else 1
     return Loops(
         "rows" if reduces else "elementwise", 1, math.prod(largest) // length, length, 1, bits,
-        len(operations), max(1, steps),
+        len(operations), max(1, steps), flat=all(shape == largest for shape in shapes),
     )  # fmt: skip
 
 

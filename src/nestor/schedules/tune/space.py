@@ -11,8 +11,10 @@ from nestor.schedules.language.decisions import Decision
 from nestor.schedules.payload.loops import Loops
 from nestor.schedules.target import Target
 
-KNOBS: Final = ("tile_m", "tile_n", "tile_k", "reg_m", "reg_n", "remainder", "rows", "lanes",
-                "vectors")  # fmt: skip
+KNOBS: Final = (
+    "tile_m", "tile_n", "tile_k", "reg_m", "reg_n", "reg_k", "remainder", "rows", "lanes",
+    "vectors",
+)  # fmt: skip
 """Decisions of the packaged pipelines, which policies know by name."""
 
 
