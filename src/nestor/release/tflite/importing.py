@@ -79,9 +79,15 @@ def import_tflite(data: bytes, problem: str, provenance: Mapping[str, object]) -
         operator is in the way.
     """
     try:
-        graph = read_graph(data)
+        # What does not fit into the policy's numbers is refused there as not finite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _followed(read_graph(data), problem, provenance)
     except FlatbufferError as error:
         raise PolicyError(str(error)) from error
+
+
+def _followed(graph: Graph, problem: str, provenance: Mapping[str, object]) -> MlpPolicy:
+    """Follow the steps to the decision and return its policy."""
     values: dict[int, Value] = {
         tensor: (Score(number),) for number, tensor in enumerate(graph.inputs)
     }
@@ -309,8 +315,8 @@ def _policy(
         if isinstance(column, Score):
             weight[:, start + 3] += first.weight[:, number]
             continue
-        factor = column.factor * len(column.boundaries)
-        factor = 1.0 if abs(factor - 1.0) < _ROUNDING else factor**column.power
+        factor = np.float64(column.factor * len(column.boundaries))
+        factor = np.float64(1) if abs(factor - 1) < _ROUNDING else factor**column.power
         slot = (1.0, 0.5, 2.0).index(column.power)
         weight[:, start + slot] += factor * first.weight[:, number]
     normalisation = (
@@ -318,8 +324,7 @@ def _policy(
         if scores
         else QuantileNormalisation(boundaries)
     )
-    with np.errstate(over="ignore"):  # what does not fit is refused as not finite
-        layers = [Layer(weight.astype(np.float32), first.bias), *network.layers[1:]]
+    layers = [Layer(weight.astype(np.float32), first.bias), *network.layers[1:]]
     features = [names[feature] for feature in used]
     return build(features, "decision", normalisation, layers, provenance, problem=problem)
 
