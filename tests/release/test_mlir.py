@@ -60,24 +60,16 @@ def test_llvm_makes_a_class_of_it(name: str, toolchain: Toolchain, tmp_path: Pat
     subprocess.run([tool(toolchain, "mlir-opt"), pipeline, text, "-o", lowered], check=True)
     translate = [tool(toolchain, "mlir-translate"), "-mlir-to-cpp"]
     subprocess.run([*translate, lowered, "-o", cpp], check=True)
-    # A later LLVM names the method operator(); the class has no state but its method's locals.
-    call = ", ".join(f"x[{index}]" for index in range(len(policy.features)))
-    (tmp_path / "ask.cpp").write_text(
-        f"""
-#include <cstdint>
-#include <cstddef>
-#include "Model.h"
-extern "C" int64_t ask(const int64_t *x) {{
-  ModelClass M;
-  int64_t *Fields[] = {{{", ".join(f"M.fieldName{i}" for i in range(len(policy.features)))}}};
-  for (size_t I = 0; I < {len(policy.features)}; ++I) *Fields[I] = x[I];
-  return M.execute(); // {call}
-}}
-"""
+    # A later LLVM calls the method operator() and adds a map from features to these fields.
+    fields = " ".join(f"M.fieldName{i} = x[{i}];" for i in range(len(policy.features)))
+    source = tmp_path / "ask.cpp"
+    source.write_text(
+        '#include <cstdint>\n#include <cstddef>\n#include "Model.h"\n'
+        'extern "C" int64_t ask(const int64_t *x) {\n'
+        f"  ModelClass M;\n  {fields}\n  return M.execute();\n}}\n"
     )
     library = tmp_path / "m.so"
     words = ["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared"]
-    source = tmp_path / "ask.cpp"
     subprocess.run([toolchain.clangxx, *words, source, "-o", library], check=True)
     ask = ctypes.CDLL(str(library)).ask
     ask.restype = ctypes.c_int64
