@@ -13,8 +13,13 @@ from tests.conftest import make_corpus
 from tests.inlining import PROBLEM, policy_named
 
 LARGE: Final = " + ".join(["getchar()"] * 12)
+BULK: Final = "\n".join(
+    f"int bulk_{number}(int v) {{ return v + getchar() * getchar(); }}" for number in range(100)
+)
+"""Lets the module grow without coming near the cap of LLVM, which is twice its size."""
 ONE: Final = f"""
 extern int getchar(void);
+{BULK}
 static int large(int v) {{ return v * ({LARGE}); }}
 int one(int v) {{ return large(v) + large(v + 1); }}
 int two(int v) {{ return one(v) + large(v + 2); }}
@@ -45,7 +50,9 @@ def compiled(folder: Path, plugin: Plugin, measure: int = 0) -> Sides:
 
 def hostile(sides: Sides) -> Sides:
     """Return the same with names of functions that are markup, scripts and lines of a file."""
-    symbols = sorted({name for side in sides.all for m in side.modules.values() for name in m.parts})
+    symbols = sorted(
+        {name for side in sides.all for m in side.modules.values() for name in m.parts}
+    )
     other = {name: HOSTILE[i % len(HOSTILE)] + str(i) for i, name in enumerate(symbols)}
 
     def module(own: ModuleSide) -> ModuleSide:

@@ -151,9 +151,7 @@ def test_the_second_policy(tab: Any, tmp_path: Path, sides: Sides) -> None:
 
 
 @pytest.mark.parametrize("anchor", ["#overview", "#functions", "#decisions"])
-def test_a_hostile_log_shows_as_text(
-    tab: Any, tmp_path: Path, sides: Sides, anchor: str
-) -> None:
+def test_a_hostile_log_shows_as_text(tab: Any, tmp_path: Path, sides: Sides, anchor: str) -> None:
     show(tab, tmp_path, hostile(sides), anchor)
     if anchor == "#decisions":
         tab.locator("#decision-kind").select_option("all")

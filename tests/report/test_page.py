@@ -93,9 +93,7 @@ def test_functions_sum_to_their_modules(sides: Sides) -> None:
     """Modules of this program have no constants, so their functions are all they score."""
     data, pack = page_data(PROBLEM, sides)
     modules = unpacked(pack, data["functions"]["module"])
-    for scores, totals in zip(
-        data["functions"]["scores"], data["modules"]["scores"], strict=True
-    ):
+    for scores, totals in zip(data["functions"]["scores"], data["modules"]["scores"], strict=True):
         sums = np.bincount(modules, unpacked(pack, scores), minlength=2)
         assert sums == pytest.approx(unpacked(pack, totals), abs=1)
         assert sums.sum() > 100

@@ -30,6 +30,7 @@ class DecisionView {
   /** Show the decisions under the policy that is chosen. */
   async open() {
     this.decisions = await readDecisions(this.report);
+    if (this.kind.value === "left" && !this.decisions.columns.left.includes(1)) this.kind.value = "all";
     this.details.replaceChildren(element("p", "note", "Choose a decision to see its features."));
     const host = document.getElementById("decision-table");
     this.table = new VirtualTable(host, "Decisions", this.columns(), {
@@ -51,19 +52,18 @@ class DecisionView {
     const { report, decisions } = this;
     const { columns, packed, measured } = decisions;
     const named = ["callee", "caller", "function"].filter((name) => columns[name]).map((name) => ({
-      title: name, width: "minmax(9rem, 2fr)",
+      title: name, width: "minmax(6em, 2fr)",
       text: (row) => functionName(report, columns[name][row]),
     }));
-    const answer = (title, values) => ({
-      title, width: "4.5rem",
-      text: (row) => (title === "other" && values[row] < 0 ? "" : answerWord(packed.words, values[row])),
-      value: (row) => values[row],
+    const answer = (title, values, absent = false) => ({
+      title, width: "4.4em", value: (row) => values[row],
+      text: (row) => (absent && values[row] < 0 ? "" : answerWord(packed.words, values[row])),
     });
     const left = ({ left: values }) => (row) => (values[row] ? "left" : "");
     const found = [
       ...named,
       {
-        title: "module", width: "minmax(6rem, 1fr)",
+        title: "module", width: "minmax(5em, 1fr)",
         text: (row) => report.modules.names[columns.module[row]],
       },
       answer("default", columns.default),
@@ -71,23 +71,24 @@ class DecisionView {
     ];
     if (columns.other) {
       const theirs = report.data.sides[2 - report.policy].name;
-      found.push({ ...answer("other", columns.other), hint: `what ${theirs} answers` });
+      const hint = `what ${theirs} answers; empty where it is not asked`;
+      found.push({ ...answer(theirs, columns.other, true), width: "5em", hint });
     }
     if (columns.logit) {
       found.push({
-        title: "logit", width: "5rem", numeric: true, hint: "the policy's margin; sorted by its size",
+        title: "logit", width: "4em", numeric: true, hint: "the policy's margin; sorted by its size",
         text: (row) => exact.format(columns.logit[row]), value: (row) => Math.abs(columns.logit[row]),
       });
     }
     found.push({
-      title: "credit", width: "5rem", numeric: true, hint: "by function; negative is a saving",
+      title: "credit", width: "4em", numeric: true, hint: "by function; negative is a saving",
       text: (row) => (columns.left[row] ? change(columns.share[row]) || "0" : ""),
       value: (row) => columns.share[row],
       className: (row) => (columns.left[row] ? changeClass(columns.share[row]) : ""),
     });
     if (measured.size) {
       found.push({
-        title: "measured", width: "5.5rem", numeric: true, hint: "compiled without this decision",
+        title: "measured", width: "5.2em", numeric: true, hint: "compiled without this decision",
         text: (row) => (measured.has(row) ? change(measured.get(row)) || "0" : ""),
         value: (row) => measured.get(row) ?? 0,
         className: (row) => changeClass(measured.get(row) ?? 0),
@@ -95,7 +96,7 @@ class DecisionView {
     }
     if (columns.effect) {
       found.push({
-        title: "effect", width: "6rem", text: (row) => packed.effects[columns.effect[row]] ?? "",
+        title: "effect", width: "5.8em", text: (row) => packed.effects[columns.effect[row]] ?? "",
       });
     }
     return found;

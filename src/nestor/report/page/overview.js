@@ -37,7 +37,8 @@ function scoreColumns(report, scores) {
     text: (row) => number(scores[i][row]), value: (row) => scores[i][row],
   }));
   const deltas = data.sides.slice(1).map((side, i) => ({
-    title: data.sides.length > 2 ? `change, ${side.name}` : "change", width: "7.5rem", numeric: true,
+    title: data.sides.length > 2 ? `Δ ${side.name}` : "change", width: "7rem", numeric: true,
+    hint: `${side.name} against ${data.sides[0].name}`,
     text: (row) => change(scores[i + 1][row] - before[row]),
     value: (row) => scores[i + 1][row] - before[row],
     className: (row) => changeClass(scores[i + 1][row] - before[row]),
