@@ -93,7 +93,8 @@ def opened(path: Path, runs: int, trace: Path | None) -> dict[str, list[float]]:
 
 
 _SEARCH = """async () => {
-  const [query, count] = ["decision-query", "decision-count"].map((id) => document.getElementById(id));
+  const query = document.getElementById("decision-query");
+  const count = document.getElementById("decision-count");
   const before = count.textContent;
   const start = performance.now();
   query.value = ".7 cost_estimate>0";

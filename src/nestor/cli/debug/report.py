@@ -84,6 +84,7 @@ class Report:
             for side in sides.all
             for module in side.modules.values()
             for name in (*module.parts, *module.trajectory.names.values())
+            if name.isprintable()  # a log may hold anything
         }
         data, pack = page_data(problem, sides, demangle(plugin.toolchain, sorted(symbols)))
         text = page(data, pack)
