@@ -50,7 +50,7 @@ def page_data(
     functions = _functions(pack, names, sides, modules, report.decimals)
     decisions = [_decisions(pack, names, problem, sides, side) for side in sides.policies]
     found = readable or {}
-    data = {
+    data: dict[str, Any] = {
         "program": sides.program,
         "problem": problem.name,
         "question": problem.summary,
