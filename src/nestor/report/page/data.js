@@ -58,7 +58,10 @@ async function readReport() {
   const decisions = data.decisions.map(() => null);
   return {
     data, names, readable, functions, decisions,
-    modules: { rows: data.modules.rows, names: data.modules.names, scores: moduleScores },
+    modules: {
+      rows: data.modules.rows, names: data.modules.names, short: shortened(data.modules.names),
+      scores: moduleScores,
+    },
     policy: 0,
   };
 }

@@ -63,8 +63,9 @@ class DecisionView {
     const found = [
       ...named,
       {
-        title: "module", width: "minmax(5em, 1fr)",
-        text: (row) => report.modules.names[columns.module[row]],
+        title: "module", width: "minmax(5em, 0.9fr)",
+        text: (row) => report.modules.short[columns.module[row]],
+        tip: (row) => report.modules.names[columns.module[row]],
       },
       answer("default", columns.default),
       { ...answer("answer", columns.answer), className: left(columns) },
@@ -72,23 +73,23 @@ class DecisionView {
     if (columns.other) {
       const theirs = report.data.sides[2 - report.policy].name;
       const hint = `what ${theirs} answers; empty where it is not asked`;
-      found.push({ ...answer(theirs, columns.other, true), width: "5em", hint });
+      found.push({ ...answer(theirs, columns.other, true), width: "6.2em", hint });
     }
     if (columns.logit) {
       found.push({
-        title: "logit", width: "4em", numeric: true, hint: "the policy's margin; sorted by its size",
+        title: "logit", width: "4.2em", numeric: true, hint: "the policy's margin; sorted by its size",
         text: (row) => exact.format(columns.logit[row]), value: (row) => Math.abs(columns.logit[row]),
       });
     }
     found.push({
-      title: "credit", width: "4em", numeric: true, hint: "by function; negative is a saving",
+      title: "credit", width: "4.9em", numeric: true, hint: "by function; negative is a saving",
       text: (row) => (columns.left[row] ? change(columns.share[row]) || "0" : ""),
       value: (row) => columns.share[row],
       className: (row) => (columns.left[row] ? changeClass(columns.share[row]) : ""),
     });
     if (measured.size) {
       found.push({
-        title: "measured", width: "5.2em", numeric: true, hint: "compiled without this decision",
+        title: "measured", width: "6.2em", numeric: true, hint: "compiled without this decision",
         text: (row) => (measured.has(row) ? change(measured.get(row)) || "0" : ""),
         value: (row) => measured.get(row) ?? 0,
         className: (row) => changeClass(measured.get(row) ?? 0),

@@ -36,7 +36,8 @@ async function showDetails(host, report, decisions, overrides, row) {
   }
   const button = element("button", "primary");
   const label = () => {
-    button.textContent = overrides.lines.has(key) ? "Remove the override" : "Override this decision";
+    const add = report.data.overrides.kind === "site" ? "Override this decision" : "Leave this function to stock";
+    button.textContent = overrides.lines.has(key) ? "Remove the override" : add;
   };
   label();
   button.addEventListener("click", async () => {

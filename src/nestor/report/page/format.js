@@ -39,6 +39,22 @@ function functionName(report, place) {
   return report.readable[place] || report.names[place];
 }
 
+/** Return the shortest ends of paths that tell each from the others, at least their last parts. */
+function shortened(paths) {
+  const ends = (length) => paths.map((path) => path.split("/").slice(-length).join("/"));
+  const most = Math.max(1, ...paths.map((path) => path.split("/").length));
+  const found = ends(1);
+  for (let length = 2; length <= most; length++) {
+    const count = new Map();
+    for (const text of found) count.set(text, (count.get(text) ?? 0) + 1);
+    if (count.size === paths.length) break;
+    ends(length).forEach((text, i) => {
+      if (count.get(found[i]) > 1) found[i] = text;
+    });
+  }
+  return found;
+}
+
 /** Return an answer in words. */
 function answerWord(words, value) {
   return words[String(value)] ?? exact.format(value);

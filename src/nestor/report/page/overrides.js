@@ -85,8 +85,9 @@ class Overrides {
     }
     const name = oneLine(this.report.data.sides[this.report.policy + 1].name);
     document.getElementById("override-note").textContent =
-      `In use: nestor clang ${name} --overrides overrides.txt -- -Oz -c FILE. Answers stand above` +
-      " the policy's; a line for a call also answers for copies of the call.";
+      `In use: nestor clang ${name} --overrides overrides.txt -- ${this.report.data.level} -c FILE.` +
+      " Answers stand above the policy's" + (this.report.data.overrides.kind === "site"
+      ? "; a line for a call also answers for copies of the call." : ", function by function.");
   }
 }
 

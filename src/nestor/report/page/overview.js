@@ -74,7 +74,7 @@ function showMaps(report, module, choose) {
   let items;
   if (module === null) {
     items = modules.names.map((name, row) => ({
-      name, short: name.split("/").pop(), before: modules.scores[0][row],
+      name, short: modules.short[row], before: modules.scores[0][row],
       after: modules.scores[after][row], choose: () => choose(row),
     }));
   } else {
@@ -108,7 +108,9 @@ function functionTable(report, choose) {
       text: (row) => functionName(report, functions.name[row]),
     },
     {
-      title: "module", width: "minmax(8rem, 1fr)", text: (row) => modules.names[functions.module[row]],
+      title: "module", width: "minmax(6rem, 0.6fr)",
+      text: (row) => modules.short[functions.module[row]],
+      tip: (row) => modules.names[functions.module[row]],
     },
     ...scoreColumns(report, functions.scores),
   ];

@@ -8,7 +8,8 @@ class VirtualTable {
   /**
    * @param host the element to fill
    * @param label what the table is, for screen readers
-   * @param columns [{title, width, numeric, text(row), value(row), className(row)}]
+   * @param columns [{title, width, text(row)}], and as wanted {numeric, hint: about the title,
+   *   descending: how the first click sorts, value(row) to sort by, className(row), tip(row)}
    * @param actions {choose(row), toggle(row), marked(row)}, each optional
    */
   constructor(host, label, columns, actions = {}) {
@@ -148,7 +149,8 @@ class VirtualTable {
       cell.setAttribute("role", "gridcell");
       const name = column.className?.(row);
       if (name) cell.classList.add(name);
-      if (!column.numeric && text.length > 20) cell.title = text;
+      if (column.tip) cell.title = column.tip(row);
+      else if (!column.numeric && text.length > 12) cell.title = text;
       line.append(cell);
     }
     return line;
