@@ -150,6 +150,19 @@ def test_the_second_policy(tab: Any, tmp_path: Path, sides: Sides) -> None:
     assert "policy never" in tab.locator("#override-text").input_value()
 
 
+def test_paper_has_rows_that_a_screen_would_scroll_to(
+    tab: Any, tmp_path: Path, sides: Sides
+) -> None:
+    tab.set_viewport_size({"width": 1000, "height": 300})
+    show(tab, tmp_path, sides, "#decisions")
+    tab.locator("#decision-kind").select_option("all")
+    tab.emulate_media(media="print")
+    tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    count = sum(len(m.trajectory) for m in sides.policies[0].modules.values())
+    assert len(rows(tab, "decision-table")) == count >= 4
+    assert not tab.locator("#decision-query").is_visible()
+
+
 @pytest.mark.parametrize("anchor", ["#overview", "#functions", "#decisions"])
 def test_a_hostile_log_shows_as_text(tab: Any, tmp_path: Path, sides: Sides, anchor: str) -> None:
     show(tab, tmp_path, hostile(sides), anchor)

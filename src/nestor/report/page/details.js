@@ -14,11 +14,8 @@ async function showDetails(host, report, decisions, overrides, row) {
   const heads = ["callee", "caller", "function"].filter((name) => columns[name]);
   const list = element("dl");
   for (const name of heads) {
-    const place = columns[name][row];
-    term(list, name, functionName(report, place), "name");
-    if (report.readable[place]) term(list, "symbol", report.names[place], "name symbol");
+    term(list, name, functionName(report, columns[name][row]), "name");
   }
-  term(list, "module", report.modules.names[columns.module[row]], "name");
   term(list, "default", answerWord(packed.words, columns.default[row]));
   term(list, "answer", answerWord(packed.words, columns.answer[row]));
   if (columns.overridden?.[row]) term(list, "by", "an override");
@@ -45,11 +42,21 @@ async function showDetails(host, report, decisions, overrides, row) {
     label();
   });
   host.append(element("h2", "", "Decision"), list, button, element("code", "key", key));
-  const names = Object.keys(features);
-  if (!names.length) return;
+  if (Object.keys(features).length) showFeatures(host, features, row);
+  const places = element("dl");
+  term(places, "module", report.modules.names[columns.module[row]], "name");
+  for (const name of heads) {
+    const place = columns[name][row];
+    if (report.readable[place]) term(places, name, report.names[place], "name symbol");
+  }
+  host.append(element("h2", "", "Module and symbols"), places);
+}
+
+/** List the features of a decision; zeros by name only. */
+function showFeatures(host, features, row) {
   const table = element("dl", "features");
   const zero = [];
-  for (const name of names) {
+  for (const name of Object.keys(features)) {
     const value = Number(features[name][row]);
     if (value === 0) zero.push(name);
     else term(table, name, exact.format(value));

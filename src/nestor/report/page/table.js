@@ -37,7 +37,10 @@ class VirtualTable {
     this.body.addEventListener("click", (event) => this.click(event));
     new ResizeObserver(() => this.draw()).observe(this.body);
     window.addEventListener("beforeprint", () => this.print());
-    window.addEventListener("afterprint", () => this.redraw());
+    window.addEventListener("afterprint", () => {
+      this.printing = false;
+      this.redraw();
+    });
   }
 
   makeHead() {
@@ -111,6 +114,7 @@ class VirtualTable {
   }
 
   draw() {
+    if (this.printing) return;
     const [place, top] = this.first();
     const count = Math.ceil(this.body.clientHeight / ROW) + 1;
     const end = Math.min(this.rows.length, place + count);
@@ -202,6 +206,7 @@ class VirtualTable {
 
   /** Lay the first rows out as a plain list: paper does not scroll. */
   print() {
+    this.printing = true;
     const end = Math.min(this.rows.length, PRINTED);
     for (const line of this.elements.values()) line.remove();
     this.elements.clear();
