@@ -112,7 +112,7 @@ def main() -> int:
             across = gain_model.predict_across(kind, data, settings, 0)
             fitted = gain_model.fit(kind, data, across, 0)
             policy = gain_model.policy(kind, fitted, data, features, PROBLEM, settings)
-            changes = [dict(columns) for columns in changes_under(policy).values()]
+            changes = [dict(columns) for columns in changes_under(policy).scores.values()]
             # A policy that reads no summary makes the same builds with one as without.
             summarised = [columns.get(WITH_SUMMARY, columns["gc"]) for columns in changes]
             correlation = float(np.corrcoef(data.y, across[0])[0, 1])

@@ -55,7 +55,8 @@ from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.size.examples import drawn
 from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
-from nestor.tune.search import Point, SearchSettings, State, Trial, search
+from nestor.tune.search import Point, SearchSettings, State, search
+from nestor.tune.step import Trial
 
 F64 = npt.NDArray[np.float64]
 ENOUGH = 3000
@@ -154,7 +155,7 @@ def record(corpus: Corpus, out: Path, projects: Sequence[str], compiles: float, 
                 builder,
                 PROBLEM.moves(),
                 State(curve=(Point.of(builder.compiles, first),)),
-                SearchSettings(compiles=compiles),
+                SearchSettings(compiles=compiles, exact=0, pairs=False),
                 0,
                 observe=recorder.observe,
                 enough=lambda own=recorder: len(own) >= ENOUGH,  # type: ignore[misc]

@@ -70,7 +70,7 @@ def command(arguments: Sequence[str]) -> str:
         place = words.index("--json")
         del words[place : place + 2]
     spec = sys.modules["__main__"].__spec__
-    name = spec.name if spec is not None else Path(sys.argv[0]).stem
+    name = spec.name.removesuffix(".__main__") if spec is not None else Path(sys.argv[0]).stem
     return shlex.join(["python", "-m", name, *map(_shown, words)])
 
 

@@ -1,15 +1,15 @@
 """What a search finds beyond a policy: linked bytes against whole-program compiles.
 
-    python -m benchmarks.search CORPUS PROGRAM… [--policy shipped] [--compiles 25] [--mode gc]
+    python -m benchmarks.search CORPUS WORK PROGRAM… [--policy NAME] [--compiles 25] [--mode gc]
         [--json FILE]
 
-Each program is tuned from the policy, with the program's summary, as ``nestor tune`` does. A row
-shows linked bytes and code against stock after some numbers of whole-program compiles.
+Each program is tuned with its summary, as ``nestor tune`` does: from the best of stock and the
+packaged policies, or from a policy. A row shows linked bytes and code against stock after some
+numbers of whole-program compiles. WORK keeps the searches, so a run that was stopped goes on.
 """
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +17,15 @@ from pathlib import Path
 from benchmarks import record
 from benchmarks.machine import describe
 from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
-from nestor.cli.setup import program_named
+from nestor.cli.setup import program_named, usual_policy
 from nestor.corpus import store
 from nestor.evaluate.groups import style_group
 from nestor.evaluate.statistics import change_pct, geometric_mean_change_pct
 from nestor.tune.search import Point, SearchSettings
-from nestor.tune.session import TuneSettings, tune
+from nestor.tune.session import TuneSettings, summary_for_search, tune
 
 SHOWN = (1.0, 5.0, 10.0, 15.0, 25.0)
-"""Whole-program compiles at which a curve is shown; the first is the policy alone."""
+"""Whole-program compiles at which a curve is shown; the first ones build the starts."""
 
 
 @dataclass(frozen=True)
@@ -74,31 +74,32 @@ def main() -> int:
     """Tune the programs one after the other and print a row for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("corpus", type=Path)
+    parser.add_argument("work", type=Path)
     parser.add_argument("program", nargs="+")
-    parser.add_argument("--policy", default="shipped")
+    parser.add_argument("--policy", help="where to start; default: the best of several")
     parser.add_argument("--compiles", type=float, default=25.0)
     parser.add_argument("--mode", choices=LINK.modes, default="gc")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
-    corpus, policy = store.load(options.corpus), policy_named(options.policy)
+    corpus = store.load(options.corpus)
+    policy = policy_named(options.policy or usual_policy(PROBLEM))
+    further = PROBLEM.moves().policies if options.policy is None else ()
+    settings = TuneSettings((options.mode,), policies=further)
     rows: list[Row] = []
-    with local_pool(corpus) as pool, tempfile.TemporaryDirectory(prefix="nestor-search-") as text:
-        for number, name in enumerate(options.program):
+    with local_pool(corpus) as pool:
+        for name in options.program:
             program = program_named(corpus, name)
-            summaries = {}
-            if PROBLEM.reads_summary(policy.policy):
-                summaries = dict(PROBLEM.summaries(pool, [program], [options.mode]))
             result = tune(
                 pool,
                 LINK,
                 program,
                 policy,
-                TuneSettings(modes=(options.mode,)),
+                settings,
                 SearchSettings(compiles=options.compiles),
                 options.seed,
-                Path(text) / str(number),
-                summary=summaries.get((program.name, options.mode)),
+                options.work / program.name,
+                summary=summary_for_search(pool, LINK, program, options.mode),
             )
             shown = tuple(at(result.curve, compiles) for compiles in SHOWN)
             row = Row(program.name, style_group(corpus, program), result.curve[0], shown)
@@ -115,15 +116,15 @@ def main() -> int:
         cells_of_table += [[row.program, group, *row.changes()] for row in own]
         cells_of_table.append(["**mean**", f"**{group}**", *mean])
     if options.json:
+        start = options.policy or "the best of stock and the packaged policies"
         about = (
-            f"What a search finds beyond the policy {policy.name}, link mode {options.mode}: linked"
-            " bytes / code against stock, in per cent, after so many whole-program compiles; 1 is"
-            " the policy alone."
+            f"What a search from {start} finds, link mode {options.mode}: linked bytes / code"
+            " against stock, in per cent, after so many whole-program compiles."
         )
         columns = [("program", "{}"), ("style", "{}")]
         columns += [(f"{compiles:.0f}", "{:+.1f} / {:+.1f}") for compiles in SHOWN]
         tables = {"programs": record.table(columns, cells_of_table)}
-        record.write(options.json, about, tables, machine, policy=policy.digest)
+        record.write(options.json, about, tables, machine)
     return 0
 
 

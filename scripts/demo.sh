@@ -34,7 +34,7 @@ run nestor evaluate --fresh --corpus "$corpus" --policy shipped "$policy" thresh
   --mode gc no-gc icf
 
 step '6. Tune one program further: a reviewable list of decisions, used by plain clang.'
-run nestor tune ninja --corpus "$corpus" --out "$runs/tuned" --compiles 6
+run nestor tune ninja --corpus "$corpus" --out "$runs/tuned" --compiles 6 --policy shipped
 run head -12 "$runs/tuned/overrides.txt"
 
 step '7. Use it: a real program by the unmodified clang under the shipped policy and the list.'

@@ -12,9 +12,9 @@ say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 fail() { echo "setup: $*" >&2; exit 1; }
 
 # --- Debian packages -------------------------------------------------------------------------
-# LLVM and what builds the plugin, the corpora and the tests.
+# LLVM and what builds the plugin, the corpora and the tests; MLIR for schedules.
 packages="clang-22 llvm-22 llvm-22-dev lld-22 libclang-rt-22-dev g++ make cmake ninja-build pkg-config
-  doctest-dev valgrind groff-base python3-venv ca-certificates ccache meson autoconf automake libtool"
+  mlir-22-tools libmlir-22-dev doctest-dev valgrind groff-base python3-venv ca-certificates ccache meson autoconf automake libtool"
 missing=
 for package in $packages; do
   # A Python that does not come from Debian brings its own venv.

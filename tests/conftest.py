@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,6 +27,13 @@ settings.register_profile("nestor", deadline=None, derandomize=True)
 settings.load_profile("nestor")
 
 ROOT = Path(__file__).parent.parent
+
+# What is ignored is inherited by the commands that tests interrupt: SIGHUP under nohup, SIGINT in a
+# shell's background. What is handled is not; and the tests themselves go on when a terminal closes.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 # Small, but with real decisions: static functions, one use or many, a loop, a call chain.
 SOURCE = """

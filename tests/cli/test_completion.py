@@ -49,8 +49,8 @@ def offered(script: Path, *words: str) -> set[str]:
 def test_commands_are_offered(script: Path) -> None:
     first = {name.partition(" ")[0] for name in COMMANDS | PASS_THROUGH}
     assert first <= offered(script, "")
-    assert offered(script, "ev") == {"evaluate"}
-    assert offered(script, "--quiet", "ev") == {"evaluate"}
+    assert offered(script, "ev") == {"evaluate", "events"}
+    assert offered(script, "--quiet", "ev") == {"evaluate", "events"}
     assert offered(script, "corpus", "") >= {"fetch", "capture", "info"}
 
 

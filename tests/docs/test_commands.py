@@ -87,8 +87,9 @@ def test_a_command_exists_with_its_options(place: str, call: str) -> None:
 def test_benchmarks_that_are_named_exist() -> None:
     for page in PAGES:
         for module in _MODULE.findall(page.read_text()):
-            path = ROOT / f"{module.replace('.', '/')}.py"
-            assert path.is_file(), f"{name(page)} names {module}"
+            path = ROOT / module.replace(".", "/")
+            files = path.with_suffix(".py"), path / "__main__.py"
+            assert any(file.is_file() for file in files), f"{name(page)} names {module}"
 
 
 def test_the_pages_show_commands() -> None:

@@ -101,6 +101,20 @@ def test_each_trial_stands_with_and_without_a_summary() -> None:
     assert np.allclose(data.y[half:], np.clip(made.gain.mean(axis=1), -15, 15))
 
 
+def test_without_a_summary_the_worst_modes_may_count() -> None:
+    """Modes that no summary names are assumptions: they count only where there is none."""
+    made = trials(projects=2)
+    gain = np.stack([made.gain[:, 0], made.gain[:, 0] - 10, made.gain[:, 0] - 50], axis=1)
+    made = replace(made, gain=gain, modes=("gc", "no-gc", "copies-10"))
+    half = len(made)
+    for tail, expected in ((1.0, gain.mean(axis=1)), (2 / 3, gain[:, 1:].mean(axis=1)),
+                           (0.0, gain[:, 2])):  # fmt: skip
+        data = rows(made, FEATURES, PROBLEM, replace(SETTINGS, tail=tail, clip=1e9), 0)
+        assert np.allclose(data.y[half:], expected)
+        assert set(data.x[:half, 3].tolist()) == {0.0, 1.0}
+        assert (data.y[:half] >= gain[:, 1]).all(), "a summary says which mode it is"
+
+
 @kinds
 def test_the_same_trials_give_the_same_bytes(kind: Kind) -> None:
     files = []

@@ -26,6 +26,16 @@ def learner(start: MlpPolicy | None = None) -> Distil:
     return Distil(settings, 0, ("benefit",), PROBLEM, never, never, start)  # type: ignore[arg-type]
 
 
+def test_columns_beside_the_score_have_a_tolerance_of_their_own() -> None:
+    def grown(mean: float, detail: float) -> Candidate:
+        return Candidate(0, 0.5, FIRST, Verdict(mean, 0.0, detail))
+
+    found = [grown(-0.05, 0.02), grown(-0.03, 0.004), grown(-0.01, -0.01)]
+    assert choose(found, 0.001, 0.005).verdict.mean == -0.03
+    assert choose(found[:1], 0.001, 0.005).verdict.mean == -0.05, "there is no better one"
+    assert choose(found, 0.001).verdict.mean == -0.05, "without a tolerance none counts"
+
+
 def test_best_on_average_of_those_that_make_no_program_grow() -> None:
     within = [candidate(FIRST, -0.03, 0.001), candidate(SECOND, -0.01, -0.02)]
     assert choose([*within, candidate(START, -0.2, 0.002)], 0.001) is within[0]

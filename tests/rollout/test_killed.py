@@ -45,8 +45,6 @@ def scratch(tmp_path: Path) -> Path:
 def start(scratch: Path, *words: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
     """Start a command whose temporary folders are in ``scratch``."""
     code = "from nestor.cli.main import entry; entry()"
-    if not prefix:  # the tests themselves may run under nohup, and what is ignored is inherited
-        code = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); {code}"
     return subprocess.Popen(
         [*prefix, sys.executable, "-c", code, *words],
         env={**os.environ, "TMPDIR": str(scratch)},

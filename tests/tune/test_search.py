@@ -1,6 +1,7 @@
 """Search on the real compiler: never larger than stock, resumable, and usable by plain clang."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.policy.names import DEFAULT
+from nestor.problem.rollout import Request, Rollout
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from nestor.problems.inlining_size.search.moves import callee_moves, site_moves
 from nestor.problems.inlining_size.search.overrides import Key, parse
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
+from nestor.progress import Progress, silent
+from nestor.rollout.layered import LayeredPool
 from nestor.rollout.local_pool import LocalPool
 from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
@@ -89,6 +93,48 @@ def test_a_resumed_search_goes_the_same_way(corpus: Corpus, plugin: Plugin, tmp_
     assert parts.curve == whole.curve
     with pytest.raises(NestorError, match="another program, policy, compiler or seed"):
         run(corpus, plugin, tmp_path / "parts", 14, seed=1)
+
+
+class Counting(LayeredPool):
+    """Counts the compiles of the pool below."""
+
+    compiles = 0
+
+    def run(
+        self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
+    ) -> list[Rollout]:
+        self.compiles += len(requests)
+        return super().run(requests, progress, stage)
+
+
+def test_a_search_ends_and_builds_nothing_again(
+    corpus: Corpus, plugin: Plugin, tmp_path: Path
+) -> None:
+    (program,) = corpus.programs
+    settings, folder = TuneSettings(("gc",), sweep=False), tmp_path / "tuned"
+    with LocalPool(PROBLEM, corpus, plugin) as below:
+
+        def again(compiles: float) -> tuple[Tuned, int]:
+            pool, budget = Counting(below), SearchSettings(compiles=compiles)
+            found = tune(pool, LINK, program, policy_named("default"), settings, budget, 0, folder)
+            return found, pool.compiles
+
+        first, compiled = again(9)
+        counted = len(program.modules) * (first.curve[-1].compiles - 1)
+        assert compiled == counted + len(program.modules), "stock, and what the search counts"
+        same, compiled = again(9)
+        assert compiled == 0, "what the result is made of is kept"
+        assert same.text(PROBLEM) == first.text(PROBLEM)
+        kept = next((folder / "units").iterdir())
+        kept.write_bytes(kept.read_bytes()[:100])
+        same, compiled = again(9)
+        assert compiled == 1, "a damaged file is made again"
+        assert same.text(PROBLEM) == first.text(PROBLEM)
+        last, _ = again(1000)
+        assert last.curve[-1].compiles < 200, "nothing was left to try"
+        assert last.best.total <= first.best.total
+        end, compiled = again(2000)
+        assert (compiled, end.curve) == (0, last.curve)
 
 
 def test_a_broken_state_is_refused(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.policy import bundle
 from nestor.problems.inlining_size import builtins
 from tests.conftest import ROOT
+from tests.use.making import sources
 
 PRESSURE: Final = """
 __attribute__((noinline)) static int step(int v) { return v * 3 + 1; }
@@ -49,6 +50,13 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = write_command(tmp_path / "bin" / "nestor")
     monkeypatch.setenv("PATH", str(path.parent), prepend=":")
     return path
+
+
+@pytest.fixture
+def project(plugin: Plugin, command: Path, tmp_path: Path) -> Path:
+    """Return the folder of a project that make builds in place."""
+    del plugin, command
+    return sources(tmp_path / "p")
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from benchmarks.build_ways import (
 )
 from nestor.compiler.plugin import Plugin
 from tests.conftest import SOURCE
+from tests.use.autotools import AUTOTOOLS
 from tests.use.conftest import PRESSURE
 
 _FILES: Final = {
@@ -40,22 +41,7 @@ app: app.o lib.o
 %.o: %.c
 \t$(CC) $(CFLAGS) -c $< -o $@
 """,
-    "configure.ac": """
-AC_INIT([p], [1])
-AM_INIT_AUTOMAKE([foreign])
-AM_PROG_AR
-LT_INIT
-AC_PROG_CC
-AC_CONFIG_FILES([Makefile])
-AC_OUTPUT
-""",
-    "Makefile.am": """
-lib_LTLIBRARIES = libboth.la
-libboth_la_SOURCES = lib.c
-bin_PROGRAMS = app
-app_SOURCES = app.c
-app_LDADD = libboth.la
-""",
+    **AUTOTOOLS,
 }
 _SYSTEMS: Final[dict[str, System]] = {
     "cmake Release": cmake("Release"),

@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Literal
 
 from nestor.api.workplace import policy_of
-from nestor.build.build import check_modes, find_build, summary_for
+from nestor.build.build import check_modes, find_build
 from nestor.corpus.model import Program, Split
 from nestor.evaluate import compare
 from nestor.evaluate.compare import EvaluateSettings
 from nestor.evaluate.result import Evaluation
 from nestor.files import claimed
-from nestor.policy.names import NamedPolicy
+from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.rollout.stock import StockKeepingPool
 from nestor.tune import session
+from nestor.tune.moves import moves_of
 from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings
@@ -69,7 +70,7 @@ def tune_program(
     program: Program | str,
     folder: str | os.PathLike[str],
     *,
-    policy: NamedPolicy | str = "shipped",
+    policy: NamedPolicy | str | None = None,
     compiles: float = 25.0,
     build: str | None = None,
     modes: Sequence[str] = (),
@@ -79,7 +80,7 @@ def tune_program(
     """Search for the decisions of one program that make its score smallest.
 
     :param folder: keeps the state of the search; the same call goes on from there.
-    :param policy: where the search starts.
+    :param policy: where the search starts; None takes the best of stock and the packaged policies.
     :param compiles: whole-program compiles to spend.
     :param build: as in :func:`evaluate_policies`.
     :param modes: those in which the program may not grow, and whose mean is made small.
@@ -90,15 +91,17 @@ def tune_program(
     way = find_build(pool.problem, build)
     wanted = tuple(modes) or way.modes[:1]
     check_modes(way, wanted)
-    decides, searched = policy_of(pool.problem, policy), _program(pool, program)
+    further = () if policy is not None else moves_of(pool.problem).policies
+    decides = DEFAULT if policy is None else policy_of(pool.problem, policy)
+    searched = _program(pool, program)
     with claimed(Path(folder)):
-        summary = summary_for(pool, way, searched, decides, wanted[0], progress)
+        summary = session.summary_for_search(pool, way, searched, wanted[0], progress)
         return session.tune(
             pool,
             way,
             searched,
             decides,
-            TuneSettings(wanted),
+            TuneSettings(wanted, sweep=policy is not None, policies=further),
             SearchSettings(compiles=compiles),
             seed,
             Path(folder),

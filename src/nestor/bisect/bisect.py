@@ -133,6 +133,7 @@ class _Search:
         self._modules = modules
         self._progress = progress
         self._reverted: dict[Key, object] = {}
+        self._known: dict[tuple[str, int], Sequence[Deviation]] = {}
 
     def run(self, repeat: bool) -> Bisected:
         good = self._whole(DEFAULT)
@@ -246,8 +247,17 @@ class _Search:
         return self._modules.compile(policy, own, self._progress, log=log)
 
     def _deviations(self, modules: Modules, name: str) -> Sequence[Deviation]:
+        """Return what deviates in a module; names are made readable once for each compile."""
         trajectory = modules[name].trajectory
-        return [] if trajectory is None else self._format.deviations(self._toolchain, trajectory)
+        if trajectory is None:
+            return []
+        key = (
+            name,
+            id(trajectory),
+        )  # compiles, and so their trajectories, live as long as the search
+        if key not in self._known:
+            self._known[key] = self._format.deviations(self._toolchain, trajectory)
+        return self._known[key]
 
     def _is_bad(self, modules: Modules, stage: str) -> bool:
         tests = self._tester.tests

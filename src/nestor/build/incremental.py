@@ -4,8 +4,9 @@ A compile depends on the answers to the questions that it asked and on nothing e
 again only if an override of such a question has changed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from nestor.problem.overrides import Overrides, QuestionKeys
@@ -67,14 +68,32 @@ class ProgramBuilder(Protocol):
     def compiles(self) -> float:
         """Whole-program compiles so far: units compiled over the program's units."""
 
-    def build(self, overrides: Overrides, progress: Progress = silent) -> ProgramBuild:
+    def build(
+        self,
+        overrides: Overrides,
+        progress: Progress = silent,
+        modes: Sequence[str] | None = None,
+    ) -> ProgramBuild:
         """Build under ``overrides`` what is not there yet.
 
+        :param modes: put the program together in these modes instead of the builder's.
         :raises BuildError: if something cannot be compiled or linked.
         """
 
     def keep_only(self, overrides: Overrides) -> None:
         """Forget what a build under ``overrides`` does not need."""
+
+    def keep_on_disk(self, folder: Path) -> None:
+        """Write to ``folder`` what :meth:`keep_only` has left, so that it need not be built again.
+
+        :raises OSError: if it cannot be written.
+        """
+
+    def take_from_disk(self, folder: Path) -> None:
+        """Take back what is in ``folder``, which the same builder of another process wrote there.
+
+        What is absent or damaged is compiled when it is needed.
+        """
 
     def close(self) -> None:
         """Forget everything; the builder may not be used any more."""
@@ -95,6 +114,6 @@ AnyKept = TypeVar("AnyKept", bound=Kept)
 def find_kept(compiled: Iterable[AnyKept], index: Any) -> AnyKept | None:
     """Return what compiling again under the overrides of ``index`` would give, if it is there."""
     for kept in compiled:
-        if kept.answers == kept.questions.among(index):
+        if kept.answers == kept.questions.among(index) or kept.questions.answered_alike(index):
             return kept
     return None

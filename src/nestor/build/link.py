@@ -43,22 +43,9 @@ class LinkBuild(UnitBuild):
         keep: bool = False,
     ) -> Assembly:
         """Link ``program`` and read from the linker's map what it kept of each module."""
-        objects = {n: pool.objects.path(r.object) for n, r in rollouts.items() if r.object}
-        with temporary_folder("binary") as folder:
-            binary = Path(folder) / "program"
-            linked = link(
-                pool.plugin.toolchain,
-                pool.corpus,
-                program,
-                objects,
-                mode=cast(LinkMode, mode),
-                out=binary if keep else None,
-                want_kept=True,
-                limits=pool.limits,
-            )
-            if linked.measure is None:
-                return failed_assembly(linked.failure or "not linked")
-            kept = pool.objects.put(binary) if keep else None
+        linked, kept = link_rollouts(pool, program, rollouts, cast(LinkMode, mode), keep)
+        if linked.measure is None:
+            return failed_assembly(linked.failure or "not linked")
         sizes: dict[str, Measure] = {name: done.outcome for name, done in rollouts.items()}
         columns = {LINKED: linked.measure.loadable, TEXT: linked.measure.text}
 
@@ -68,6 +55,34 @@ class LinkBuild(UnitBuild):
             return {name: weights.score(name, own) for name, own in sizes.items()}
 
         return Assembly(columns, None, scores, lambda logs: _functions(linked, sizes, logs), kept)
+
+
+def link_rollouts(
+    pool: Pool,
+    program: Program,
+    rollouts: Mapping[str, Rollout],
+    mode: LinkMode,
+    keep: bool = False,
+) -> tuple[Link, str | None]:
+    """Link ``program`` from the kept objects of ``rollouts``, and say which functions it keeps.
+
+    :param keep: keep the binary in the pool's store of objects.
+    :return: the link, and the SHA-256 of the binary; None if it is not kept or not linked.
+    """
+    with temporary_folder("binary") as folder:
+        binary = Path(folder) / "program"
+        linked = link(
+            pool.plugin.toolchain,
+            pool.corpus,
+            program,
+            {n: pool.objects.path(r.object) for n, r in rollouts.items() if r.object},
+            mode=mode,
+            out=binary if keep else None,
+            want_kept=True,
+            limits=pool.limits,
+        )
+        kept = pool.objects.put(binary) if keep and linked.measure is not None else None
+    return linked, kept
 
 
 def _functions(

@@ -103,14 +103,23 @@ class Shares:
 
     def score(self, module: str, sizes: Measure) -> float:
         """Return the bytes of the program that are one module's; lower is better."""
-        code = sum(
+        functions = sum(
             self.functions.get((module, function.name), 0.0) * function.size
             for function in sizes.functions
         )
-        return code + self.constants.get(module, 0.0) * sizes.sections[".rodata"]
+        return functions + self.constants.get(module, 0.0) * sizes.sections[".rodata"]
+
+    def code(self, module: str, sizes: Measure) -> float:
+        """Return the bytes of code among them."""
+        return sum(
+            self.functions.get((module, function.name), 0.0) * function.code
+            for function in sizes.functions
+        )
 
 
-def shares(program: Program, linked: Link, sizes: Mapping[str, Measure]) -> Shares:
+def shares(
+    program: Program, linked: Link, sizes: Mapping[str, Measure], least_copies: int = 1
+) -> Shares:
     """Weigh every function by what the link kept of it.
 
     A function with external linkage counts fully where the program keeps it. Of a COMDAT
@@ -120,6 +129,8 @@ def shares(program: Program, linked: Link, sizes: Mapping[str, Measure]) -> Shar
 
     :param linked: the program linked with ``want_kept``.
     :param sizes: the measures of the same objects by module.
+    :param least_copies: copies of each COMDAT function to assume where there are fewer, as if the
+        modules were a part of a larger program.
     """
     modules = [name for name in program.modules if name in sizes]
     weak = {name: {f.name for f in sizes[name].functions if f.weak} for name in modules}
@@ -131,7 +142,8 @@ def shares(program: Program, linked: Link, sizes: Mapping[str, Measure]) -> Shar
         for function in sizes[name].functions:
             if function.name in weak[name]:
                 if function.name in kept_anywhere:
-                    functions[name, function.name] = 1 / copies[function.name]
+                    count = max(copies[function.name], least_copies)
+                    functions[name, function.name] = 1 / count
             elif (name, function.name) in linked.kept:
                 functions[name, function.name] = 1.0
         if any((name, f.name) in linked.kept for f in sizes[name].functions):

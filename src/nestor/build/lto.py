@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import get_args
 
 from nestor.build.assembly import function_id
@@ -128,14 +129,22 @@ class LtoBuilder:
         """Whole-program compiles so far."""
         return float(self.compiled)
 
-    def build(self, overrides: Overrides, progress: Progress = silent) -> ProgramBuild:
+    def build(
+        self,
+        overrides: Overrides,
+        progress: Progress = silent,
+        modes: Sequence[str] | None = None,
+    ) -> ProgramBuild:
         """Link in every mode and measure, unless nothing that was asked has changed.
 
+        :param modes: instead of the builder's; then everything is linked again.
         :raises BuildError: if a module or a link fails.
         """
+        if modes is not None and tuple(modes) != self.modes:
+            return self._link(overrides, modes, progress).build
         linked = find_kept(self._linked, self._format.index(overrides))
         if linked is None:
-            linked = self._link(overrides, progress)
+            linked = self._link(overrides, self.modes, progress)
             self._linked.append(linked)
         return replace(linked.build, overrides=dict(overrides))
 
@@ -144,22 +153,28 @@ class LtoBuilder:
         linked = find_kept(self._linked, self._format.index(overrides))
         self._linked = [] if linked is None else [linked]
 
+    def keep_on_disk(self, folder: Path) -> None:
+        """Write nothing: a link is made again from pre-link objects, which are cached."""
+
+    def take_from_disk(self, folder: Path) -> None:
+        """Take nothing: see :meth:`keep_on_disk`."""
+
     def close(self) -> None:
         """Forget every build."""
         self._linked = []
 
-    def _link(self, overrides: Overrides, progress: Progress) -> _Linked:
+    def _link(self, overrides: Overrides, modes: Sequence[str], progress: Progress) -> _Linked:
         program = self._job.program
         objects = self._build.prelinked(self._pool, [program], progress)
         text = self._format.to_text(overrides) if overrides else None
-        jobs = [replace(self._job, mode=mode, overrides=text) for mode in self.modes]
+        jobs = [replace(self._job, mode=mode, overrides=text) for mode in modes]
         links = self._pool.map(
             lambda job: self._build.link(self._pool, job, objects), jobs, progress
         )
         self.compiled += 1
         self.rollouts += len(links)
         self.cpu_seconds += sum(link.cpu_seconds for link in links)
-        by_mode = dict(zip(self.modes, links, strict=True))
+        by_mode = dict(zip(modes, links, strict=True))
         for link in links:
             if link.failure is not None:
                 raise BuildError(f"{program.name}: {link.failure}.")

@@ -4,7 +4,10 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
+
+import xxhash
 
 from nestor.build.assembly import Assembler, Assembly, sum_columns
 from nestor.build.build import Build, BuildError, Built, Job, check_modes
@@ -16,6 +19,7 @@ from nestor.problem.overrides import Overrides
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.progress import Progress, silent
+from nestor.rollout.kept_rollouts import keep_rollout, read_rollout
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,11 @@ def _all_columns(pool: Pool, assembly: Assembly, units: Compiled) -> Mapping[str
     return {**sum_columns(list(map(pool.problem.columns, outcomes))), **assembly.columns}
 
 
+def _unit_file(folder: Path, name: str) -> Path:
+    """Return the file of one unit's compile."""
+    return folder / f"{xxhash.xxh3_64_hexdigest(name.encode())}.npz"
+
+
 @dataclass(frozen=True)
 class _Unit(Kept):
     """One compile of one unit."""
@@ -139,15 +148,22 @@ class UnitBuilder:
         self._job = Job(program, modes[0], policy, summary=summary, log=True, names=True)
         self._format = pool.problem.overrides()
         self._units: dict[str, list[_Unit]] = {name: [] for name in program.modules}
+        self._on_disk: dict[str, Rollout] = {}
 
     @property
     def compiles(self) -> float:
         """Whole-program compiles so far: units compiled over the program's units."""
         return self.compiled / max(1, len(self._job.program.modules))
 
-    def build(self, overrides: Overrides, progress: Progress = silent) -> ProgramBuild:
+    def build(
+        self,
+        overrides: Overrides,
+        progress: Progress = silent,
+        modes: Sequence[str] | None = None,
+    ) -> ProgramBuild:
         """Compile what changed, put the program together in every mode and measure.
 
+        :param modes: instead of the builder's.
         :raises BuildError: if a unit or a link fails.
         """
         index = self._format.index(overrides)
@@ -156,10 +172,11 @@ class UnitBuilder:
         units |= self._compile([n for n, u in units.items() if u is None], overrides, progress)
         rollouts = {name: unit.rollout for name, unit in units.items() if unit is not None}
         logs = {n: r.trajectory for n, r in rollouts.items() if r.trajectory is not None}
+        wanted = self.modes if modes is None else modes
         done = self._pool.map(
-            lambda mode: self._assemble(self._pool, program, rollouts, mode), self.modes
+            lambda mode: self._assemble(self._pool, program, rollouts, mode), wanted
         )
-        assemblies = dict(zip(self.modes, done, strict=True))
+        assemblies = dict(zip(wanted, done, strict=True))
         return ProgramBuild(
             overrides=dict(overrides),
             score=problem.report.score,
@@ -178,6 +195,27 @@ class UnitBuilder:
             needed = find_kept(units, index)
             self._release(unit for unit in units if unit is not needed)
             self._units[name] = [] if needed is None else [needed]
+
+    def keep_on_disk(self, folder: Path) -> None:
+        """Write the compiles that there are to ``folder``, a file for each unit.
+
+        :raises OSError: if it cannot be written.
+        """
+        for name, units in self._units.items():
+            rollout = units[-1].rollout if units else None
+            if rollout is not None and self._on_disk.get(name) is not rollout:
+                keep_rollout(self._pool, rollout, _unit_file(folder, name))
+                self._on_disk[name] = rollout
+
+    def take_from_disk(self, folder: Path) -> None:
+        """Take the compiles that :meth:`keep_on_disk` wrote, as far as they are whole."""
+        for name, units in self._units.items():
+            request = unit_request(self._pool, self._job, name)
+            rollout = read_rollout(self._pool, request, _unit_file(folder, name))
+            if rollout is not None and rollout.trajectory is not None:
+                questions = self._format.question_keys([rollout.trajectory])
+                units.append(_Unit(questions, None, rollout))
+                self._on_disk[name] = rollout
 
     def close(self) -> None:
         """Forget every compile."""

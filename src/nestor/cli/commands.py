@@ -59,9 +59,14 @@ COMMANDS: Final = {
     "costmodel functions": Command(
         "blocks.functions:Functions", "Show the expected cost of one call"
     ),
+    "costmodel program": Command("events.program:Program", "Predict the cycles of a whole run"),
+    "costmodel penalties": Command("events.penalties:Penalties", "Measure what misses cost here"),
+    "costmodel cycles": Command("events.fit:Cycles", "Measure the cycles of whole runs"),
+    "costmodel fit-program": Command("events.fit:Fit", "Fit a model of programs to measured runs"),
     "costmodel record-trace": Command("blocks.trace:RecordTrace", "Trace the blocks of a run"),
     "costmodel trace-model": Command("blocks.trace:TraceModel", "Print the cost of a trace"),
     "costmodel explain": Command("blocks.explain:Explain", "Show how a prediction comes about"),
+    "events": Command("events.events:Events", "Count events of a run by basic block"),
     "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),
     "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
@@ -70,6 +75,14 @@ COMMANDS: Final = {
     "blocks measure": Command(
         "blocks.measure:Measure", "Label blocks with measured cycles", resumes=True
     ),
+    "schedule list": Command("schedule.list:List", "Show schedules that lower linalg payloads"),
+    "schedule check": Command("schedule.check:Check", "Find what is wrong with schedules"),
+    "schedule graph": Command("schedule.graph:Graph", "Show of which steps schedules consist"),
+    "schedule apply": Command("schedule.apply:Apply", "Lower a payload by a schedule"),
+    "schedule run": Command("schedule.run:Run", "Compile a payload, verify it, time it"),
+    "schedule tune": Command("schedule.tune:Tune", "Search for the fastest choice", resumes=True),
+    "schedule replay": Command("schedule.replay:Replay", "Run under a tuned schedule"),
+    "schedule train": Command("schedule.train:Train", "Train a policy that guesses choices"),
     "problem list": Command("policies.problem:List", "Show the decision problems"),
     "problem check": Command("policies.problem:Check", "Check what learners rely on"),
     "log": Command("policies.log:Log", "Show what a policy decides in one compile"),
@@ -82,6 +95,7 @@ PASS_THROUGH: Final = {
     "c++": Command("corpus.cc:run", "clang++ that also captures (CXX='nestor c++')"),
     "clang": Command("use.use:clang", "clang under a policy: nestor clang POLICY -- ARGS"),
     "clang++": Command("use.use:clang", "clang++ under a policy"),
+    "make": Command("make.make:run", "Build with a summary: nestor make -- make -j8"),
     "flags": Command("use.use:flags", "Print the clang flags that use a policy"),
 }
 """Commands whose words belong to the compiler."""

@@ -17,7 +17,7 @@ from nestor.cli.options import parser
 SHELLS: Final = ("bash", "zsh", "fish")
 """Those for which there are completions."""
 
-_OWN_OPTIONS: Final = ("clang", "clang++", "flags")
+_OWN_OPTIONS: Final = ("clang", "clang++", "flags", "make")
 """Of the commands whose words belong to the compiler, those that have options of their own."""
 _OPTION: Final = re.compile(r"(--[a-z][\w-]*)(?: ([A-Z]+))?")
 
@@ -99,7 +99,7 @@ def _parser(name: str, command: Command) -> argparse.ArgumentParser:
     usage, _, own.description = text.partition("\n\n")
     own.usage = " ".join(usage.removeprefix("usage: ").split())
     own.add_argument("-h", "--help", action="store_true", help="Explain the command.")
-    if "POLICY" in usage:
+    if re.match(r"usage: nestor \S+ POLICY", usage):
         own.add_argument("policy", metavar="POLICY", nargs="+", help="Policy files or built-ins.")
     for option, value in dict.fromkeys(_OPTION.findall(usage)):
         described: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}

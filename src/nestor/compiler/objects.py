@@ -38,6 +38,8 @@ class Function:
     """Bytes of code, of its unwind entry and of its exception table."""
     weak: bool
     """Other modules may hold a copy (COMDAT), of which the linker keeps one."""
+    code: int = 0
+    """Bytes of code alone; 0 if only the sum was estimated."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ def measure(path: Path) -> Measure:
                 name=name,
                 size=size + extra.get(place, 0) + tables.get(name, 0),
                 weak=weak,
+                code=size,
             )
             for place, (name, size, weak) in functions.items()
         ),

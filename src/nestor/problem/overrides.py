@@ -50,6 +50,12 @@ class QuestionKeys(Protocol):
         What two indices give compares equal exactly if the compile gives the same under both.
         """
 
+    def answered_alike(self, index: Any) -> bool:
+        """Tell whether the overrides of ``index`` surely give every question its answer of then.
+
+        Then the compile gives the same under them, though they may be others.
+        """
+
     def matched_by(self, key: Key) -> bool:
         """Tell whether an override under ``key`` is about one of these questions."""
 

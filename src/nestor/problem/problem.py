@@ -252,11 +252,12 @@ class Problem(ABC):
         """
         raise ProblemError(f"{self.name} has no overrides.")
 
-    def moves(self) -> object:
+    def moves(self, summary: str | None = None) -> object:
         """Return what a search may change, a :class:`nestor.tune.moves.MoveSource`.
 
         A search takes it from :func:`nestor.tune.moves.moves_of`.
 
+        :param summary: the text of the program's summary, if there is one.
         :raises ProblemError: if this problem has no moves.
         """
         raise ProblemError(f"{self.name} has no moves to search: train a policy instead.")

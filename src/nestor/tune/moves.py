@@ -8,6 +8,7 @@ tried in one build, and what each of them did is read off the functions.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -39,13 +40,40 @@ class Question:
 
 @dataclass(frozen=True)
 class Move:
-    """Give ``answer`` to ``questions``, which are now answered otherwise."""
+    """Overrides that answer ``questions`` otherwise than they are answered now."""
 
-    key: Key
-    answer: Answer
+    overrides: tuple[tuple[Key, Answer], ...]
     questions: tuple[Question, ...]
     clears: tuple[Key, ...] = ()
-    """Keys of single questions under ``key``, whose overrides go when the move is made."""
+    """Keys of overrides that go when the move is made, and that hold nothing while it is tried."""
+    part: int | None = None
+    """Functions about which the move decides as a whole, by a number: a move replaces an earlier
+    one of its part."""
+
+    @staticmethod
+    def one(
+        key: Key, answer: Answer, questions: tuple[Question, ...], clears: tuple[Key, ...] = ()
+    ) -> "Move":
+        """Return a move of one override."""
+        return Move(((key, answer),), questions, clears)
+
+    @property
+    def key(self) -> Key:
+        """The key of its first override."""
+        return self.overrides[0][0]
+
+    @property
+    def answer(self) -> Answer:
+        """The answer of its first override."""
+        return self.overrides[0][1]
+
+    @cached_property
+    def identity(self) -> int:
+        """A 64-bit number that is the same for equal overrides in every process."""
+        text = "\n".join(sorted(f"{key} {answer}" for key, answer in self.overrides))
+        import xxhash  # what explains itself only needs none
+
+        return xxhash.xxh3_64_intdigest(text.encode())
 
 
 @dataclass(frozen=True)
@@ -56,7 +84,23 @@ class Candidate:
     claims: frozenset[int]
     """Ids of the functions that no other move of the build may reach."""
     distance: float
-    """How far its questions are from being answered otherwise, in the search's scale."""
+    """How far its questions are from being answered otherwise, in the search's scale; moves of
+    small distance are tried first, and it may be negative."""
+    context: int = 0
+    """A 64-bit hash of the answers on which its effect depends: it is tried again only when they
+    have changed."""
+    near: frozenset[int] = frozenset()
+    """Ids of the functions that its questions are about; a pair of moves shares one."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Every move on a build, in groups."""
+
+    first: Sequence[Sequence[Candidate]] = ()
+    """Drawn from before all others, in this order."""
+    turns: Sequence[Sequence[Candidate]] = ()
+    """Take turns to be drawn from next."""
 
 
 class Reach(Protocol):
@@ -73,16 +117,22 @@ class MoveSource(Protocol):
     def starts(self) -> tuple[str, ...]:
         """Names of policies that a search from the default heuristic tries first."""
 
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Names of policies of which a search starts from the best if its user names none."""
+
     def reach(self, *builds: Trajectories) -> Reach:
         """Return the reach of moves between builds with these trajectories."""
 
     def candidates(
-        self, trajectories: Trajectories, reach: Reach, scale: float
-    ) -> Sequence[Sequence[Candidate]]:
-        """Return every move on a build, in groups that take turns to be drawn from first.
+        self, trajectories: Trajectories, reach: Reach, scale: float, exact: int = 0
+    ) -> Candidates:
+        """Return every move on a build.
 
         :param reach: of that build.
         :param scale: the gain (in units of the score) or deviation that makes a distance of 1.
+        :param exact: where at most so many questions depend on one another and on no other, every
+            combination of their answers is a move.
         """
 
     def pins(self, trajectories: Trajectories) -> dict[Key, Answer]:
@@ -95,12 +145,13 @@ class MoveSource(Protocol):
         """Return what each override of ``build`` is about, in the names of the source."""
 
 
-def moves_of(problem: Problem) -> MoveSource:
+def moves_of(problem: Problem, summary: str | None = None) -> MoveSource:
     """Return what a search may change under ``problem``.
 
-    :raises ProblemError: if it has no moves.
+    :param summary: the text of the program's summary, if there is one.
+    :raises ProblemError: if it has no moves, or the summary cannot be read.
     """
-    return cast(MoveSource, problem.moves())
+    return cast(MoveSource, problem.moves(summary))
 
 
 def features(
@@ -120,6 +171,7 @@ def features(
 __all__ = [
     "Answer",
     "Candidate",
+    "Candidates",
     "Key",
     "Move",
     "MoveSource",

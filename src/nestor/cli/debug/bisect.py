@@ -11,9 +11,8 @@ from rich.markup import escape
 from nestor.bisect.bisect import Bisected, bisect
 from nestor.bisect.check import Check
 from nestor.bisect.compiled import CompiledModules
-from nestor.bisect.trials import Trials
-from nestor.build.build import find_build, summary_for
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.policies.builds import usual_summary
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.corpus import store
 from nestor.corpus.relink import LinkMode
@@ -79,6 +78,8 @@ class Bisect:
 
     def run(self) -> int:
         """Search, write the overrides and print the decisions."""
+        from nestor.bisect.trials import Trials  # takes lief
+
         check = Check(self.command, self.seconds)
         problem = find_problem(self.problem)
         policy = problem.policy(self.bad)
@@ -87,10 +88,7 @@ class Bisect:
         with claimed(self.out), progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                summary = None
-                if self.summary:
-                    build = find_build(problem, None)
-                    summary = summary_for(pool, build, program, policy, build.modes[0], report)
+                summary = usual_summary(pool, program, policy, report) if self.summary else None
                 found = bisect(
                     CompiledModules(pool, summary),
                     program,

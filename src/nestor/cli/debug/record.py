@@ -7,8 +7,8 @@ import tyro
 from rich.markup import escape
 
 from nestor.bisect.replay import Replay, replay
-from nestor.build.build import find_build, summary_for
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.policies.builds import usual_summary
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.corpus import store
 from nestor.files import write_atomically
@@ -59,10 +59,7 @@ class Record:
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                summary = None
-                if self.summary:
-                    build = find_build(problem, None)
-                    summary = summary_for(pool, build, program, policy, build.modes[0], report)
+                summary = usual_summary(pool, program, policy, report) if self.summary else None
                 found = replay(pool, program, policy, summary=summary, progress=report)
         write_atomically(self.out, found.text(problem))
         if self.json:

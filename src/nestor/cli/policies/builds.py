@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from nestor.build.build import Build, find_build
+from nestor.build.build import Build, find_build, summary_for
 from nestor.compiler.lto import LtoKind
+from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
 from nestor.problem.in_builds import problems_in_builds
 from nestor.problem.overrides import OverridesError, read_overrides
-from nestor.problem.problem import Problem
+from nestor.problem.problem import Pool, Problem
 from nestor.problem.registry import find_policy
+from nestor.progress import Progress
 
 
 def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None) -> Build:
@@ -29,6 +31,17 @@ def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None)
 def lto_build(kind: LtoKind) -> str:
     """Return the name of the build by LTO of a kind."""
     return f"{kind}-lto"
+
+
+def usual_summary(
+    pool: Pool, program: Program, policy: NamedPolicy, report: Progress
+) -> str | None:
+    """Return the summary of a program that is built in its problem's usual way.
+
+    None if the policy reads none.
+    """
+    build = find_build(pool.problem, None)
+    return summary_for(pool, build, program, policy, build.modes[0], report)
 
 
 def check_summary(build: Build, summary: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
-from nestor.build.build import Build, summary_for
+from nestor.build.build import Build
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
@@ -24,9 +24,10 @@ from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from nestor.tune.compiler_search import compiler_search_of
 from nestor.tune.inside import InsideSettings, Spent, tune_inside
+from nestor.tune.moves import moves_of
 from nestor.tune.result import Tuned
 from nestor.tune.search import Point, SearchSettings
-from nestor.tune.session import TuneSettings, tune
+from nestor.tune.session import TuneSettings, summary_for_search, tune
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Tune:
     """The problem whose decisions are searched."""
     policy: str | None = None
     """Where to start: a policy file or a built-in; 'default' tries cost thresholds first (default:
-    the problem's packaged one called 'shipped', or 'default' if there is none)."""
+    the best of stock and the problem's packaged policies)."""
     mode: tuple[str, ...] = ()
     """Modes of the build whose mean size is made small, and none of which may grow (default: the
     build's usual one, gc)."""
@@ -78,7 +79,7 @@ class Tune:
     lto: LtoKind | None = None
     """Search inside the linker, under LTO of this kind."""
     summary: bool = True
-    """Give a summary of the stock program to policies that read one."""
+    """Give a summary of the stock program to the search, and to policies that read one."""
     seed: int = 0
     """Seed of the moves' order."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
@@ -119,13 +120,13 @@ class Tune:
                     )
                 summary = None
                 if self.summary:
-                    summary = summary_for(pool, build, program, policy, modes[0], report)
+                    summary = summary_for_search(pool, build, program, modes[0], report)
                 result = tune(
                     pool,
                     build,
                     program,
                     policy,
-                    TuneSettings(tuple(modes), self.sweep),
+                    TuneSettings(tuple(modes), self.sweep, self._further(problem, build)),
                     SearchSettings(compiles=self.compiles),
                     self.seed,
                     self.out,
@@ -133,6 +134,20 @@ class Tune:
                     progress=report,
                 )
                 return result, None
+
+    def _further(self, problem: Problem, build: Build) -> tuple[str, ...]:
+        """Return policies to start from, where the user has not chosen."""
+        if self.policy is not None:
+            return ()
+        return tuple(
+            name
+            for name in moves_of(problem).policies
+            if self._can_read(problem, build, problem.policy(name))
+        )
+
+    def _can_read(self, problem: Problem, build: Build, policy: NamedPolicy) -> bool:
+        """Tell whether a policy has the summary that it reads."""
+        return build.whole or self.summary or not problem.reads_summary(policy.policy)
 
     def _report(self, result: Tuned, spent: Spent | None, problem: Problem, build: Build) -> int:
         """Write what was found, and print it."""

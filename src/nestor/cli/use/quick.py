@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from nestor.cli.make.place import record, with_summary
 from nestor.cli.use.remembered import recall
 
 TYPE_CHECKING = False  # as typing has it, whose import takes longer than all else here
@@ -32,7 +33,8 @@ def run(name: str, words: Sequence[str]) -> int | None:
         return None
     index = words.index("--")
     rest = words[index + 1 :]
-    command = recall(key_of_clang(name, words[:index], kind_of_lto(rest)))
+    own = with_summary(list(words[:index]), rest)
+    command = recall(key_of_clang(name, own, kind_of_lto(rest)))
     if command is None:
         return None
     return start(command, rest)
@@ -41,6 +43,7 @@ def run(name: str, words: Sequence[str]) -> int | None:
 def start(command: Sequence[str], rest: Sequence[str]) -> int:
     """Become the compiler: run ``command`` with the user's own words ``rest``."""
     sys.stdout.flush()
+    record(command[0], rest)
     return os.execv(command[0], [*command, *rest])  # noqa: S606  as the user asked
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from nestor.cli.ending import explain
+from nestor.cli.make.place import with_summary
 from nestor.cli.remarks import remark
 from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
@@ -63,6 +64,9 @@ those about inlining, -O2 for those about register allocation. The other options
 decide inside lld, in the link, and the compiles are stock. The compiler's output and exit status
 are passed on unchanged.
 
+If the environment variable NESTOR_PROGRAM names a folder, a compile reads the summary there, if
+there is one, and leaves the record of which 'nestor make' makes the next summary.
+
 For whole builds 'nestor flags' is better: it adds no start-up to a compile, and ccache, which
 cannot see through this command, sees the options.
 
@@ -106,6 +110,9 @@ def clang(name: str, own_words: list[str]) -> int:
     status = quick.run(name, own_words)
     if status is not None:
         return status
+    if "--" in own_words:
+        index = own_words.index("--")
+        own_words = [*with_summary(own_words[:index], own_words[index + 1 :]), *own_words[index:]]
     own, rest = words.split(own_words)
     if own is None or rest is None or own.lto or own.install is not None:
         return _usage(_CLANG_HELP.format(name=name), own_words)

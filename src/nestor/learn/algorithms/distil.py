@@ -60,11 +60,13 @@ class DistilSettings:
     """Spreads that the predicted gain must exceed: validation chooses one, and a candidate."""
     tolerance: float = 0.001
     """How much a validation program may grow; beyond it the one that grows least is chosen."""
+    detail_tolerance: float = 0.005
+    """The same for the columns beside the score, such as the code of a program."""
     worthwhile: float = 0.002
     """How much smaller a later round must make the validation programs to be believed."""
     build: str | None = None
     """How programs are built for search and validation, such as full-lto (default: the problem's
-    usual way)."""
+    usual way). With ``copies`` they are also weighed as parts of larger programs."""
     projects: tuple[str, ...] = ()
     """Training projects to search (default: all)."""
 
@@ -111,12 +113,19 @@ class Round:
     metrics: Metrics
 
 
-def choose(found: Sequence[Candidate], tolerance: float) -> Candidate:
-    """Return the best on average of those that make no program grow beyond ``tolerance``.
+def choose(
+    found: Sequence[Candidate], tolerance: float, detail_tolerance: float = float("inf")
+) -> Candidate:
+    """Return the best on average of those that make no program grow beyond the tolerances.
 
-    If all do, the one whose worst program grows least is returned.
+    If all do, the one that exceeds them least is returned.
     """
-    return min(found, key=lambda one: (max(one.verdict.worst, tolerance), one.verdict.mean))
+
+    def excess(one: Candidate) -> float:
+        verdict = one.verdict
+        return max(verdict.worst - tolerance, verdict.detail - detail_tolerance, 0.0)
+
+    return min(found, key=lambda one: (excess(one), one.verdict.mean))
 
 
 @dataclass(frozen=True)
@@ -169,7 +178,7 @@ class Distil:
 
     def update(self, state: DistilState, batch: Round) -> tuple[DistilState, Metrics]:
         """Choose a candidate; it is the new best if it is clearly better."""
-        chosen = choose(batch.candidates, self.settings.tolerance)
+        chosen = choose(batch.candidates, self.settings.tolerance, self.settings.detail_tolerance)
         packed, change = _pack(chosen.policy), chosen.verdict.mean
         best, before = state.best, state.change
         if batch.start is not None:
@@ -237,7 +246,7 @@ def set_up(settings: DistilSettings, setup: Setup) -> Ready:
         pool,
         build,
         programs,
-        SearchSettings(compiles=settings.compiles, chance=0.7, hold=False),
+        SearchSettings(settings.compiles, chance=0.7, hold=False, exact=0, pairs=False),
         settings.trials,
         setup.seed,
         setup.trials or setup.folder / "trials",

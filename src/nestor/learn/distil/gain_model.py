@@ -58,6 +58,9 @@ class GainSettings:
     """Units of the score that must be left of it."""
     clip: float = 60.0
     """Units of the score; a gain or loss beyond this counts as this."""
+    tail: float = 1.0
+    """Part of the modes, those in which it gains least, whose mean is the gain of a question
+    without a summary: 1 is the mean over all, 0 the worst alone."""
     outliers: float = 0.05
     """Part of the trials in which a mistake can cost most. What exceeds the rest is left to the
     default: a mistake there costs far more than ``clip`` lets the models see."""
@@ -99,26 +102,28 @@ def rows(
 ) -> Rows:
     """Return every trial twice: as in a build with a summary of the program, and without.
 
-    With a summary the policy sees the mode of the link, so the row's gain is that of one mode,
-    drawn by ``seed``; without, what the summary says is missing and the gain is the mean over the
-    modes.
+    With a summary the policy sees the mode of the link, so the row's gain is that of one of the
+    modes that a summary can name, drawn by ``seed``; without, what the summary says is missing and
+    the gain is the mean over those modes in which it is least (``settings.tail``).
     """
     count, modes = trials.gain.shape
+    sets = problem.features
+    named = [i for i, mode in enumerate(trials.modes) if mode in sets.modes] or list(range(modes))
     columns = [
         trials.default[:, None] if name == problem.default_column else trials.columns([name])
         for name in features
     ]
     summarised = np.concatenate(columns, axis=1)
     alone = summarised.copy()
-    drawn = np.random.default_rng(seed).integers(0, modes, count)
-    sets = problem.features
+    drawn = np.array(named)[np.random.default_rng(seed).integers(0, len(named), count)]
     for index, name in enumerate(features):
         if name in sets.program and name not in sets.unit:
             alone[:, index] = MISSING
         if name == sets.mode:
-            numbers = [sets.modes.index(mode) for mode in trials.modes]
-            summarised[:, index] = np.array(numbers)[drawn]
-    gain = np.concatenate([trials.gain[np.arange(count), drawn], trials.gain.mean(axis=1)])
+            number = {i: sets.modes.index(trials.modes[i]) for i in named}
+            summarised[:, index] = [number[i] for i in drawn.tolist()]
+    least = np.sort(trials.gain, axis=1)[:, : max(1, round(settings.tail * modes))]
+    gain = np.concatenate([trials.gain[np.arange(count), drawn], least.mean(axis=1)])
     project = np.tile(trials.projects(), 2)
     searches = np.bincount(trials.projects_of_programs())
     score = np.tile(trials.score[trials.program], 2)

@@ -122,7 +122,7 @@ class Searches:
             state = State(curve=(Point.of(builder.compiles, first),))
             search(
                 builder,
-                moves_of(problem),
+                moves_of(problem, summary),
                 state,
                 self.settings,
                 self.seed * 1000 + number,

@@ -20,7 +20,7 @@ from nestor.build.incremental import ProgramBuild
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular, write_atomically
 from nestor.tune.moves import features
-from nestor.tune.search import Trial
+from nestor.tune.step import Trial
 
 F64 = npt.NDArray[np.float64]
 
@@ -99,7 +99,8 @@ class Recorder:
 
     def observe(self, build: ProgramBuild, trials: Sequence[Trial]) -> None:
         """Add what ``trials`` found, with the features of ``build``."""
-        useful = [t for t in trials if len(t.move.questions) <= _LARGEST_GROUP]
+        alike = [t for t in trials if len(t.move.overrides) == 1]
+        useful = [t for t in alike if len(t.move.questions) <= _LARGEST_GROUP]
         if not useful:
             return
         self._features = next(iter(build.trajectories.values())).features

@@ -17,7 +17,16 @@ WITH_SUMMARY = "with a summary"
 """The column of builds in the first mode for which the compiler has the program's summary."""
 
 Changes = Mapping[str, Mapping[str, float]]
-"""Relative change of the score against stock by program, and by mode or ``WITH_SUMMARY``."""
+"""Relative change against stock by program, and by mode or ``WITH_SUMMARY``."""
+
+
+@dataclass(frozen=True)
+class Validated:
+    """How the validation programs change under a policy."""
+
+    scores: Changes
+    details: Changes
+    """Of the columns beside the score (the report's ``detail``) the one that grew most."""
 
 
 def validation(
@@ -26,7 +35,7 @@ def validation(
     programs: Sequence[Program],
     tally: Tally,
     progress: Progress = silent,
-) -> Callable[[Policy], Changes]:
+) -> Callable[[Policy], Validated]:
     """Return the function that builds ``programs`` under a policy, with and without summaries.
 
     Stock builds and summaries are computed once, when they are first needed.
@@ -46,22 +55,33 @@ def validation(
             tally.count(builder.rollouts)
             builder.close()
 
-    def changes(policy: Policy) -> Changes:
+    details = problem.report.detail
+
+    def changed(before: ProgramBuild, after: ProgramBuild, mode: str) -> tuple[float, float]:
+        old, new = before.columns[mode], after.columns[mode]
+        score, *rest = (
+            new[name] / old[name] - 1 for name in (problem.report.score, *details) if old[name]
+        )
+        return score, max(rest, default=0.0)
+
+    def changes(policy: Policy) -> Validated:
         named, reads_summary = NamedPolicy.of(policy), problem.reads_summary(policy)
         if reads_summary and not build.whole and not summaries:
             texts = problem.summaries(pool, programs, modes[:1])
             summaries.update({program: text for (program, _), text in texts.items()})
-        found = {}
+        scores, grown = {}, {}
         for done, program in enumerate(programs):
             progress("Validating", done, len(programs))
             if program.name not in stock:
                 stock[program.name] = built(program, DEFAULT)
-            before, after = stock[program.name].scores(), built(program, named).scores()
-            row = {mode: after[mode] / before[mode] - 1 for mode in modes}
+            before, after = stock[program.name], built(program, named)
+            row = {mode: changed(before, after, mode) for mode in modes}
             if reads_summary and program.name in summaries:
-                summarised = built(program, named, summaries[program.name]).scores()[modes[0]]
-                row[WITH_SUMMARY] = summarised / before[modes[0]] - 1
-            found[program.name] = row
+                summarised = built(program, named, summaries[program.name])
+                row[WITH_SUMMARY] = changed(before, summarised, modes[0])
+            scores[program.name] = {mode: score for mode, (score, _) in row.items()}
+            grown[program.name] = {mode: detail for mode, (_, detail) in row.items()}
+        found = Validated(scores, grown)
         overall = verdict(found)
         summed = f"mean {100 * overall.mean:+.2f} %, worst {100 * overall.worst:+.2f} %"
         progress(f"Validating: {summed}", len(programs), len(programs))
@@ -72,13 +92,20 @@ def validation(
 
 @dataclass(frozen=True)
 class Verdict:
-    """Relative changes of scores, summed up over programs and columns; 0 without programs."""
+    """Relative changes, summed up over programs and columns; 0 without programs."""
 
     mean: float
+    """Of the score."""
     worst: float
+    """Of the score; the largest."""
+    detail: float = 0.0
+    """The largest of the columns beside the score."""
 
 
-def verdict(changes: Changes) -> Verdict:
-    """Return the mean and the largest of ``changes``."""
-    numbers = [change for columns in changes.values() for change in columns.values()] or [0.0]
-    return Verdict(sum(numbers) / len(numbers), max(numbers))
+def verdict(found: Validated) -> Verdict:
+    """Return the mean and the largest of the changes."""
+    scores, details = (
+        [change for columns in changes.values() for change in columns.values()] or [0.0]
+        for changes in (found.scores, found.details)
+    )
+    return Verdict(sum(scores) / len(scores), max(scores), max(details))

@@ -28,7 +28,7 @@ from nestor.problems.inlining_size.score import scorers
 from nestor.problems.inlining_size.score.weights import Weights
 from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.question_keys import SiteOverrides
-from nestor.problems.inlining_size.summary import summaries
+from nestor.problems.inlining_size.summary import program_summary, summaries
 from nestor.problems.inlining_size.ways import ways
 from nestor.progress import Progress, silent
 
@@ -72,7 +72,8 @@ class InliningSize(Problem):
         return site_credit.credit(before, after)
 
     def builds(self) -> Mapping[str, Build]:
-        """Return the link of stand-alone objects, and full and thin LTO."""
+        """Return the link of stand-alone objects, full and thin LTO, and the copies build."""
+        from nestor.build.copies import CopiesBuild
         from nestor.build.link import LinkBuild
         from nestor.build.lto import LtoBuild
 
@@ -80,15 +81,17 @@ class InliningSize(Problem):
             "link": LinkBuild(),
             "full-lto": LtoBuild("full", lto_flags),
             "thin-lto": LtoBuild("thin", lto_flags),
+            "copies": CopiesBuild(),
         }
 
     def overrides(self) -> SiteOverrides:
         """Return overrides by call site, callee and module."""
         return SiteOverrides()
 
-    def moves(self) -> SiteMoves:
-        """Return the moves of single sites and of callees."""
-        return SiteMoves()
+    def moves(self, summary: str | None = None) -> SiteMoves:
+        """Return the moves of single sites, of callees and of components of the call graph."""
+        uses = None if summary is None else program_summary.parse(summary).functions
+        return SiteMoves(uses=uses)
 
     def summaries(
         self,

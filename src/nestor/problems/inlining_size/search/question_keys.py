@@ -11,6 +11,7 @@ the compiles of a build.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.problem.override_text import TextOverrides
@@ -36,13 +37,16 @@ class AskedSites:
     numbers: Mapping[Kind, frozenset[int]]
     in_module: Mapping[int, frozenset[int]]
     """The sites by the module that asked."""
+    answered: tuple[tuple[int, int, bool, bool], ...] = ()
+    """Of each question the site, the callee, the answer, and whether an override gave it."""
 
     @staticmethod
     def of(trajectories: Iterable[Trajectory]) -> "AskedSites":
         """Return what the compiles with these trajectories asked about."""
+        own = list(trajectories)
         callees: set[int] = set()
         in_module: dict[int, frozenset[int]] = {}
-        for trajectory in trajectories:
+        for trajectory in own:
             module, decisions = trajectory.facts["module"], trajectory.decisions
             callees.update(decisions["callee"].view("<u8").tolist())
             sites = frozenset(decisions["site"].view("<u8").tolist())
@@ -54,7 +58,7 @@ class AskedSites:
             "callee": frozenset(callees),
             "module": frozenset(in_module),
         }
-        return AskedSites(numbers, in_module)
+        return AskedSites(numbers, in_module, tuple(chain.from_iterable(map(_answered, own))))
 
     def among(self, index: Answers) -> Answers:
         """Return those answers of ``index`` that were asked for."""
@@ -64,14 +68,50 @@ class AskedSites:
             if (own := self._numbers_of(*place) & answers.keys())
         }
 
+    def answered_alike(self, index: Answers) -> bool:
+        """Tell whether the overrides of ``index`` surely give every question its answer of then.
+
+        What the policy would answer without an override that was there then is not asked.
+        """
+        if not all(self._leaves_to_keys(*place, own) for place, own in index.items()):
+            return False
+        sites = index.get(("site-only", EVERY_MODULE), {})
+        callees = index.get(("callee", EVERY_MODULE), {})
+        for site, callee, answer, overridden in self.answered:
+            now = sites.get(site, callees.get(callee))
+            if overridden if now is None else now != answer:
+                return False
+        return True
+
     def matched_by(self, key: Key) -> bool:
         """Tell whether ``key`` is one of these, or the module of one."""
         return key.number in self._numbers_of(key.kind, key.module)
+
+    def _leaves_to_keys(self, kind: Kind, module: int, answers: Mapping[int, bool]) -> bool:
+        """Tell whether ``answers`` are of single sites or callees in all modules, or no concern.
+
+        Which copies the line of a site answers is the plugin's to say, as is the line of a module.
+        """
+        if kind in ("site", "module") or module != EVERY_MODULE:
+            return self._numbers_of(kind, module).isdisjoint(answers)
+        return True
 
     def _numbers_of(self, kind: Kind, module: int) -> frozenset[int]:
         if module == EVERY_MODULE:
             return self.numbers[kind]
         return self.in_module.get(module, frozenset())
+
+
+def _answered(trajectory: Trajectory) -> Iterable[tuple[int, int, bool, bool]]:
+    """Return site, callee, answer and whether it was overridden, of every question."""
+    rows = trajectory.decisions
+    return zip(
+        rows["site"].view("<u8").tolist(),
+        rows["callee"].view("<u8").tolist(),
+        (rows["answer"] > 0).tolist(),
+        (rows["overridden"] > 0).tolist(),
+        strict=True,
+    )
 
 
 @dataclass(frozen=True)

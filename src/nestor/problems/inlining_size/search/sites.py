@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
+import numpy as np
+
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
@@ -27,6 +29,10 @@ class Site(Question):
     callee: int
     cost: int
     logit: float
+    copy: bool = False
+    """Whether inlining made it, as a copy of another call."""
+    last: bool = False
+    """Whether it is the only use of a local function, so that inlining it drops that function."""
 
 
 def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
@@ -37,14 +43,17 @@ def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
         columns = (
             r["site"].view("<u8"), r["caller"].view("<u8"), r["callee"].view("<u8"),
             r["answer"] > 0, r[DEFAULT] > 0, r["cost_estimate"],
-            r["logit"], r["effect"],
+            r["logit"], r["effect"], r["copy_of"] != 0,
+            (r["callee_disappears"] > 0) & (r["callee_is_local"] > 0),
         )  # fmt: skip
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        for row, (key, caller, callee, answer, default, cost, logit, effect) in enumerate(rows):
+        for row, (key, caller, callee, answer, default, cost, logit, effect, *kind) in enumerate(
+            rows
+        ):
             if effect != FAILED and key not in found:
                 where = (module, row)
                 found[key] = Site(
-                    Key(ONLY, key), answer, default, where, caller, callee, cost, logit
+                    Key(ONLY, key), answer, default, where, caller, callee, cost, logit, *kind
                 )
     return list(found.values())
 
@@ -80,18 +89,20 @@ def effective(
     """Return ``overrides`` without those that change no answer of ``policy``."""
     needed: set[Key] = set()
     for trajectory in trajectories.values():
-        records = trajectory.decisions[trajectory.decisions["overridden"] > 0]
-        logits, default = records["logit"] > 0, records[DEFAULT] > 0
-        own = default
+        records = trajectory.decisions
+        logits, own = records["logit"] > 0, records[DEFAULT] > 0
         if policy.policy is not None:
             answers = policy.policy.metadata.answers
-            own = logits if answers == "decision" else logits != default
-        changed = records[own != (records["answer"] > 0)]
-        needed |= {Key(ONLY, n) for n in changed["site"].view("<u8").tolist()}
-        needed |= {Key("callee", n) for n in changed["callee"].view("<u8").tolist()}
-        # A site's line may say what the policy says and stand against its callee's.
-        against = records["site"].view("<u8").tolist()
-        needed |= {Key(ONLY, n) for n in against}
+            decided = logits if answers == "decision" else logits != own
+            own = np.where(trajectory.by_policy, decided, own)
+        columns = (records["site"].view("<u8"), records["callee"].view("<u8"), own)
+        for site, callee, unmoved in zip(*(c.tolist() for c in columns), strict=True):
+            single, all_calls = Key(ONLY, site), Key("callee", callee)
+            if single in overrides:
+                # It may say what the policy says and stand against its callee's.
+                needed.add(single)
+            elif overrides.get(all_calls, unmoved) != unmoved:
+                needed.add(all_calls)
     return {key: answer for key, answer in overrides.items() if key in needed}
 
 

@@ -60,8 +60,9 @@ class Anchor:
             if real is None:
                 functions.append(Function(name, max(1, round(guess)), weak[name]))
             else:
-                change = guess - self.predicted.get(name, guess)
-                functions.append(Function(name, max(1, round(real.size + change)), real.weak))
+                size = max(1, round(real.size + guess - self.predicted.get(name, guess)))
+                changed = Function(name, size, real.weak)
+                functions.append(real if size == real.size else changed)
         sections = dict.fromkeys(CLASSES, 0) | {
             ".text": sum(function.size for function in functions),
             ".rodata": self.sizes.sections[".rodata"],

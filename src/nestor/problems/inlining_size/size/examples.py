@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,9 @@ from nestor.problems.inlining_size.size.function_log import FunctionLog
 from nestor.progress import Progress, silent
 from nestor.rollout.kept import Arrays, keep_arrays, read_arrays
 from nestor.temporary import temporary_folder
+
+_FORM: Final = 2
+"""Raise it when kept examples hold something else: they are then compiled again."""
 
 F64 = npt.NDArray[np.float64]
 
@@ -179,7 +183,7 @@ def _kept(request: Request, pool: Pool, folder: Path) -> Compiled | None:
     module = request.unit
     depends = [
         pool.plugin.toolchain.build_id, pool.plugin.digest, module.digest, list(module.options),
-        request.seed, request.policy and request.policy.digest,
+        request.seed, request.policy and request.policy.digest, _FORM,
     ]  # fmt: skip
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:32]
     path = folder / f"{name}.npz"
@@ -197,7 +201,7 @@ def _to_arrays(one: Compiled) -> Arrays:
         "counts": one.log.counts,
         "names": one.log.names,
         "sections": dict(one.sizes.sections),
-        "functions": [[f.name, f.size, f.weak] for f in one.sizes.functions],
+        "functions": [[f.name, f.size, f.weak, f.code] for f in one.sizes.functions],
     }
     words = np.frombuffer(json.dumps(text).encode(), np.uint8)
     return {"text": words, "values": one.log.values}
@@ -206,5 +210,5 @@ def _to_arrays(one: Compiled) -> Arrays:
 def _from_arrays(arrays: Arrays, module: Module) -> Compiled:
     text = json.loads(arrays["text"].tobytes())
     log = FunctionLog(tuple(text["counts"]), tuple(text["names"]), arrays["values"])
-    functions = tuple(Function(name, size, weak) for name, size, weak in text["functions"])
+    functions = tuple(Function(*columns) for columns in text["functions"])
     return Compiled(module, log, Measure(text["sections"], functions))

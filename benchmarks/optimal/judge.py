@@ -1,0 +1,113 @@
+"""Build programs under stock, policies and ``nestor tune``, and note what components come to."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.optimal.graph import optimum
+from benchmarks.optimal.measure import MODES, component_bytes
+from benchmarks.optimal.record import Record, load, record_path
+from benchmarks.optimal.remainder import Remainder, remainder
+from benchmarks.pool import LINK, PROBLEM, policy_named
+from nestor.build.incremental import ProgramBuild
+from nestor.cli.setup import usual_policy
+from nestor.corpus.model import Program
+from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.problem.problem import Pool
+from nestor.problems.inlining_size.search.overrides import Key
+from nestor.problems.inlining_size.search.sites import ONLY
+from nestor.progress import Progress, silent
+from nestor.tune.result import Tuned
+from nestor.tune.search import SearchSettings
+from nestor.tune.session import TuneSettings, summary_for_search, tune
+
+POLICIES = ("default", "shipped", "distilled")
+
+
+def judge_program(
+    pool: Pool, program: Program, work: Path, compiles: Sequence[float], mode: str
+) -> Record:
+    """Build ``program`` in every way that its record lacks.
+
+    :param compiles: budgets of ``nestor tune``, ascending; each goes on from the one before.
+    :param mode: the link mode for which is searched.
+    """
+    path = record_path(work, program.name)
+    record = load(path)
+    if not record.parts:
+        return record
+    summary = summary_for_search(pool, LINK, program, MODES[0])
+    for name in POLICIES:
+        if _lacks(record, name):
+            build = _build(pool, program, policy_named(name), summary, {})
+            _note(record, name, build, path)
+    if _lacks(record, "optimum"):
+        _note(record, "optimum", _build(pool, program, DEFAULT, None, _optimal(record)), path)
+    for budget in compiles:
+        name = f"tune for {mode}, {budget:g}"
+        if _lacks(record, name):
+            folder = work / "tuned" / mode / program.name
+            found = tune_program(pool, program, summary, budget, mode, folder)
+            _note(record, name, found.best, path)
+    return record
+
+
+def _lacks(record: Record, name: str) -> bool:
+    return any(name not in part.measured for part in record.parts)
+
+
+def _note(record: Record, name: str, build: ProgramBuild, path: Path) -> None:
+    for part in record.parts:
+        part.measured[name] = component_bytes(build, part.graph)
+    record.save(path)
+
+
+def _build(
+    pool: Pool,
+    program: Program,
+    policy: NamedPolicy,
+    summary: str | None,
+    overrides: dict[Key, bool],
+) -> ProgramBuild:
+    builder = LINK.incremental(pool, program, policy, MODES, summary)
+    try:
+        return builder.build(overrides)
+    finally:
+        builder.close()
+
+
+def _optimal(record: Record) -> dict[Key, bool]:
+    """Return the overrides of every component's optimum in the first mode, all at once."""
+    found: dict[Key, bool] = {}
+    for part in record.parts:
+        values = {cluster: own[MODES[0]] for cluster, own in part.values.items()}
+        best, _ = optimum(part.graph, values)
+        found |= {Key("callee", callee): False for _, callee in part.graph.sites}
+        found |= {Key(ONLY, part.keys[number]): True for number in best}
+    return found
+
+
+def tune_program(
+    pool: Pool, program: Program, summary: str | None, compiles: float, mode: str, folder: Path
+) -> Tuned:
+    """Search as ``nestor tune`` does where no policy is named."""
+    start = policy_named(usual_policy(PROBLEM))
+    settings = TuneSettings((mode,), policies=PROBLEM.moves().policies)
+    budget = SearchSettings(compiles=compiles)
+    return tune(pool, LINK, program, start, settings, budget, 0, folder, summary=summary)
+
+
+def search_and_remainder(
+    pool: Pool, program: Program, work: Path, compiles: float, progress: Progress = silent
+) -> tuple[Tuned, Remainder]:
+    """Search for ``program`` until nothing is left to try, and measure what flips still save.
+
+    :param compiles: of the search, at most.
+    """
+    mode = MODES[0]
+    summary = summary_for_search(pool, LINK, program, mode)
+    found = tune_program(pool, program, summary, compiles, mode, work / "tuned" / program.name)
+    builder = LINK.incremental(pool, program, found.policy, [mode], found.summary)
+    try:
+        return found, remainder(builder, found.best.overrides, progress)
+    finally:
+        builder.close()

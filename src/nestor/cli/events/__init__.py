@@ -1,0 +1,1 @@
+"""Commands about events of runs, and what whole programs cost."""

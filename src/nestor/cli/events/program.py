@@ -1,0 +1,167 @@
+"""``nestor costmodel program``: predicted cycles of a whole run, and of two builds."""
+
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tyro
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from nestor.cli.console import print_json, stdout
+
+if TYPE_CHECKING:
+    from nestor.program_cost.compare import Comparison
+    from nestor.program_cost.estimate import Estimate, Share
+    from nestor.program_cost.weights import Weights
+
+
+@dataclass(frozen=True)
+class Program:
+    """Predict the cycles of a run from its events: executions × throughput + events × penalties.
+
+    Blocks are priced by a model of blocks, those that nearly always run one after the other as one
+    piece. Events cost what they cost on the machine, times a weight that says how much of it is not
+    hidden by other work; the weights were fitted to measured runs, each drawn to a prior. Printed
+    are the total, what bounds each function or block, and how sure this is.
+
+    With --against, the events of another build of the same program with the same input: which of
+    the two is faster, by how much, and whether the model can tell. Where J (instructions + reads +
+    writes) has the other order, that is said: of two builds of one program J is right more often.
+
+    Examples:
+        nestor costmodel program bzip2.parquet
+        nestor costmodel program new.parquet --against old.parquet --json
+        nestor costmodel program bzip2.parquet --model llvm-mca --penalties here.json --by-block
+    """
+
+    events: tyro.conf.Positional[Path]
+    """A table that 'nestor events' wrote."""
+    against: Path | None = None
+    """That of another build of the program."""
+    model: str = "shipped"
+    """The model of blocks: 'shipped', a model file, 'llvm-mca' or 'bound'."""
+    machine: str | None = None
+    """The machine to predict blocks for, of those in the model file."""
+    penalties: str | None = None
+    """The file of a machine's penalties, or the name of one that comes with Nestor (default: this
+    machine's)."""
+    weights: Path | None = None
+    """Weights that 'nestor costmodel fit-program' wrote (default: those that come with Nestor)."""
+    top: int = 20
+    """How many functions or blocks to print."""
+    by_block: bool = False
+    """Print blocks instead of functions."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Predict and print."""
+        from nestor.cost.registry import open_model
+        from nestor.events import table as tables
+        from nestor.events.errors import EventsError
+        from nestor.program_cost import penalties as machines
+        from nestor.program_cost import weights as fitted
+        from nestor.program_cost.compare import compare
+        from nestor.program_cost.estimate import by_block, by_function, estimate
+        from nestor.program_cost.quantities import quantities
+
+        own_table = tables.read(self.events)
+        other_table = None if self.against is None else tables.read(self.against)
+        if other_table is not None and other_table.about.source != own_table.about.source:
+            raise EventsError(
+                f"The events of '{self.events}' and '{self.against}' were counted in different"
+                " ways; collect both in one way."
+            )
+        penalties = machines.named(self.penalties)
+        weights = fitted.packaged() if self.weights is None else fitted.load(self.weights)
+        model = open_model(self.model, self.machine)
+        own = quantities(own_table, model, penalties)
+        result = estimate(own, weights)
+        compared = None
+        if other_table is not None:
+            other = estimate(quantities(other_table, model, penalties), weights)
+            compared = compare(result, other, weights)
+        shares = (by_block if self.by_block else by_function)(own, weights)[: self.top]
+        if self.json:
+            print_json(
+                {
+                    "penalties": penalties.machine,
+                    "weights": _weights_json(weights),
+                    "estimate": _finite(asdict(result)),
+                    "against": None if compared is None else _finite(asdict(compared)),
+                    "blocks" if self.by_block else "functions": [asdict(one) for one in shares],
+                }
+            )
+        else:
+            _show(result, shares, self.by_block)
+            stdout.print(escape(_sure(result, weights, penalties.machine)), soft_wrap=True)
+            if compared is not None:
+                stdout.print(escape(_said(compared)), soft_wrap=True)
+        return 0
+
+
+def _weights_json(weights: "Weights") -> dict[str, Any]:
+    return _finite(asdict(weights)) | {"fitted": weights.error is not None}
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping with None for numbers that are none."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }
+
+
+def _show(result: "Estimate", shares: "list[Share]", blocks: bool) -> None:
+    from nestor.program_cost.estimate import BOUNDS
+
+    grid = Grid()
+    grid.add_column("block" if blocks else "function", overflow="fold")
+    for name in ("Mcycles", "share"):
+        grid.add_column(name, justify="right")
+    grid.add_column("bound by")
+    largest = max(result.by_quantity, key=lambda name: result.by_quantity[name])
+    grid.add_row("[bold]all[/]", f"{result.cycles / 1e6:,.2f}", "", BOUNDS[largest])
+    for one in shares:
+        name = one.function or Path(one.object).name or "(no name)"
+        if one.address is not None:
+            name += f" {one.address:#x}"
+        grid.add_row(
+            escape(name),
+            f"{one.cycles / 1e6:,.2f}",
+            f"{100 * one.cycles / result.cycles:.1f} %",
+            BOUNDS[one.bound],
+        )
+    stdout.print(grid)
+
+
+def _sure(result: "Estimate", weights: "Weights", machine: str) -> str:
+    text = f"cycles with the penalties of {machine}"
+    if weights.error is None:
+        text += "; weights are the prior and not fitted, so the error is not measured"
+    else:
+        text += f"; mean error of programs left out of the fit {100 * weights.error:.1f} %"
+    if result.unanswered > 0.001:
+        text += f"; {100 * result.unanswered:.1f} % of instructions have no answer of the model"
+    return text
+
+
+def _said(compared: "Comparison") -> str:
+    by_j = (
+        f", J {100 * (compared.executed_ratio - 1):+.2f} %"
+        if math.isfinite(compared.executed_ratio)
+        else ""
+    )
+    text = f"against the other build: {100 * (compared.ratio - 1):+.2f} % cycles{by_j}: "
+    limit = f"{100 * compared.error:.1f} %"
+    return (
+        text
+        + {
+            "faster": f"faster, beyond the error of {limit}",
+            "slower": f"slower, beyond the error of {limit}",
+            "too close to tell": f"too close to tell, within the error of {limit}",
+            "disagree": "the two disagree on the order; rely on J's",
+        }[compared.verdict]
+    )

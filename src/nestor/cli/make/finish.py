@@ -1,0 +1,198 @@
+"""From the objects of a stock build to its summary, and to the objects under the policy."""
+
+import os
+import re
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from nestor.cli.make import products
+from nestor.cli.make.place import STOCK
+from nestor.cli.make.recompile import CompileError, Recompiler, Way
+from nestor.cli.make.records import Record
+from nestor.cli.make.selection import Candidate, candidate, concerns
+from nestor.compiler.objects import ObjectError
+from nestor.errors import NestorError
+from nestor.problems.inlining_size.search.overrides import Key
+from nestor.problems.inlining_size.summary import object_uses
+from nestor.problems.inlining_size.summary.program_summary import (
+    LinkMode,
+    ProgramSummary,
+    function_id,
+)
+from nestor.progress import Progress
+
+if TYPE_CHECKING:
+    from nestor.policy.spec import Policy
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_CONFIGURATION: Final = re.compile(
+    r"/CMakeFiles/(\d[\d.]*|CMakeScratch|_CMakeLTOTest)|/meson-private/"
+)
+"""What build systems compile to find out about the compiler."""
+
+
+@dataclass
+class Report:
+    """What was done."""
+
+    objects: int = 0
+    """Objects of the build that the compilers have recorded."""
+    compiled_again: int = 0
+    """Those that were compiled again under the policy."""
+    from_source: int = 0
+    """Of these, those whose bitcode would not do."""
+    left_stock: int = 0
+    """Objects that were not worth a compile: see ``selection.py``."""
+    saving: float = 0.0
+    """Bytes that the policy expects the changed decisions to save."""
+    saving_left: float = 0.0
+    """Of these, those of the objects that were left."""
+    functions: int = 0
+    """In the summary."""
+    failed: list[str] = field(default_factory=list)
+    """What the compiler says of each object that stayed as it was."""
+    warnings: list[str] = field(default_factory=list)
+
+
+def of_the_build(records: Sequence[Record]) -> list[Record]:
+    """Leave out what was compiled to configure the build."""
+    return [r for r in records if not any(_CONFIGURATION.search(str(o)) for o in r.outputs)]
+
+
+def make_stock(
+    records: Sequence[Record], recompiler: Recompiler, jobs: int, progress: Progress
+) -> list[Record]:
+    """Compile by the stock heuristic what is not, and return the records of all.
+
+    :raises CompileError: if a compile fails.
+    """
+
+    def stock(record: Record) -> Record:
+        logs = recompiler.place / "logs" / f"again-{os.urandom(8).hex()}"
+        recompiler.by_stock(record, logs)
+        again = replace(record, mode=STOCK, logs=logs)
+        again.save(recompiler.place / "objects")
+        return again
+
+    others = [record for record in records if record.mode != STOCK]
+    again = _each(stock, others, jobs, "Compiling stock objects", progress)
+    return [*(record for record in records if record.mode == STOCK), *again]
+
+
+def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> ProgramSummary:
+    """Return the summary of the objects of ``records``.
+
+    :raises NestorError: if none can be read.
+    """
+    paths = [out for record in records for out in record.outputs]
+    uses = []
+    for path in paths:
+        # libtool compiles each source of a library twice.
+        if path.parent.name == ".libs" and path.parent.parent / path.name in paths:
+            continue
+        try:
+            uses.append(object_uses.read(path))
+        except ObjectError as error:
+            report.warnings.append(str(error))
+    if not uses:
+        said = report.warnings[:1] or ["there is none"]
+        raise NestorError(f"No object of the build can be summarised: {said[0]}")
+    summary = object_uses.combine(uses, link)
+    report.functions = len(summary.functions)
+    together = sum(not item.apart for item in uses)
+    if together:
+        report.warnings.append(
+            f"{together} of {len(uses)} objects were compiled without -ffunction-sections: calls"
+            " within them cannot be seen."
+        )
+    main = summary.functions.get(function_id("main"))
+    if main is not None and main.copies > 1:
+        report.warnings.append(
+            f"{main.copies} objects define main: the summary adds up the programs of this build."
+        )
+    return summary
+
+
+def consider(
+    records: Sequence[Record],
+    lifted: Collection[Key],
+    policy: "Policy",
+    summary: ProgramSummary,
+    recompiler: Recompiler,
+    jobs: int,
+    progress: Progress,
+) -> list[Candidate]:
+    """Return what it would be to compile each stock object again.
+
+    :param lifted: modules whose objects are stock whatever their records say.
+    """
+    stock = [record for record in records if record.mode == STOCK or concerns(record, lifted)]
+
+    def look(record: Record) -> Candidate:
+        return candidate(record, policy, summary, recompiler)
+
+    return _each(look, stock, jobs, "Comparing decisions", progress)
+
+
+def apply(
+    candidates: Sequence[Candidate],
+    left: Collection[Key],
+    recompiler: Recompiler,
+    jobs: int,
+    report: Report,
+    progress: Progress,
+) -> None:
+    """Bring each stock object under the policy, except those of the modules ``left``.
+
+    An object whose decisions stay is not compiled, and one that cannot be compiled stays stock.
+    """
+    lock = threading.Lock()
+
+    def bring(candidate: Candidate) -> None:
+        stays = not candidate.saving
+        leaves = not stays and candidate.module in left
+        try:
+            if stays or leaves:
+                way = recompiler.unchanged(candidate.record)
+            else:
+                way = recompiler.under_policy(candidate.record, from_bitcode=candidate.from_bitcode)
+        except CompileError as error:
+            with lock:
+                report.failed.append(str(error))
+            return
+        if not leaves:  # what is left can be compiled again later, from its bitcode
+            candidate.record.under_policy().save(recompiler.place / "objects")
+        with lock:
+            report.compiled_again += way is not Way.STAYS
+            report.from_source += way is Way.SOURCE
+            report.left_stock += leaves
+            if candidate.saving < float("inf"):
+                report.saving += candidate.saving
+                report.saving_left += candidate.saving if leaves else 0.0
+
+    _each(bring, candidates, jobs, "Compiling again with the summary", progress)
+    outputs = [out for candidate in candidates for out in candidate.record.outputs]
+    for folder in {products.ninja_folder(out) for out in outputs} - {None}:
+        assert folder is not None
+        products.make_older(folder)
+
+
+def _each(
+    work: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    jobs: int,
+    stage: str,
+    progress: Progress,
+) -> list[_Result]:
+    """Do ``work`` for each item, ``jobs`` at a time, and return the results in order."""
+    results: list[_Result] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for result in pool.map(work, items):
+            results.append(result)
+            progress(stage, len(results), len(items))
+    return results

@@ -1,0 +1,301 @@
+"""``nestor make``: build, summarise, build again what changes, and keep the summary."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from nestor.cli.make import quick, records, running, scripts
+from nestor.cli.make import words as own_words
+from nestor.cli.make.place import POLICY, STOCK
+from nestor.cli.make.words import Words
+from nestor.cli.remarks import remark
+from nestor.errors import NestorError
+
+if TYPE_CHECKING:
+    from nestor.cli.make.finish import Report
+    from nestor.compiler.toolchain import Toolchain
+
+HELP: Final = """\
+usage: nestor make [--policy POLICY] [--summary DIR] [--link MODE] [--jobs N] [--again PERCENT]
+       [--renew] [--llvm PREFIX] [--json] -- COMMAND…
+
+Run COMMAND, which builds something, under POLICY (a file or a built-in; default: distilled) with a
+summary of the program: what one module cannot see, such as how many modules hold a copy of a
+function. CC and CXX name the compilers for COMMAND, and they are first on PATH as clang and
+clang++, so configure the build under 'nestor make' too. Ask for -Oz -ffunction-sections
+-fdata-sections in CFLAGS and CXXFLAGS, as for 'nestor clang'.
+
+The first build is stock. Then the objects are summarised, those whose decisions change under the
+policy with the summary are compiled again in their places, without their front end where they can,
+and COMMAND runs once more to link. The summary is kept, and later builds compile each module once,
+with it. A build after 'make clean' with the same summary gives the same objects.
+
+Compiling again takes at most 30 % of the time of the first build (as sizes tell it): modules that
+would save least for their size stay as they are, and later builds leave them so. --again 100
+compiles all of them, in the first build or later; another PERCENT counts in the first build.
+
+--summary is the folder for all this; default: NESTOR_PROGRAM, or .nestor in the present folder.
+Run later builds from the same folder. --link says how the programs are linked: gc (with
+--gc-sections, the default), no-gc, or icf (with --icf=all too). --jobs is how many modules are
+compiled again at a time; default: -j of COMMAND, or the number of processors. --renew makes the
+summary anew, when much has changed since. --json prints a report as JSON, and what COMMAND prints
+goes to standard error.
+
+The exit status is COMMAND's if that is not 0. Without an object of the compilers it is 1.
+
+examples:
+  nestor make -- make -j8 CFLAGS="-Oz -ffunction-sections -fdata-sections"
+  nestor make -- cmake -B build -DCMAKE_BUILD_TYPE=MinSizeRel && nestor make -- cmake --build build
+  nestor make -- meson setup build -Dbuildtype=minsize && nestor make -- ninja -C build
+  nestor make -- ./configure CFLAGS="-Oz -ffunction-sections" && nestor make -- make -j8
+  nestor make --renew -- make -j8
+"""
+_USAGE: Final = 2
+_JOBS: Final = re.compile(r"-j(\d*)|--jobs=(\d+)|--parallel=?(\d*)")
+
+
+def run(name: str, given_words: list[str]) -> int:
+    """Run ``nestor make`` with the words after it."""
+    status = quick.run(given_words)
+    if status is not None:
+        return status
+    own = own_words.split(given_words)
+    if own is None:
+        help_wanted = any(word in ("-h", "--help") for word in given_words)
+        (sys.stdout if help_wanted else sys.stderr).write(HELP)
+        return 0 if help_wanted else _USAGE
+    return _Build(own).run()
+
+
+class _Build:
+    """One run of ``nestor make``."""
+
+    def __init__(self, own: Words) -> None:
+        self._own = own
+        self._place = Path(own.folder)
+
+    def run(self) -> int:
+        """Build, and finish what the build has begun."""
+        from nestor.files import claimed
+
+        own = self._own
+        if "\n" in own.folder or "'" in own.folder:
+            raise NestorError(f"{own.folder} has a character that no build can cope with.")
+        for folder in ("bin", "compiles", "objects"):
+            (self._place / folder).mkdir(parents=True, exist_ok=True)
+        with claimed(self._place):
+            return self._run()
+
+    def _run(self) -> int:
+        own = self._own
+        reads = _reads_summary(own)
+        first = reads and (own.renew or not Path(own.summary).is_file())
+        mode = STOCK if first else POLICY
+        if own.all_again and not first and Path(own.stock).is_file():
+            Path(own.stock).replace(own.lifted)
+            Path(own.unfinished).touch()
+        if first:
+            Path(own.unfinished).touch()
+            Path(own.stock).unlink(missing_ok=True)
+        changed = self._write_compilers(mode, with_summary=not first)
+        pending = Path(own.unfinished).is_file()
+        if changed and not pending and any((self._place / "objects").iterdir()):
+            remark(
+                "the policy, the summary or the compiler changed: what is up to date stays as it is"
+                " until it is built again"
+            )
+        status = running.run(own.command, own.folder, cached=not first, quiet=own.json)
+        if status != 0:
+            return self._ended(status, first=first)
+        compiles = records.count(self._place)
+        every = records.collect(self._place)
+        from nestor.cli.make.finish import Report, of_the_build
+
+        of_build = of_the_build(every)
+        report = Report(objects=len(of_build))
+        if not compiles and not every and (first or not reads):
+            raise NestorError(_no_objects(own.command))
+        again = False
+        if of_build and pending and reads:
+            self._finish(of_build, report, first=first)
+            again = True
+        if again:
+            status = running.run(own.command, own.folder, cached=True, quiet=own.json)
+            if status != 0:
+                return self._ended(status, first=False)
+        self._say(report, finished=again, reads=reads)
+        return 1 if report.failed else 0
+
+    def _finish(self, every: list[records.Record], report: "Report", *, first: bool) -> None:
+        """Make the summary if this is a first build, and bring the objects under it."""
+        from nestor.cli.console import progress
+        from nestor.cli.make import finish, selection
+        from nestor.cli.make.recompile import Recompiler
+        from nestor.problem.registry import find_policy
+        from nestor.problems.inlining_size.summary import program_summary
+        from nestor.problems.inlining_size.summary.program_summary import LinkMode
+
+        own, jobs = self._own, _jobs(self._own)
+        tools = self._tools
+        with progress() as bars:
+            if first:
+                stock = Recompiler(tools.toolchain, tools.options, self._place)
+                every = finish.make_stock(every, stock, jobs, bars)
+                summary = finish.summarise(every, cast(LinkMode, own.link), report)
+            else:
+                summary = program_summary.load(Path(own.summary))
+                report.functions = len(summary.functions)
+            _, named = find_policy(own.policy, [tools.problem])
+            policy = named.policy
+            assert policy is not None  # "default" reads no summary
+            recompiler = Recompiler(tools.toolchain, tools.options, self._place)
+            lifted = selection.load(Path(own.lifted))
+            found = finish.consider(every, lifted, policy, summary, recompiler, jobs, bars)
+            if first:
+                percent = None if own.again is None else int(own.again)
+                left = selection.left_to_stock(found, percent)
+                selection.save(Path(own.stock), left, found)
+                summary.save(Path(own.summary))
+                self._write_compilers(POLICY, with_summary=True)
+                recompiler = replace(recompiler, options=self._tools.options)
+            modules = selection.load(Path(own.stock))
+            finish.apply(found, modules, recompiler, jobs, report, bars)
+        records.collect(self._place)
+        if not report.failed:
+            Path(own.lifted).unlink(missing_ok=True)
+            Path(own.unfinished).unlink(missing_ok=True)
+
+    def _write_compilers(self, mode: str, *, with_summary: bool) -> bool:
+        """Write the compilers, and remember them if a build can use them as they are."""
+        from nestor.cli.setup import DEFAULT_PROBLEM
+        from nestor.cli.use import command
+        from nestor.cli.use.choice import choose
+        from nestor.cli.use.words import Words as PolicyWords
+        from nestor.problem.in_builds import problems_in_builds
+
+        own = self._own
+        summary = own.summary if with_summary and Path(own.summary).is_file() else None
+        if summary is not None and not _reads_summary(own):
+            summary = None
+        left = (own.stock,) if summary is not None and Path(own.stock).is_file() else ()
+        asked_for = PolicyWords((own.policy,), left, summary, llvm=own.llvm)
+        memory = command.Memory(asked_for)
+        found = command.find(asked_for, _report)
+        problems = problems_in_builds(DEFAULT_PROBLEM)
+
+        def other(words: PolicyWords) -> command.Ingredients:
+            return replace(found, choice=choose(words, problems))  # with the plugin that is found
+
+        alone = other(replace(asked_for, overrides=(), summary=None))
+        stock = other(PolicyWords(("default",), llvm=own.llvm))
+        options = scripts.Options(
+            tuple(stock.compile_options()),
+            tuple(found.compile_options()),
+            tuple(alone.compile_options()),
+        )
+        toolchain = found.plugin.toolchain
+        self._tools = _Tools(toolchain, options, found.choice.problems[0])
+        changed = scripts.write(self._place, toolchain.clang, options, mode)
+        if mode == POLICY and (summary is not None or not _reads_summary(own)):
+            text = scripts.texts(self._place, toolchain.clang, options, mode)
+            memory.keep(quick.key(own), found, quick.remembered(text))
+        return changed
+
+    def _ended(self, status: int, *, first: bool) -> int:
+        """Say that the build failed, and return its exit status."""
+        if status == running.NOT_FOUND:
+            raise NestorError(f"There is no command {self._own.command[0]!r}.")
+        rest = ": mend it, and what was compiled counts in the next run" if first else ""
+        remark(f"the build ended with the exit status {status}{rest}")
+        return status
+
+    def _say(self, report: "Report", *, finished: bool, reads: bool) -> None:
+        own = self._own
+        if own.json:
+            from nestor.cli.console import print_json
+
+            print_json(
+                {
+                    "policy": own.policy,
+                    "summary": own.summary if Path(own.summary).is_file() else None,
+                    "objects": report.objects,
+                    "compiled_again": report.compiled_again,
+                    "from_source": report.from_source,
+                    "left_stock": report.left_stock,
+                    "functions": report.functions,
+                    "failed": report.failed,
+                    "warnings": report.warnings,
+                }
+            )
+        elif finished:
+            remark(
+                f"{report.compiled_again} of {report.objects} objects compiled again with the"
+                f" summary of {report.functions:,} functions, {own.summary}"
+            )
+            if report.left_stock:
+                remark(
+                    f"{report.left_stock} objects stay stock, for an expected"
+                    f" {report.saving_left:,.0f} of {report.saving:,.0f} bytes; --again 100"
+                    " compiles them too"
+                )
+        elif not reads and not own.json:
+            remark(f"{own.policy} reads no summary, so the build is done")
+        for warning in report.warnings:
+            remark(f"warning: {warning}")
+        for failure in report.failed:
+            remark(f"error: stays stock: {failure}")
+
+
+@dataclass(frozen=True)
+class _Tools:
+    toolchain: "Toolchain"
+    options: scripts.Options
+    problem: str
+
+
+def _reads_summary(own: Words) -> bool:
+    """Tell whether the policy has features that a summary gives."""
+    from nestor.cli.setup import DEFAULT_PROBLEM
+    from nestor.problem.in_builds import problems_in_builds
+    from nestor.rollout.ready import stored_policy
+
+    place = stored_policy(own.policy, list(problems_in_builds(DEFAULT_PROBLEM))).place
+    if isinstance(place, str):
+        return False
+    # The header of a copy in the cache, which was checked when it was written; reading the policy
+    # itself takes NumPy.
+    content = place.read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    features = json.loads(header["__metadata__"]["nestor"])["features"]
+    return any(str(name).startswith("program_") for name in features)
+
+
+def _jobs(own: Words) -> int:
+    """Return how many modules to compile at a time: as many as the build does."""
+    if own.jobs is not None:
+        return int(own.jobs)
+    for word in own.command:
+        found = _JOBS.fullmatch(word)
+        if found is not None and any(found.groups()):
+            return max(1, int(next(digits for digits in found.groups() if digits)))
+    return len(os.sched_getaffinity(0))
+
+
+def _no_objects(command: Sequence[str]) -> str:
+    return (
+        "The build has compiled nothing with the compilers of 'nestor make'. If it was up to date,"
+        " clean it. If it was configured before (CMake, Meson, autotools), configure it anew under"
+        " 'nestor make'. If a makefile sets CC itself, name the compiler:"
+        f" nestor make -- {command[0]} CC=clang CXX=clang++ …"
+    )
+
+
+def _report(stage: str, done: int, _total: int) -> None:
+    """Say that something takes long, once."""
+    if done == 0:
+        remark(f"{stage} (about half a minute, once) …")

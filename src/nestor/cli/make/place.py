@@ -1,0 +1,96 @@
+"""The folder that ``nestor make`` keeps beside a build.
+
+==============  ===================================================================================
+``summary.txt`` the summary of the program, once there is one
+``stock.txt``   overrides: the modules that a first build did not compile again, if there are any
+``lifted.txt``  is there while modules of a former ``stock.txt`` are compiled under the policy
+``bin/``        the compilers of the build: shell scripts that add the options
+``compiles/``   a record of each compile since ``nestor make`` last looked (``records.py``)
+``objects/``    the last record of each object of the build
+``logs/``       decisions and bitcode of stock compiles, until their objects are under the policy
+``unfinished``  is there while objects are stock that should be under the policy
+==============  ===================================================================================
+
+Imports next to nothing: compiles wait for this module.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VARIABLE = "NESTOR_PROGRAM"
+"""The environment variable that names the folder for ``nestor clang``."""
+STOCK_MODULES = "stock.txt"
+HEADER = "nestor-compile 1"
+END = "end"
+STOCK, POLICY = "stock", "policy"
+"""How an object was compiled: by the stock heuristic with its bitcode inside, or by the policy."""
+
+COMPILERS = ("clang", "clang++", "clang-22", "clang++-22")
+"""The names under which builds find the compilers when they look for one on ``PATH``."""
+_NO_OBJECT = frozenset(
+    {"-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm", "-emit-ast", "--analyze"}
+)
+
+
+def hide_compilers() -> None:
+    """Take ``bin/`` off ``PATH``, if this is a command in a build of ``nestor make``.
+
+    The scripts there answer as clang does, and a search for LLVM would take them for one.
+    """
+    folder, path = os.environ.get(VARIABLE), os.environ.get("PATH")
+    if folder and path:
+        own = f"{folder}/bin"
+        os.environ["PATH"] = os.pathsep.join(p for p in path.split(os.pathsep) if p != own)
+
+
+def makes_object(words: Sequence[str]) -> bool:
+    """Tell whether a compiler with the arguments ``words`` makes an object file, without LTO."""
+    lto = False
+    for word in words:
+        if word == "-flto" or word.startswith("-flto="):
+            lto = True
+        elif word == "-fno-lto":
+            lto = False
+    return "-c" in words and not lto and _NO_OBJECT.isdisjoint(words)
+
+
+def with_summary(own: list[str], rest: Sequence[str]) -> list[str]:
+    """Return the words of ``nestor clang`` with what ``NESTOR_PROGRAM`` holds, if it is there.
+
+    That is the summary, and the overrides of the modules that are left to the stock heuristic.
+
+    :param own: the words before ``--``.
+    :param rest: the compiler's arguments.
+    """
+    folder = os.environ.get(VARIABLE)
+    if not folder or "--summary" in own or not makes_object(rest):
+        return own
+    summary = os.path.abspath(f"{folder}/summary.txt")  # noqa: PTH100  pathlib is slow to import
+    if not os.path.isfile(summary):  # noqa: PTH113
+        return own
+    stock = os.path.abspath(f"{folder}/{STOCK_MODULES}")  # noqa: PTH100
+    left = os.path.isfile(stock) and "--overrides" not in own  # noqa: PTH113
+    return [*own, "--summary", summary, *(["--overrides", stock] if left else [])]
+
+
+def record(compiler: str, rest: Sequence[str]) -> None:
+    """Leave the record of a compile in ``NESTOR_PROGRAM``; without the variable do nothing.
+
+    A folder that cannot be written is no reason for a compile to fail.
+    """
+    folder = os.environ.get(VARIABLE)
+    if not folder or not makes_object(rest):
+        return
+    fields = [HEADER, POLICY, os.getcwd(), "", compiler, *rest, END]  # noqa: PTH109
+    try:
+        os.makedirs(f"{folder}/compiles", exist_ok=True)  # noqa: PTH103
+        path = f"{folder}/compiles/{os.getpid()}-{os.urandom(4).hex()}"
+        with open(path, "xb") as file:  # noqa: PTH123
+            file.write(b"".join(os.fsencode(field) + b"\0" for field in fields))
+    except OSError:
+        return

@@ -1,0 +1,62 @@
+"""``nestor make`` when there is a summary and nothing has to be looked up.
+
+A build after an edit compiles one file, so what comes before it should take no time.
+"""
+
+from __future__ import annotations
+
+import os
+
+from nestor.cli.make import words as own_words
+from nestor.cli.use.remembered import recall
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MOST_RECORDS = 5000
+"""Records of compiles after which they are put together again."""
+
+
+def run(words: Sequence[str]) -> int | None:
+    """Run the build under the summary that is there; None if more must be done."""
+    own = own_words.split(words)
+    if own is None or own.renew or own.json or os.path.exists(own.unfinished):  # noqa: PTH110
+        return None
+    if own.all_again and os.path.exists(own.stock):  # noqa: PTH110
+        return None
+    scripts = recall(key(own))
+    if scripts is None or not _are(scripts, own.folder):
+        return None
+    try:
+        if len(os.listdir(f"{own.folder}/compiles")) > MOST_RECORDS:  # noqa: PTH208
+            return None
+    except OSError:
+        return None
+    from nestor.cli.make import running
+
+    status = running.run(own.command, own.folder, cached=True)
+    return None if status == running.NOT_FOUND else status
+
+
+def key(own: own_words.Words) -> list[str]:
+    """Return the words under which the compilers of a build are remembered."""
+    left = "stock modules" if os.path.exists(own.stock) else ""  # noqa: PTH110
+    return ["make", own.folder, own.policy, own.llvm or "", left]
+
+
+def remembered(texts: Mapping[str, str]) -> list[str]:
+    """Return the texts of the compilers as they are remembered."""
+    return [field for pair in sorted(texts.items()) for field in pair]
+
+
+def _are(scripts: list[str], folder: str) -> bool:
+    """Tell whether the compilers in ``folder`` are those that are remembered."""
+    try:
+        for name, text in zip(scripts[::2], scripts[1::2], strict=True):
+            with open(f"{folder}/bin/{name}", encoding="utf-8") as file:  # noqa: PTH123
+                if file.read() != text:
+                    return False
+    except (OSError, ValueError):
+        return False
+    return True

@@ -1,0 +1,141 @@
+"""Records of compiles: what made each object of a build, so that it can be made again."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nestor.cli.make.place import END, HEADER
+from nestor.corpus.capture.response_files import expanded
+from nestor.files import write_atomically
+
+_SOURCES = frozenset(
+    {".c", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CPP", ".i", ".ii", ".m", ".mm", ".s"}
+    | {".S", ".sx", ".bc", ".ll"}
+)
+_WITH_VALUE = frozenset(
+    {"-x", "-I", "-D", "-U", "-include", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ"}
+    | {"-Xclang", "-mllvm", "-arch", "-target"}
+)
+_FEWEST = 5
+"""Fields of a record without arguments."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One compile."""
+
+    mode: str
+    """``stock`` or ``policy``."""
+    folder: Path
+    """The working folder."""
+    logs: Path | None
+    """The folder of the log of its decisions, of a stock compile."""
+    compiler: str
+    arguments: tuple[str, ...]
+    outputs: tuple[Path, ...] = ()
+    """The objects that it makes, absolute."""
+
+    def save(self, folder: Path) -> None:
+        """Write the record as the last one of its objects."""
+        logs = "" if self.logs is None else str(self.logs)
+        fields = [HEADER, self.mode, str(self.folder), logs, self.compiler, *self.arguments, END]
+        content = b"".join(os.fsencode(field) + b"\0" for field in fields)
+        write_atomically(folder / _name(self), content)
+
+    def under_policy(self) -> "Record":
+        """Return the record of the same objects after they were compiled under the policy."""
+        return replace(self, mode="policy", logs=None)
+
+
+def collect(place: Path) -> list[Record]:
+    """Return the last record of each object that exists, and keep those alone.
+
+    :param place: the folder of ``nestor make``.
+    """
+    found: dict[str, tuple[int, str, Record]] = {}
+    paths = [*(place / "objects").glob("*"), *(place / "compiles").glob("*")]
+    for path in paths:
+        record = None if path.suffix == ".words" else _read(path)
+        if record is not None and all(out.is_file() for out in record.outputs):
+            name = _name(record)
+            stamp = path.stat().st_mtime_ns
+            if name not in found or (stamp, path.name) > found[name][:2]:
+                found[name] = (stamp, path.name, record)
+    records = {name: found[name][2] for name in sorted(found)}
+    kept = place / "objects"
+    for record in records.values():
+        record.save(kept)
+    for path in paths:
+        # The words of response files are in the records by now.
+        if path.parent != kept or path.name not in records:
+            path.unlink(missing_ok=True)
+    logs = {record.logs for record in records.values()}
+    for path in (place / "logs").glob("*"):
+        if path not in logs:
+            shutil.rmtree(path, ignore_errors=True)
+    return list(records.values())
+
+
+def count(place: Path) -> int:
+    """Return how many compiles were recorded since the last :func:`collect`."""
+    with contextlib.suppress(OSError):
+        return sum(1 for _ in (place / "compiles").iterdir())
+    return 0
+
+
+def _name(record: Record) -> str:
+    """Return the name of the kept record of the objects of ``record``."""
+    text = "\0".join(map(str, record.outputs))
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:32]
+
+
+def _read(path: Path) -> Record | None:
+    """Return a record; None if it was cut short or makes no object."""
+    fields = [os.fsdecode(field) for field in path.read_bytes().split(b"\0")[:-1]]
+    if len(fields) <= _FEWEST or fields[0] != HEADER or fields[-1] != END:
+        return None
+    _, mode, folder, logs, compiler, *words = fields[:-1]
+    # A response file may be gone after the compile, so its words take its place.
+    arguments = expanded(words)
+    outputs = _outputs(Path(folder), arguments)
+    if not outputs:
+        return None
+    place = Path(logs) if logs else None
+    return Record(mode, Path(folder), place, compiler, tuple(arguments), outputs)
+
+
+def _outputs(folder: Path, arguments: list[str]) -> tuple[Path, ...]:
+    """Return the objects that a compile with ``arguments`` in ``folder`` makes."""
+    named = None
+    sources = []
+    words = iter(arguments)
+    for word in words:
+        if word == "-o":
+            named = next(words, None)
+        elif word.startswith("-o") and not word.startswith(("-object", "-openmp")):
+            named = word[2:]
+        elif word in (
+            "-x",
+            "-I",
+            "-D",
+            "-U",
+            "-include",
+            "-isystem",
+            "-MF",
+            "-MT",
+            "-MQ",
+            "-Xclang",
+        ):
+            next(words, None)
+        elif not word.startswith("-") and Path(word).suffix in _SOURCES:
+            sources.append(Path(word))
+    if named is not None:
+        return (_absolute(folder, named),)
+    return tuple(_absolute(folder, f"{source.stem}.o") for source in sources)
+
+
+def _absolute(folder: Path, name: str) -> Path:
+    return Path(os.path.normpath(folder / name))

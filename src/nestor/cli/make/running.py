@@ -1,0 +1,48 @@
+"""Run the command of a build with the compilers that lie in the folder beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from nestor.cli.make.place import VARIABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NOT_FOUND = 127
+
+
+def run(command: Sequence[str], folder: str, *, cached: bool, quiet: bool = False) -> int:
+    """Run ``command`` to its end and return its exit status, 128 + N after signal N.
+
+    :param folder: that of ``nestor make``.
+    :param cached: whether ccache may answer; without it every compile leaves its record.
+    :param quiet: send what it prints to standard error, where it mixes with no JSON.
+    """
+    program = shutil.which(command[0])
+    if program is None:
+        return NOT_FOUND
+    from nestor.corpus.capture.driver import run as run_to_end
+
+    settings = environment(os.environ, folder, cached=cached)
+    if not quiet:
+        return run_to_end(program, command[1:], settings)
+    words = ["-c", 'exec "$0" "$@" >&2', program, *command[1:]]
+    return run_to_end("/bin/sh", words, settings)
+
+
+def environment(own: Mapping[str, str], folder: str, *, cached: bool) -> dict[str, str]:
+    """Return the environment of a build.
+
+    ``CC`` and ``CXX`` name the compilers, which are first on ``PATH`` too; a ``ccache`` before the
+    user's own compiler stays there.
+    """
+    settings = {**own, VARIABLE: folder, "PATH": f"{folder}/bin:{own.get('PATH', os.defpath)}"}
+    for name, compiler in (("CC", "clang"), ("CXX", "clang++")):
+        before = "ccache " if own.get(name, "").startswith("ccache ") else ""
+        settings[name] = f"{before}{folder}/bin/{compiler}"
+    if not cached:
+        settings["CCACHE_DISABLE"] = "1"
+    return settings

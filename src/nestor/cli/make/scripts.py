@@ -1,0 +1,155 @@
+"""The compilers of a build: shell scripts that add the options and leave a record.
+
+A shell starts in a millisecond; Python would take fifteen for each compile.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nestor.cli.make.embedded_names import removal
+from nestor.cli.make.place import COMPILERS, END, HEADER, STOCK
+from nestor.files import replacing
+
+_FOLDER: Final = "@folder@"
+_SCRIPT: Final = """\
+#!/bin/sh
+# Written by 'nestor make': {compiler} under a policy, with a record of each object.
+place={place}
+compile= lto= response= object= before=
+for word do
+  [ "$before" != -o ] || object=$word
+  before=$word
+  case $word in
+    -c) compile=${{compile:-yes}} ;;
+    -E|-S|-M|-MM|-fsyntax-only|-emit-llvm|-emit-ast|--analyze) compile=no ;;
+    -flto|-flto=*) lto=yes ;;
+    -fno-lto) lto= ;;
+    @*) response=yes ;;
+  esac
+done
+if [ "$lto" ]; then
+  exec {compiler} "$@"
+fi
+if [ "$compile" = yes ] && [ -d "$place/compiles" ]; then
+  set -C
+  id=$$
+  until {{ true >"$place/compiles/$id"; }} 2>/dev/null; do
+    id=$id-$$
+    [ ${{#id}} -lt 200 ] || break
+  done
+  if [ "$response" ]; then
+    # Build systems remove response files, so the record names copies.
+    number=0
+    for word do
+      shift
+      case $word in
+        @*)
+          number=$((number + 1))
+          if cp "${{word#@}}" "$place/compiles/$id-$number.words" 2>/dev/null; then
+            word=@$place/compiles/$id-$number.words
+          fi ;;
+      esac
+      set -- "$@" "$word"
+    done
+  fi
+  printf '%s\\0' '{header}' {mode} "$PWD" {folder} {compiler} "$@" {end} \\
+    >|"$place/compiles/$id" 2>/dev/null
+{make_object}
+fi
+exec {compiler} --start-no-unused-arguments {other_options} --end-no-unused-arguments "$@"
+"""
+
+_UNDER_POLICY: Final = """\
+  exec {compiler} {options} "$@\""""
+_BY_STOCK: Final = """\
+  exec {compiler} {options} "$@\""""
+_BY_STOCK_WITH_BITCODE: Final = """\
+  [ "$object" ] || exec {compiler} {options} "$@"
+  {compiler} {options} -Xclang -fembed-bitcode=all "$@" || exit
+  [ -d {folder} ] || mkdir -p {folder}
+  # What was embedded goes beside the object; without it, the source is compiled again later.
+  {objcopy} {removal} "$object" 2>/dev/null
+  exit 0"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The driver's options that a build's compilers add."""
+
+    stock: tuple[str, ...]
+    """For an object by the stock heuristic, whose decisions are logged."""
+    under_policy: tuple[str, ...]
+    """For an object under the policy, with the summary if there is one."""
+    other: tuple[str, ...]
+    """For what makes no object of its own, such as a compile and link in one command."""
+
+    def of_stock(self, folder: str) -> list[str]:
+        """Return the options of a stock compile that writes its log into ``folder``."""
+        return [*self.stock, "-Xclang", "-mllvm", "-Xclang", f"-nestor-log={folder}/"]
+
+
+def write(place: Path, clang: Path, options: Options, mode: str) -> bool:
+    """Write the compilers into ``place/bin``.
+
+    :param clang: the real compiler; clang++ lies beside it.
+    :param mode: how objects are to be compiled, ``stock`` or ``policy``.
+    :return: whether one changed.
+    """
+    changed = False
+    for name, text in texts(place, clang, options, mode).items():
+        path = place / "bin" / name
+        if path.is_file() and path.read_text(errors="replace") == text:
+            continue
+        with replacing(path) as scratch:
+            scratch.write_text(text)
+            scratch.chmod(0o755)
+        changed = True
+    return changed
+
+
+def texts(place: Path, clang: Path, options: Options, mode: str) -> dict[str, str]:
+    """Return the text of each compiler by its name."""
+    folder = '"$place/logs/$id"'
+    texts = {}
+    for name in COMPILERS:
+        compiler = shlex.quote(str(clang.with_name("clang++" if "++" in name else "clang")))
+        if mode == STOCK:
+            # In C the front end takes less time than to take the bitcode out of the object.
+            by_stock = _BY_STOCK_WITH_BITCODE if "++" in name else _BY_STOCK
+            make_object = by_stock.format(
+                compiler=compiler,
+                options=_shell(_quiet(options.of_stock(_FOLDER)), folder),
+                folder=folder,
+                objcopy=shlex.quote(str(clang.with_name("llvm-objcopy"))),
+                removal=_shell(removal(_FOLDER), folder),
+            )
+        else:
+            options_text = _shell(_quiet(options.under_policy), folder)
+            make_object = _UNDER_POLICY.format(compiler=compiler, options=options_text)
+        texts[name] = _SCRIPT.format(
+            place=shlex.quote(str(place)),
+            compiler=compiler,
+            header=HEADER,
+            mode=mode,
+            end=END,
+            folder=folder if mode == STOCK else "''",
+            make_object=make_object,
+            other_options=_shell(options.other, folder),
+        )
+    return texts
+
+
+def _quiet(options: Sequence[str]) -> list[str]:
+    """Return options that do not warn where nothing is compiled."""
+    return ["--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
+
+
+def _shell(words: Sequence[str], folder: str) -> str:
+    """Return ``words`` for a shell; :data:`_FOLDER` in them becomes ``folder``, a shell's word."""
+    return " ".join(
+        f"'{word}'".replace(_FOLDER, f"'{folder}'") if _FOLDER in word else shlex.quote(word)
+        for word in words
+    )

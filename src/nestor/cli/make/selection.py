@@ -1,0 +1,152 @@
+"""Which modules a first build compiles again: those that save most for their cost, up to a bound.
+
+In C, to compile again all modules of which a decision changes would be nearly a second build. A few
+modules bring most of the saving.
+The others are left to the stock heuristic by a file of overrides, which later builds read too, so
+that a clean build gives the same objects.
+
+Costs are sizes, not seconds: the same sources give the same choice on every machine.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from nestor.cli.make.embedded_names import BITCODE
+from nestor.cli.make.recompile import Recompiler
+from nestor.cli.make.records import Record
+from nestor.errors import NestorError
+from nestor.problems.inlining_size.log import read as read_log
+from nestor.problems.inlining_size.search import overrides
+from nestor.problems.inlining_size.search.overrides import Key
+from nestor.problems.inlining_size.summary.decisions import expected_saving
+from nestor.problems.inlining_size.summary.program_summary import ProgramSummary, module_id
+
+if TYPE_CHECKING:
+    from nestor.policy.spec import Policy
+    from nestor.problem.trajectory import Trajectory
+
+ALL_PERCENT: Final = 100
+"""Leaves no module out."""
+USUAL_PERCENT: Final = 30
+"""Of the cost of the first build. Logs, summary and links are not in it."""
+_FREE: Final = 256 << 10
+"""Bytes of bitcode that the smallest builds may compile again: about a second."""
+_FROM_SOURCE: Final = 2.5
+"""Cost of a C++ compile from source over that from bitcode; measured: between 1.6 and 3.3."""
+_BITCODE_OF_OBJECT: Final = 1.75
+"""Bytes of bitcode that compile in the time that a byte of an object takes from C source."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An object of the stock build, and what it would be to compile it again."""
+
+    record: Record
+    saving: float
+    """Bytes that the policy expects to save: 0 if no decision changes, infinite if unknown."""
+    cost: float
+    """In bytes of bitcode."""
+    cost_from_source: float
+    from_bitcode: bool
+    module: Key | None
+    """The override's key of all modules with this name of a source file; None without a log."""
+
+
+def candidate(
+    record: Record, policy: "Policy", summary: ProgramSummary, recompiler: Recompiler
+) -> Candidate:
+    """Return what it would be to compile the object of ``record`` under the policy."""
+    log = _log(record)
+    replayable = recompiler.can_use_bitcode(record)
+    bitcode = None if record.logs is None else record.logs / BITCODE
+    if bitcode is not None and bitcode.is_file():
+        size = float(bitcode.stat().st_size)
+        from_source = _FROM_SOURCE * size
+    else:
+        size = _BITCODE_OF_OBJECT * sum(path.stat().st_size for path in record.outputs)
+        from_source = size
+    saving = float("inf")
+    module = None
+    if log is not None:
+        saving = expected_saving(policy, log, summary)
+        module = Key("module", log.facts["module"])
+    return Candidate(
+        record, saving, size if replayable else from_source, from_source, replayable, module
+    )
+
+
+def left_to_stock(candidates: Sequence[Candidate], percent: int | None) -> Mapping[Key, float]:
+    """Return the modules that are not to be compiled again, with what they would save.
+
+    :param percent: of the cost of building ``candidates``; None for the usual bound, below which
+        the smallest builds do not fall.
+    """
+    if percent is not None and percent >= ALL_PERCENT:
+        return {}
+    of_module: defaultdict[Key, list[Candidate]] = defaultdict(list)
+    spent = 0.0
+    for each in candidates:
+        if each.module is not None and each.saving < float("inf"):
+            of_module[each.module].append(each)
+        else:
+            spent += each.cost
+    total = sum(each.cost_from_source for each in candidates)
+    most = total * (USUAL_PERCENT if percent is None else percent) / 100
+    if percent is None:
+        most = max(most, _FREE)
+    groups = [
+        (sum(c.saving for c in group), sum(c.cost for c in group if c.saving), key)
+        for key, group in of_module.items()
+    ]
+    left = {}
+    for saving, cost, key in sorted((g for g in groups if g[0]), key=_by_saving_of_cost):
+        if spent + cost <= most:
+            spent += cost
+        else:
+            left[key] = saving
+    return left
+
+
+def save(path: Path, left: Mapping[Key, float], candidates: Sequence[Candidate]) -> None:
+    """Write the overrides that leave modules to the stock heuristic; without any, no file."""
+    if not left:
+        path.unlink(missing_ok=True)
+        return
+    names = {c.module: c.record.outputs[0].name for c in candidates if c.module is not None}
+    comments = {key: f"{names[key]}: {saving:.0f} bytes" for key, saving in left.items()}
+    title = "Modules that 'nestor make' left to the stock heuristic, and what they may save."
+    from nestor.files import write_atomically
+
+    write_atomically(path, overrides.to_text(dict.fromkeys(left, False), comments, title))
+
+
+def load(path: Path) -> set[Key]:
+    """Return the modules that are left to the stock heuristic; none if there is no file."""
+    if not path.is_file():
+        return set()
+    return {key for key in overrides.load(path) if key.kind == "module"}
+
+
+def concerns(record: Record, modules: Collection[Key]) -> bool:
+    """Tell whether the source file of ``record`` is that of one of ``modules``."""
+    sources = (word for word in record.arguments if not word.startswith("-"))
+    return any(Key("module", module_id(source)) in modules for source in sources)
+
+
+def _by_saving_of_cost(group: tuple[float, float, Key]) -> tuple[float, Key]:
+    saving, cost, key = group
+    return -saving / max(cost, 1.0), key
+
+
+def _log(record: Record) -> "Trajectory | None":
+    """Return the decisions of a stock compile of one module; None if there is no sound log."""
+    logs = [] if record.logs is None else list(record.logs.glob("*.log"))
+    if len(logs) != 1 or len(record.outputs) != 1:
+        return None
+    try:
+        return read_log(logs[0])
+    except NestorError:
+        return None

@@ -1,0 +1,91 @@
+"""The words of ``nestor make`` that are ours. Imports next to nothing."""
+
+from __future__ import annotations
+
+import os
+
+from nestor.cli.make.place import STOCK_MODULES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Final
+
+_VALUES: Final = ("--policy", "--summary", "--link", "--jobs", "--again", "--llvm")
+_SWITCHES: Final = ("--renew", "--json")
+_ALL: Final = 100
+LINKS: Final = ("gc", "no-gc", "icf")
+
+
+class Words:
+    """What a user wants of a build."""
+
+    def __init__(self, values: dict[str, str], switches: set[str], command: list[str]):
+        self.policy = values.get("--policy", "distilled")
+        """A file or a built-in."""
+        folder = values.get("--summary") or os.environ.get("NESTOR_PROGRAM") or ".nestor"
+        self.folder = os.path.abspath(folder)  # noqa: PTH100  pathlib is slow to import
+        """What is kept beside the build."""
+        self.link = values.get("--link", "gc")
+        self.jobs = values.get("--jobs")
+        self.again = values.get("--again")
+        """Per cent of the first build's cost that compiling again may take."""
+        self.llvm = values.get("--llvm")
+        self.renew = "--renew" in switches
+        self.json = "--json" in switches
+        self.command = command
+        """The build's own."""
+
+    @property
+    def summary(self) -> str:
+        """The file of the summary."""
+        return f"{self.folder}/summary.txt"
+
+    @property
+    def stock(self) -> str:
+        """The overrides that leave modules to the stock heuristic; not there if none are left."""
+        return f"{self.folder}/{STOCK_MODULES}"
+
+    @property
+    def lifted(self) -> str:
+        """The overrides of modules that are to be under the policy now, until they are."""
+        return f"{self.folder}/lifted.txt"
+
+    @property
+    def all_again(self) -> bool:
+        """Whether every module is to be compiled of which a decision changes."""
+        return self.again is not None and int(self.again) >= _ALL
+
+    @property
+    def unfinished(self) -> str:
+        """The file that is there while objects are stock that should be under the policy."""
+        return f"{self.folder}/unfinished"
+
+
+def split(words: Sequence[str]) -> Words | None:
+    """Read ``[OPTION [VALUE]]… -- COMMAND…``; None if it is not that."""
+    if "--" not in words:
+        return None
+    index = list(words).index("--")
+    values: dict[str, str] = {}
+    switches: set[str] = set()
+    remaining = iter(words[:index])
+    for word in remaining:
+        name, equals, value = word.partition("=")
+        if word in _SWITCHES:
+            switches.add(word)
+        elif name in _VALUES and name not in values:
+            found = value if equals else next(remaining, "")
+            if not found:
+                return None
+            values[name] = found
+        else:
+            return None
+    command = list(words[index + 1 :])
+    if not command or values.get("--link", "gc") not in LINKS:
+        return None
+    if not values.get("--jobs", "1").isdigit() or values.get("--jobs") == "0":
+        return None
+    if not values.get("--again", "0").isdigit():
+        return None
+    return Words(values, switches, command)

@@ -1,0 +1,1 @@
+"""``nestor schedule …``: lower linalg payloads by schedules of the transform dialect."""

@@ -1,0 +1,107 @@
+"""What the commands of ``nestor schedule`` share: libraries, payloads, choices."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nestor.errors import NestorError
+
+if TYPE_CHECKING:
+    from nestor.schedules.language.library import Library
+    from nestor.schedules.payload.reading import Payload
+    from nestor.schedules.target import Target
+    from nestor.schedules.tools import Tools
+    from nestor.schedules.tune.database import Database
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A payload with the schedule and the answers that it is to be lowered by."""
+
+    tools: "Tools"
+    target: "Target"
+    library: "Library"
+    payload: "Payload"
+    schedule: str
+    choice: dict[str, int]
+
+
+def open_payload(
+    payload: Path,
+    function: str | None,
+    library: tuple[Path, ...],
+    schedule: str | None,
+    words: tuple[str, ...],
+    target: str,
+    llvm: str | None,
+) -> Opened:
+    """Read a payload and decide on all that the command line leaves open.
+
+    :param library: files and folders of the user's, on top of the packaged library.
+    :param words: answers to decisions, such as ``tile_m=64``.
+    """
+    from nestor.schedules.payload.reading import read_payload
+    from nestor.schedules.target import find_target
+    from nestor.schedules.tools import find_tools
+
+    tools, machine = find_tools(llvm), find_target(target)
+    opened = open_library(library)
+    content = read_payload(payload, tools, function=function)
+    name = schedule_for(content, opened, schedule)
+    choice = choice_for(content, opened, name, machine, words)
+    return Opened(tools, machine, opened, content, name, choice)
+
+
+def open_library(paths: tuple[Path, ...]) -> "Library":
+    """Return the packaged library with the user's files and folders on top."""
+    from nestor.schedules.language.library import PACKAGED, load
+
+    for path in paths:
+        if not path.exists():
+            raise NestorError(f"There is no schedule at {path}.")
+    return load([PACKAGED, *paths])
+
+
+def schedule_for(payload: "Payload", library: "Library", name: str | None) -> str:
+    """Return the schedule that was named, or the packaged one that suits the payload."""
+    from nestor.schedules.payload.loops import suggest
+
+    return library.find(name or suggest(payload)).name
+
+
+def choice_for(
+    payload: "Payload", library: "Library", schedule: str, target: "Target", words: tuple[str, ...]
+) -> dict[str, int]:
+    """Return the guess for all decisions of a schedule, with the answers of the command line.
+
+    :param words: such as ``tile_m=64``.
+    :raises NestorError: if one is no answer to a decision of the schedule.
+    """
+    from nestor.schedules.kernel.guess import guess
+    from nestor.schedules.language.linking import decisions_of
+    from nestor.schedules.payload.loops import loops_of
+
+    decisions = decisions_of(library, schedule)
+    choice = guess(decisions, loops_of(payload), target)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not value.lstrip("-").isdigit():
+            raise NestorError(f"'{word}' is no answer to a decision; write NAME=NUMBER.")
+        if name not in choice:
+            there = ", ".join(choice) or "none"
+            raise NestorError(f"'{schedule}' has no decision '{name}'; it has {there}.")
+        choice[name] = int(value)
+    return choice
+
+
+def written(choice: dict[str, int]) -> str:
+    """Return a choice as the command line takes it."""
+    return " ".join(f"{name}={value}" for name, value in choice.items())
+
+
+def database_at(path: Path | None) -> "Database":
+    """Return the database of results in a file, or the usual one."""
+    from nestor.compiler.cache import cache_place
+    from nestor.schedules.tune.database import Database
+
+    return Database(path or Path(cache_place()) / "schedules.sqlite")

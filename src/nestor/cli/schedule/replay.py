@@ -1,0 +1,62 @@
+"""``nestor schedule replay``: run a payload under a schedule that tuning wrote."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from nestor.cli.console import print_json
+from nestor.cli.schedule.run import show
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Compile a payload by a schedule without open decisions, verify it, and time it.
+
+    No tuner and no library is needed: the file is plain MLIR, and mlir-opt applies it as well.
+
+    Examples:
+        nestor schedule replay matmul.mlir matmul-schedule.mlir
+        nestor schedule replay matmul.mlir matmul-schedule.mlir --rounds 0 --json
+    """
+
+    payload: tyro.conf.Positional[Path]
+    """The payload."""
+    schedule: tyro.conf.Positional[Path]
+    """The schedule, as tuning or ``apply --resolved`` wrote it."""
+    function: str | None = None
+    """The function to lower, if the payload has several."""
+    rounds: int = 15
+    """Repeats of each call; 0 verifies only."""
+    seed: int = 0
+    """Of the inputs."""
+    core: int | None = None
+    """The processor to pin the run to."""
+    target: str = "host"
+    """The instruction set: host, or one that this machine has too: avx512, avx2, sse2."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Compile, verify, time and print; 1 if the result is wrong."""
+        from nestor.schedules.compiling import read_resolved
+        from nestor.schedules.kernel.measure import Settings
+        from nestor.schedules.kernel.running import run_once
+        from nestor.schedules.payload.reading import read_payload
+        from nestor.schedules.target import find_target
+        from nestor.schedules.tools import find_tools
+
+        tools = find_tools(self.llvm)
+        payload = read_payload(self.payload, tools, function=self.function)
+        settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0)
+        result = run_once(
+            payload, read_resolved(self.schedule), find_target(self.target), tools, settings
+        )
+        result = {"schedule": str(self.schedule), "choice": {}} | result
+        if self.json:
+            print_json(result)
+        else:
+            show(result)
+        return 0 if result["verdict"]["correct"] else 1

@@ -1,0 +1,110 @@
+"""Run a program under our tool and return its events."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from nestor.compiler.process import Ending, Limits, Outcome, run
+from nestor.events.errors import EventsError
+from nestor.events.executed import table_of
+from nestor.events.simulated.caches import Caches
+from nestor.events.simulated.records import parse
+from nestor.events.simulated.tool import NAME, ensure_tool
+from nestor.events.table import About, EventTable
+from nestor.files import read_regular, sha256_of
+from nestor.temporary import temporary_folder
+
+_LARGEST: Final = 1 << 32
+"""Bytes of the counts of a run that are read."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a program is run under the tool."""
+
+    stdin: Path | None = None
+    """The program's standard input (default: none)."""
+    folder: Path | None = None
+    """Where it runs (default: the present folder)."""
+    stdout: Path | None = None
+    """Where its output goes (default: it is dropped)."""
+    seconds: float = 3600.0
+    """The longest time that the run may take; it takes 40 to 70 times as long as without."""
+    caches: Caches = field(default_factory=Caches)
+    """What is simulated."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A run and its events."""
+
+    table: EventTable
+    exit_status: int
+    """Of the program."""
+
+
+def collect(
+    program: Path, arguments: Sequence[str], settings: RunSettings | None = None
+) -> Collected:
+    """Run ``program`` with ``arguments`` and return its events.
+
+    The environment is the same for every run, so that equal runs give equal counts. Processes that
+    the program starts are not counted.
+
+    :raises EventsError: if the program cannot be run, crashes or runs too long, or valgrind is
+        absent.
+    """
+    settings = settings or RunSettings()
+    content, outcome = counted(program, arguments, settings)
+    about = About(
+        "simulated",
+        1,
+        program.name,
+        sha256_of(program),
+        settings=settings.caches.described(),
+    )
+    return Collected(table_of(parse(content), about), outcome.returncode)
+
+
+def counted(
+    program: Path, arguments: Sequence[str], settings: RunSettings, *options: str
+) -> tuple[bytes, Outcome]:
+    """Run a program under the tool; return the file of its counts and how it ended.
+
+    :param options: more of the tool's own.
+    :raises EventsError: as :func:`collect`.
+    """
+    tool, env = ensure_tool(), shutil.which("env")
+    if not program.is_file():
+        raise EventsError(f"There is no program '{program}'; name one by its path.")
+    if env is None:
+        raise EventsError("There is no program env; install the package coreutils.")
+    with temporary_folder("events") as text:
+        out = Path(text) / "events"
+        command: list[str | Path] = [
+            env, "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp",
+            f"VALGRIND_LIB={tool.folder}",
+            tool.valgrind.program, "-q", f"--tool={NAME}", "--demangle=no",
+            f"--events-out={out}", *settings.caches.options(), *options,
+            program.absolute(), *arguments,
+        ]  # fmt: skip
+        outcome = run(
+            command,
+            Limits(settings.seconds, memory_mib=1 << 16),
+            cwd=settings.folder,
+            stdin=settings.stdin,
+            stdout=settings.stdout,
+        )
+        if outcome.ending not in (Ending.OK, Ending.FAILED):
+            raise EventsError(
+                f"'{program}' did not run to its end under valgrind ({outcome.reason}); try it"
+                " without, or give it more time (--seconds)."
+            )
+        if not out.exists():
+            raise EventsError(
+                f"'{program}' left no counts ({outcome.reason}); name a program for x86-64 that is"
+                " no script and does not become another program."
+            )
+        return read_regular(out, "counts of a run", limit=_LARGEST), outcome

@@ -1,0 +1,68 @@
+"""What a policy that reads a summary would decide otherwise than a stock compile did."""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from nestor.policy.spec import Policy
+from nestor.problem.trajectory import F64, Trajectory
+from nestor.problems.inlining_size.summary.program_summary import FunctionUse, ProgramSummary
+
+PREFIX: Final = "program_"
+"""Begins the names of the features that the plugin takes from a summary."""
+
+_COUNTS: Final = {
+    "callee": ("copies", "bytes", "calls", "users", "address_taken"),
+    "caller": ("copies", "calls"),
+}
+_LINK: Final = {"no-gc": 0, "gc": 1, "icf": 2}
+_MISSING: Final = -1
+_IDS: Final = (1 << 64) - 1
+
+
+def reads_summary(policy: Policy) -> bool:
+    """Tell whether any of the policy's features comes from a summary."""
+    return any(name.startswith(PREFIX) for name in policy.features)
+
+
+def expected_saving(policy: Policy, log: Trajectory, summary: ProgramSummary) -> float:
+    """Return the sum of the logits of the questions that ``policy`` answers otherwise than stock.
+
+    A distilled policy's logit is the number of bytes that it expects such an answer to save. The
+    sum is 0 if no answer differs: then a compile under the policy asks the same questions in the
+    same order and gives the same object, since every feature but those of the summary is that of
+    the log. More than 0 may be wrong, such as for questions in functions of another level, and
+    costs a compile.
+
+    :param log: of a stock compile of the module.
+    :return: infinity for a policy whose logits do not say whether it differs from stock.
+    """
+    if policy.metadata.answers != "deviation":
+        return math.inf  # LLVM's growth cap holds for these policies, and for stock it does not
+    if not len(log):
+        return 0.0
+    logits = policy.logits(_inputs(policy.features, log, summary))
+    differs = policy.rule.greedy(logits, log.questions).astype(bool)
+    return float(np.sum(np.abs(logits[differs])))
+
+
+def _inputs(features: tuple[str, ...], log: Trajectory, summary: ProgramSummary) -> F64:
+    """Return the rows of ``log`` with the columns that ``summary`` gives, [questions, features]."""
+    inputs = log.rows(features).copy()
+    for column, name in enumerate(features):
+        if not name.startswith(PREFIX):
+            continue
+        if name == "program_link_gc":
+            inputs[:, column] = _LINK[summary.link]
+            continue
+        who, _, count = name.removeprefix(PREFIX).partition("_")
+        if count not in _COUNTS[who]:
+            raise ValueError(f"the feature {name} is none of a summary's")
+        uses = (summary.functions.get(int(key) & _IDS) for key in log.decisions[who])
+        inputs[:, column] = [_count(use, count) for use in uses]
+    return inputs
+
+
+def _count(use: FunctionUse | None, name: str) -> int:
+    return _MISSING if use is None else int(getattr(use, name))

@@ -1,0 +1,82 @@
+"""Join blocks along edges that nearly every execution takes.
+
+A block alone is priced as if everything before it had ended. Blocks that run one after the other
+nearly always are one piece of straight code to the core, and are priced as one. They are joined
+only where the edge carries nearly all executions of both its ends: then the same code is joined in
+another build of the program too, whichever way its blocks are cut.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from nestor.events.table import EventTable
+
+SHARE: Final = 0.9
+"""Of the executions of both ends that an edge must carry."""
+LONGEST: Final = 600
+"""Bytes of code of a chain."""
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Blocks, as rows of the table, in the order in which they run."""
+
+    rows: tuple[int, ...]
+    repeats: bool
+    """The last one mostly goes back to the first."""
+
+
+def chains(table: EventTable) -> list[Chain]:
+    """Return all blocks of a run, each in one chain."""
+    objects, addresses = table.words("object"), table.words("address")
+    row_of: dict[Place, int] = {
+        (name, address): row
+        for row, (name, address) in enumerate(zip(objects, addresses, strict=True))
+    }
+    executions = table.numbers("executions").tolist()
+    sizes = [len(code) for code in table.words("code")]
+    exits = table.words("exit")
+    pairs = _pairs(table, row_of)
+    counts = {(source, target): count for source, target, count in pairs}
+    following = {
+        source: target
+        for source, target, count in pairs
+        if source != target and count >= SHARE * max(executions[source], executions[target])
+    }
+    entering = set(following.values())
+    found, used = [], [False] * len(table)
+    for row in sorted(range(len(table)), key=lambda r: (r in entering, -executions[r], r)):
+        if used[row]:
+            continue
+        chain, size = [row], sizes[row]
+        used[row] = True
+        while (after := following.get(chain[-1])) is not None:
+            if used[after] or "repeats" in (exits[after], exits[chain[-1]]):
+                break
+            size += sizes[after]
+            if size > LONGEST:
+                break
+            used[after] = True
+            chain.append(after)
+        back = counts.get((chain[-1], chain[0]), 0)
+        found.append(Chain(tuple(chain), back > executions[chain[0]] / 2))
+    return found
+
+
+def _pairs(table: EventTable, row_of: Mapping[Place, int]) -> list[tuple[int, int, int]]:
+    """Return edges between rows, with their counts."""
+    columns: dict[str, list[Any]] = table.edges.to_pydict()
+    pairs = zip(
+        zip(columns["from_object"], columns["from_address"], strict=True),
+        zip(columns["to_object"], columns["to_address"], strict=True),
+        columns["count"],
+        strict=True,
+    )
+    return [
+        (row_of[source], row_of[target], count)
+        for source, target, count in pairs
+        if source in row_of and target in row_of
+    ]

@@ -1,0 +1,154 @@
+"""Sum a run up: what the core computes, and each kind of event in cycles of this machine.
+
+All quantities are cycles if nothing were hidden by other work; the weights say what is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.cost.contract import CostModel
+from nestor.cost.isa.decoding import DecodeError
+from nestor.cost.predict.single_pass import pass_cycles
+from nestor.cost.trace.entries import straight
+from nestor.events.errors import EventsError
+from nestor.events.table import EventTable
+from nestor.program_cost.chains import chains
+from nestor.program_cost.penalties import Penalties
+
+F64 = npt.NDArray[np.float64]
+
+QUANTITIES: Final = (
+    "compute",
+    "recurrence",
+    "taken",
+    "mispredict",
+    "l1",
+    "l2",
+    "llc",
+    "code",
+    "tlb",
+    "rep",
+)
+"""``compute``: passes through chains, each after other code, and loops repeated without end;
+``recurrence``: what they would take longer if all of them were loops; the others are events times
+penalties."""
+_HOT: Final = 0.9995
+"""The share of all instructions whose blocks are priced; the others are scaled up from these."""
+_WIDTH: Final = 3.0
+"""Instructions a cycle of code for which the model has no answer."""
+_REP_BYTES: Final = 32.0
+"""That a repeated string instruction moves in a cycle."""
+_REP_START: Final = 10.0
+"""Cycles until it begins."""
+
+
+@dataclass(frozen=True)
+class Quantities:
+    """Quantities of each block of a run."""
+
+    table: EventTable
+    columns: Mapping[str, F64]
+    """By name of :data:`QUANTITIES`, ``[n]``."""
+    unanswered: float
+    """The share of instructions in blocks for which the model has no answer."""
+
+    def totals(self) -> F64:
+        """Return the sums over the run, in the order of :data:`QUANTITIES`."""
+        return np.array([self.columns[name].sum() for name in QUANTITIES])
+
+
+def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Quantities:
+    """Return the quantities of a run; events that its source lacks count nothing.
+
+    :raises EventsError: if the run executed nothing.
+    """
+    executions, size = table.numbers("executions"), table.numbers("instructions")
+    if not (executions * size).sum() > 0:
+        raise EventsError("The table has no block that was executed; collect it again.")
+    compute, recurrence, unanswered = _throughput(table, model)
+
+    def events(name: str) -> F64:
+        return np.nan_to_num(table.numbers(name))
+
+    l1, l2, llc = events("l1_misses"), events("l2_misses"), events("llc_misses")
+    if not table.has("l2_misses"):  # callgrind has two levels: what misses the first, hits the last
+        l2 = l1
+    turns = np.array([kind == "repeats" for kind in table.words("exit")])
+    columns = {
+        "compute": compute,
+        "recurrence": recurrence,
+        "taken": events("taken") * penalties.taken_branch,
+        "mispredict": (events("mispredicts") + events("indirect_mispredicts"))
+        * penalties.mispredict,
+        "l1": np.maximum(l1 - l2, 0) * max(penalties.l2 - penalties.l1, 0),
+        "l2": np.maximum(l2 - llc, 0) * max(penalties.llc - penalties.l1, 0),
+        "llc": llc * max(penalties.memory - penalties.l1, 0),
+        "code": events("code_misses") * penalties.l2,
+        "tlb": events("tlb_misses") * penalties.page_walk,
+        "rep": events("rep_bytes") / _REP_BYTES + np.where(turns, executions * _REP_START, 0),
+    }
+    return Quantities(table, columns, unanswered)
+
+
+def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, float]:
+    """Return what the passes through each block compute, what recurrences add, and the share of
+    instructions without an answer.
+    """
+    executions, size = table.numbers("executions"), table.numbers("instructions")
+    work = executions * size
+    kept = _hot(work)
+    codes, exits = table.words("code"), table.words("exit")
+    found = [
+        chain
+        for chain in chains(table)
+        if any(kept[row] for row in chain.rows) and exits[chain.rows[0]] != "repeats"
+    ]
+    bodies = [_body([codes[row] for row in chain.rows]) for chain in found]
+    cycles = pass_cycles(model, [body or b"\x90" for body in bodies])
+    compute, recurrence = np.zeros(len(table)), np.zeros(len(table))
+    unanswered = 0.0
+    for chain, body, repeated, single in zip(
+        found, bodies, cycles.repeated.tolist(), cycles.single.tolist(), strict=True
+    ):
+        if body == b"":  # branches alone, which cost what a branch costs
+            continue
+        rows = np.array(chain.rows)
+        length = size[rows].sum()
+        if body is None or np.isnan(repeated):
+            repeated = single = length / _WIDTH
+            unanswered += float(work[rows].sum())
+        share = size[rows] / length  # of the chain's cycles, by instructions
+        compute[rows] = executions[rows] * share * (repeated if chain.repeats else single)
+        if not chain.repeats:
+            recurrence[rows] = executions[rows] * share * (repeated - single)
+    priced = np.zeros(len(table), np.bool_)
+    for chain in found:
+        priced[list(chain.rows)] = True
+    string = np.array([kind == "repeats" for kind in exits])
+    left = ~priced & ~string
+    if work[priced].sum() > 0:  # the rest at the rate of what is priced
+        compute[left] = work[left] * compute[priced].sum() / work[priced].sum()
+    else:
+        compute[left] = work[left] / _WIDTH
+    return compute, recurrence, unanswered / float(work.sum())
+
+
+def _hot(work: F64) -> npt.NDArray[np.bool_]:
+    """Tell which blocks, the busiest first, make up nearly all of the run."""
+    order = np.argsort(-work, kind="stable")
+    before = np.cumsum(work[order]) - work[order]
+    kept = np.zeros(len(work), np.bool_)
+    kept[order] = before < _HOT * work.sum()
+    return kept
+
+
+def _body(codes: list[bytes]) -> bytes | None:
+    """Return the code of blocks without what leaves them; None if it cannot be decoded."""
+    try:
+        return b"".join(piece for code in codes for piece in straight([code]))
+    except DecodeError:
+        return None

@@ -1,0 +1,85 @@
+"""A payload as a Python function on numpy arrays."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from nestor.schedules.kernel.building import build_library
+from nestor.schedules.kernel.calling import Kernel
+from nestor.schedules.kernel.guess import guess
+from nestor.schedules.kernel.lowering import lower
+from nestor.schedules.kernel.measure import RunError, Settings, measure
+from nestor.schedules.language.library import Library, packaged
+from nestor.schedules.language.linking import Linked, decisions_of, link
+from nestor.schedules.language.text import Place
+from nestor.schedules.payload.loops import loops_of, suggest
+from nestor.schedules.payload.reading import Payload, read_payload
+from nestor.schedules.target import Target, find_target
+from nestor.schedules.tools import Tools, find_tools
+from nestor.temporary import temporary_folder
+
+
+def compile(  # noqa: A001  # nestor.schedules.compile
+    payload: Path | str,
+    schedule: Path | str | None = None,
+    *,
+    choice: Mapping[str, int] | None = None,
+    library: Library | None = None,
+    target: str = "host",
+    function: str | None = None,
+    verify: bool = True,
+    llvm: str | None = None,
+) -> Kernel:
+    """Compile a payload to a function on numpy arrays.
+
+    :param payload: a file, or MLIR text.
+    :param schedule: the name of a schedule of the library, or the path of a resolved schedule, as
+        ``nestor schedule tune`` writes it; None: the packaged one for such a payload.
+    :param choice: answers to decisions; the others are guessed.
+    :param library: schedules; None: the packaged ones.
+    :param target: the instruction set: ``host``, ``avx512``, ``avx2`` or ``sse2``.
+    :param function: which function, if the payload has several.
+    :param verify: compare with numpy on fresh inputs first, in a process of its own.
+    :param llvm: a prefix or a clang; None: the LLVM of this machine.
+    :raises LoweringError: if the payload cannot be lowered.
+    :raises RunError: if the kernel crashes, hangs or computes something else.
+    """
+    tools = find_tools(llvm)
+    machine = find_target(target)
+    read = read_payload(payload, tools, function=function)
+    if isinstance(schedule, Path):
+        linked = read_resolved(schedule)
+    else:
+        sequences = library or packaged()
+        name = schedule or suggest(read)
+        decisions = decisions_of(sequences, name)
+        answers = guess(decisions, loops_of(read), machine) | dict(choice or {})
+        linked = link(sequences, name, answers)
+    return compile_linked(read, linked, machine, tools, verify=verify)
+
+
+def compile_linked(
+    payload: Payload, linked: Linked, target: Target, tools: Tools, *, verify: bool = True
+) -> Kernel:
+    """Compile a payload by a schedule without open decisions; otherwise like :func:`compile`."""
+    lowered = lower(payload, linked, tools)
+    with temporary_folder("kernel") as name:
+        file = Path(name) / "kernel.so"
+        build_library(lowered, target, tools, file)
+        if verify:
+            measured = measure({"kernel": file}, payload, tools, Settings(rounds=0, numpy=False))
+            verdict = measured.verdicts["kernel"]
+            if not verdict["correct"]:
+                raise RunError(f"The kernel of '{payload.name}' is wrong: {verdict['reason']}.")
+        # The loaded library outlives its file.
+        return Kernel(file, payload.name, payload.arguments, payload.results)
+
+
+def read_resolved(path: Path) -> Linked:
+    """Read a schedule that was written with all decisions taken.
+
+    :raises ReadError: if the file cannot be read.
+    """
+    from nestor.files import read_regular_text
+
+    text = read_regular_text(path, "a resolved schedule")
+    return Linked(text, ((1, Place(path, 1)),))

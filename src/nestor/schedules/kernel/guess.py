@@ -1,0 +1,130 @@
+"""A first choice for each decision, computed from sizes, caches and registers, not measured."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from nestor.schedules.language.decisions import Choice, Decision
+from nestor.schedules.payload.loops import Loops
+from nestor.schedules.target import Target
+
+
+def guess(decisions: Sequence[Decision], loops: Loops, target: Target) -> dict[str, int]:
+    """Return an answer to every decision.
+
+    What a schedule selects itself stands. A decision of a name that is not among those of the
+    packaged pipelines gets its middle option.
+    """
+    found: dict[str, int] = {}
+    ordered = sorted(decisions, key=lambda d: _ORDER.index(d.name) if d.name in _ORDER else 99)
+    for decision in ordered:
+        if decision.selected is not None:
+            found[decision.name] = decision.selected
+        elif decision.name in _GUESSES and decision.kind == _KINDS.get(decision.name, "knob"):
+            found[decision.name] = _GUESSES[decision.name](decision.options, loops, target, found)
+        elif decision.kind == "alternatives" and decision.name == "lanes":
+            found["lanes"] = decision.options[min(1, len(decision.options) - 1)]
+        else:
+            found[decision.name] = decision.options[len(decision.options) // 2]
+    return found
+
+
+_Guess = Callable[[Sequence[int], Loops, Target, Choice], int]
+
+
+def _reg_n(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> int:
+    """Two vectors of columns: with fewer, loads of the other operand limit the speed."""
+    lanes = target.lanes(loops.bits)
+    fitting = [o for o in options if o % lanes == 0 and o <= 2 * lanes] or [min(options)]
+    small = [o for o in fitting if o >= min(loops.n, max(fitting))]
+    return min(small or [max(fitting)])
+
+
+def _reg_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
+    """As many rows as registers hold accumulators; rather fewer than rows of padding."""
+    vectors = max(1, choice.get("reg_n", 1) // target.lanes(loops.bits))
+    # A convolution holds its window and its part of the input in registers as well.
+    room = {"depthwise": target.registers // 3, "conv": target.registers // 2}.get(
+        loops.kind, target.registers - vectors - 1
+    )
+    fitting = [o for o in options if o * vectors <= room] or [min(options)]
+
+    def cost(rows: int) -> float:
+        padded = math.ceil(loops.m / rows) * rows / loops.m
+        # Each step of the kernel loads ``rows + vectors`` for ``rows * vectors`` multiply-adds.
+        return padded * (1.0 + 0.6 * (rows + vectors) / (rows * vectors))
+
+    return min(fitting, key=cost)
+
+
+def _reg_k(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> int:
+    """Some input channels at a time: more only make the code larger."""
+    return min(options, key=lambda o: abs(o - 4))
+
+
+def _tile_k(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
+    """A panel of packed columns, and one of rows, in the first level of cache."""
+    row = (choice.get("reg_n", 16) + choice.get("reg_m", 8)) * loops.bits // 8
+    fitting = [o for o in options if o * row <= 1.5 * target.l1_bytes] or [min(options)]
+    return min(fitting, key=lambda o: (math.ceil(loops.k / o) * max(o, 32), -o))
+
+
+def _tile_n(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
+    """A packed block of the right operand in a part of the second level of cache."""
+    depth = min(choice.get("tile_k", 256), loops.k)
+    fitting = [o for o in options if o * depth * loops.bits // 8 <= target.l2_bytes // 4]
+    return _even(fitting or [min(options)], loops.n, choice.get("reg_n", 16))
+
+
+def _tile_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
+    """The same for the left operand."""
+    depth = min(choice.get("tile_k", 256), loops.k)
+    fitting = [o for o in options if o * depth * loops.bits // 8 <= target.l2_bytes // 4]
+    return _even(fitting or [min(options)], loops.m, choice.get("reg_m", 8))
+
+
+def _even(options: Sequence[int], size: int, unit: int) -> int:
+    """Return the option that pads least and then is the largest that is of use."""
+
+    def padded(option: int) -> float:
+        tile = min(option, size)
+        whole, rest = divmod(size, tile)
+        return (whole * math.ceil(tile / unit) + math.ceil(rest / unit)) * unit / size
+
+    least = min(map(padded, options))
+    good = [o for o in options if padded(o) <= 1.02 * least]
+    useful = [o for o in good if o < 2 * size] or good
+    return max(useful)
+
+
+def _rows(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> int:
+    """Rows whose passes stay in the first level of cache."""
+    length = loops.n * loops.bits // 8
+    fitting = [o for o in options if o * length <= target.l1_bytes // 2 and loops.m % o == 0]
+    return min(max(fitting, default=min(options)), 4)
+
+
+def _lanes(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> int:
+    """Two vectors."""
+    wanted = 2 * target.lanes(loops.bits)
+    return min(options, key=lambda o: abs(o - wanted))
+
+
+def _vectors(options: Sequence[int], loops: Loops, _: Target, __: Choice) -> int:
+    """By MLIR where all operands are one long row, else by LLVM."""
+    return max(options) if loops.flat else min(options)
+
+
+_GUESSES: Final[dict[str, _Guess]] = {
+    "reg_n": _reg_n,
+    "reg_m": _reg_m,
+    "tile_k": _tile_k,
+    "tile_n": _tile_n,
+    "tile_m": _tile_m,
+    "reg_k": _reg_k,
+    "rows": _rows,
+    "lanes": _lanes,
+    "vectors": _vectors,
+}
+_KINDS: Final = {"vectors": "alternatives"}
+_ORDER: Final = tuple(_GUESSES)

@@ -1,0 +1,1 @@
+"""Schedules as text: named sequences, decisions, libraries, and what links them."""

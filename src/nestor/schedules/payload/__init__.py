@@ -1,0 +1,1 @@
+"""Payloads: functions of linalg operations on tensors; reading, sizes, and numpy's results."""

@@ -1,0 +1,188 @@
+"""A payload: one function of linalg operations on tensors, which a schedule lowers."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nestor.compiler.process import Limits
+from nestor.files import read_regular_text, write_atomically
+from nestor.schedules.language.diagnosis import Diagnosis, LoweringError, explain
+from nestor.schedules.language.text import ScheduleError
+from nestor.schedules.payload.operations import Operation, parse, split
+from nestor.schedules.tools import Tools, run_limited
+from nestor.temporary import temporary_folder
+
+_TENSOR: Final = re.compile(r"tensor<((?:[\d?]+x)*)([a-z]+\d*)(?:,.*)?>\Z")
+_ELEMENTS: Final = {
+    "f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "i1": 8,
+    "index": 64,
+}  # fmt: skip
+_FUNCTION: Final = re.compile(r'"func\.func"\(\) <\{(?P<properties>.*?)\}> \(\{', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """The type of an argument or result; no dimensions: a scalar."""
+
+    shape: tuple[int, ...]
+    element: str
+    """For example ``f32``."""
+    tensor: bool = True
+    """Whether it is a tensor, perhaps of no dimensions, and no plain number."""
+
+    @property
+    def bits(self) -> int:
+        """The size of one element."""
+        return _ELEMENTS[self.element]
+
+    def __str__(self) -> str:
+        if not self.tensor:
+            return self.element
+        return f"tensor<{''.join(f'{size}x' for size in self.shape)}{self.element}>"
+
+
+@dataclass(frozen=True)
+class Payload:
+    """One function that can be lowered, as the compiler has read it."""
+
+    name: str
+    """The function."""
+    text: str
+    """The module in generic form, with the places of the source."""
+    arguments: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+    module: Operation
+    """The module, read."""
+
+    @property
+    def function(self) -> Operation:
+        """The function itself."""
+        return _function(self.module, self.name)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the payload without the places of its source, in hexadecimal."""
+        plain = re.sub(r" loc\((?:[^()\"]|\"[^\"]*\"|\([^()]*\))*\)", "", self.text)
+        return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def read_payload(
+    source: Path | str, tools: Tools, *, function: str | None = None, limits: Limits | None = None
+) -> Payload:
+    """Read a payload.
+
+    :param source: a file, or a module's text.
+    :param function: which function; None: the only public one.
+    :raises LoweringError: if mlir-opt does not accept it.
+    :raises ScheduleError: if it has no such function, or one with types that numpy cannot pass.
+    """
+    text = source if isinstance(source, str) else read_regular_text(source, "a payload")
+    with temporary_folder("payload") as folder:
+        file = Path(folder) / "payload.mlir"
+        write_atomically(file, text)
+        out = Path(folder) / "generic.mlir"
+        outcome = run_limited(
+            [
+                tools.mlir_opt, file, "--mlir-print-op-generic", "--mlir-print-local-scope",
+                "--mlir-print-debuginfo", "--mlir-elide-resource-strings-if-larger=1000000",
+            ],
+            limits or Limits(seconds=30.0),
+            stdout=out,
+        )  # fmt: skip
+        shown = source if isinstance(source, Path) else Path("payload")
+        if not outcome.ok:
+            diagnoses = [_in_source(d, file, shown) for d in explain(outcome, None, file)]
+            raise LoweringError(diagnoses, outcome.ending)
+        generic = out.read_text().replace(str(file), str(shown))
+    module = parse(generic)
+    name = function or _only_function(module)
+    types = _function(module, name).attributes["function_type"]
+    arguments, results = (tuple(map(parse_type, words)) for words in _signature(types))
+    if not results:
+        raise ScheduleError(f"The function '{name}' returns nothing: a payload returns tensors.")
+    return Payload(name, _read_only(generic, name), arguments, results, module)
+
+
+def _in_source(diagnosis: Diagnosis, file: Path, shown: Path) -> Diagnosis:
+    place = diagnosis.place
+    if place is None or place.file != file:
+        return diagnosis
+    return Diagnosis(diagnosis.severity, diagnosis.reason, type(place)(shown, place.line))
+
+
+def _functions(module: Operation) -> list[Operation]:
+    return [o for o in module.walk() if o.name == "func.func" and o.regions and o.regions[0]]
+
+
+def _only_function(module: Operation) -> str:
+    public = [o for o in _functions(module) if o.attributes.get("sym_visibility") != '"private"']
+    names = [o.attributes["sym_name"].strip('"') for o in public]
+    if len(names) != 1:
+        there = ", ".join(names) or "none"
+        raise ScheduleError(f"A payload has one public function, here are {there}: name one.")
+    return names[0]
+
+
+def _function(module: Operation, name: str) -> Operation:
+    for operation in _functions(module):
+        if operation.attributes["sym_name"].strip('"') == name:
+            return operation
+    raise ScheduleError(f"The payload has no function '{name}'.")
+
+
+def _signature(text: str) -> tuple[list[str], list[str]]:
+    """Split ``(a, b) -> c`` into arguments and results."""
+    arguments, _, results = text.partition("->") if text.startswith("()") else _at_arrow(text)
+    results = results.strip()
+    inner = results[1:-1] if results.startswith("(") else results
+    return split(arguments.strip()[1:-1]), split(inner)
+
+
+def _at_arrow(text: str) -> tuple[str, str, str]:
+    depth = 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return text[: index + 1], "->", text[index + 1 :].strip().removeprefix("->")
+    raise ScheduleError(f"The type '{text}' of a function cannot be read.")
+
+
+def parse_type(text: str) -> TensorType:
+    """Read the type of an argument or result.
+
+    :raises ScheduleError: if numpy cannot pass it.
+    """
+    if text in _ELEMENTS:
+        return TensorType((), text, tensor=False)
+    match = _TENSOR.match(text)
+    if match is None or match[2] not in _ELEMENTS:
+        raise ScheduleError(
+            f"'{text}' cannot be passed from numpy: arguments and results are tensors of"
+            f" {', '.join(_ELEMENTS)}, or such numbers."
+        )
+    if "?" in match[1]:
+        raise ScheduleError(
+            f"'{text}' has a size that is not fixed: a kernel is compiled for fixed sizes."
+        )
+    shape = tuple(int(size) for size in match[1].split("x") if size)
+    return TensorType(shape, match[2])
+
+
+def _read_only(text: str, name: str) -> str:
+    """Mark all tensors that a function gets as read-only, so that no schedule writes into them."""
+    for match in _FUNCTION.finditer(text):
+        if f'sym_name = "{name}"' not in match["properties"]:
+            continue
+        found = re.search(r"arg_attrs = \[", match["properties"])
+        types = re.search(r"function_type = ", match["properties"])
+        if found is None and types is not None:
+            signature = _at_arrow(match["properties"][types.end() :])[0]
+            flags = [
+                "{bufferization.writable = false}" if word.startswith("tensor") else "{}"
+                for word in split(signature[1:-1])
+            ]
+            at = match.start("properties")
+            return f"{text[:at]}arg_attrs = [{', '.join(flags)}], {text[at:]}"
+    return text

@@ -1,0 +1,109 @@
+"""A policy that says which choice is fast before anything is measured.
+
+It is a policy as all others of Nestor: rows of features to logits, one row per candidate, with the
+rule *pick*. Its trees predict the logarithm of a candidate's time over the best of its payload; the
+logit is the negative of that. They learn from a database of results.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.errors import NestorError
+from nestor.policy.metadata import Metadata
+from nestor.policy.spec import Policy
+from nestor.policy.trees import TreesPolicy, from_lightgbm
+from nestor.schedules.payload.loops import Loops
+from nestor.schedules.target import Target
+from nestor.schedules.tune.database import Result
+from nestor.schedules.tune.space import matrix, row
+
+PROBLEM: Final = "schedule"
+FAILED: Final = 3.0
+"""What a failure counts as: slower than the best by a factor of e³."""
+LEAST: Final = 8
+"""Results that training needs."""
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "objective": "regression", "learning_rate": 0.08, "num_leaves": 15, "min_data_in_leaf": 4,
+    "feature_fraction": 0.8, "deterministic": True, "force_row_wise": True, "num_threads": 1,
+    "verbose": -1, "zero_as_missing": False, "use_missing": False,
+}  # fmt: skip
+_ROUNDS: Final = 200
+
+
+def train(results: Sequence[Result], seed: int) -> TreesPolicy:
+    """Return a policy that has learned from results.
+
+    :raises NestorError: if there are too few.
+    """
+    import lightgbm
+
+    if len(results) < LEAST:
+        raise NestorError(
+            f"There are {len(results)} results to learn from, and {LEAST} are needed: tune some"
+            " payloads first."
+        )
+    names = sorted(results[0].features)
+    results = [r for r in results if sorted(r.features) == names]
+    data = lightgbm.Dataset(
+        matrix([r.features for r in results], names), -np.array(_losses(results)),
+        params={"verbose": -1},
+    )  # fmt: skip
+    booster = lightgbm.train(_SETTINGS | {"seed": seed}, data, _ROUNDS)
+    provenance = {
+        "learner": "lightgbm",
+        "seed": seed,
+        "results": len(results),
+        "payloads": len({r.key.payload for r in results}),
+        "llvm": sorted({r.key.llvm for r in results}),
+        "cpu": sorted({r.key.cpu for r in results}),
+    }
+    return from_lightgbm(
+        booster, names, "decision", provenance=provenance, problem=PROBLEM, rule="pick"
+    )
+
+
+def nothing_learned() -> TreesPolicy:
+    """Return the policy that has no preference, for want of results."""
+    metadata = Metadata("trees", ("bits",), "decision", "none", problem=PROBLEM, rule="pick")
+    index, number = np.zeros(1, np.int32), np.zeros(1, np.float64)
+    # One tree of one leaf.
+    return TreesPolicy(
+        metadata, root=index, feature=index - 1, threshold=number, left=index, right=index,
+        value=number,
+    )  # fmt: skip
+
+
+def scores(
+    policy: Policy, choices: Sequence[Mapping[str, int]], loops: Loops, target: Target
+) -> npt.NDArray[np.float64]:
+    """Return a logit for each choice, higher is better.
+
+    :raises NestorError: if the policy decides something else.
+    """
+    if policy.metadata.problem != PROBLEM:
+        raise NestorError(f"The policy decides '{policy.metadata.problem}', not schedules.")
+    rows = [row(choice, loops, target) for choice in choices]
+    missing = set(policy.features) - set(rows[0]) if rows else set()
+    if missing:
+        raise NestorError(f"The policy reads '{min(missing)}', which no candidate has.")
+    return policy.logits(matrix(rows, policy.features))
+
+
+def _losses(results: Sequence[Result]) -> list[float]:
+    """Return for each result the logarithm of its time over the best of the same key."""
+    best: dict[Any, float] = {}
+    for result in results:
+        if result.evaluation.least is not None:
+            least = best.get(result.key, math.inf)
+            best[result.key] = min(least, result.evaluation.least)
+    return [
+        FAILED
+        if r.evaluation.least is None
+        else min(FAILED, math.log(r.evaluation.least / best[r.key]))
+        for r in results
+    ]

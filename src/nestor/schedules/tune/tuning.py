@@ -1,0 +1,154 @@
+"""Tune a payload: evaluate what a search proposes, keep all results, return the best."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from nestor.errors import NestorError
+from nestor.policy.spec import Policy
+from nestor.progress import Progress, silent
+from nestor.schedules.kernel.evaluate import Evaluation, Task, evaluate
+from nestor.schedules.kernel.guess import guess
+from nestor.schedules.language.linking import decisions_of, link
+from nestor.schedules.payload.loops import loops_of
+from nestor.schedules.tune import policy as policies
+from nestor.schedules.tune.database import Database, Result, key_of
+from nestor.schedules.tune.searches import (
+    Problem,
+    Search,
+    SearchName,
+    first_guess,
+    make_search,
+)
+from nestor.schedules.tune.space import row, size
+
+
+@dataclass(frozen=True)
+class TuneSettings:
+    """How to search."""
+
+    search: SearchName = "learned"
+    evaluations: int = 24
+    """How many choices to evaluate, the guess among them."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search found."""
+
+    best: Evaluation
+    first: Evaluation
+    """That of the first guess: computed, or picked by the policy."""
+    history: tuple[Evaluation, ...]
+    reused: int
+    """Of the evaluations, how many the database had."""
+    stale: int
+    """Results of another LLVM, or of another version of the schedule, that did not count."""
+
+    @property
+    def failures(self) -> int:
+        """How many choices gave no kernel, a wrong one, or none in time."""
+        return sum(e.status != "ok" for e in self.history)
+
+
+def tune(
+    task: Task,
+    settings: TuneSettings,
+    database: Database,
+    policy: Policy | None = None,
+    progress: Progress = silent,
+) -> Tuned:
+    """Search for the fastest choice.
+
+    :param policy: what ``learned`` starts from; None: one trained on the other payloads of the
+        database, or, where it has too few results, the guess.
+    :raises NestorError: if nothing can be decided, or no choice gave a right kernel.
+    """
+    decisions = decisions_of(task.library, task.schedule)
+    if not decisions:
+        raise NestorError(f"The schedule '{task.schedule}' leaves nothing to decide.")
+    loops = loops_of(task.payload)
+    problem = Problem(decisions, loops, task.target, guess(decisions, loops, task.target))
+    key = key_of(task)
+    refit = _refit(task, database, policy, settings.seed)
+    if settings.search == "learned":
+        problem = replace(problem, guess=first_guess(problem, refit([]), settings.seed))
+    search = make_search(settings.search, problem, settings.seed, refit)
+    stale = database.stale(key)
+    history: list[Evaluation] = []
+    reused = 0
+    total = min(settings.evaluations, size(decisions))
+    for number in range(total):
+        choice = _next(number, problem, stale, history, search)
+        evaluation = database.find(key, choice)
+        if evaluation is None:
+            evaluation = evaluate(task, choice, settings.seed * 1000 + number)
+            database.add(task, evaluation)
+        else:
+            reused += 1
+        history.append(evaluation)
+        progress(f"tuning {task.payload.name}", number + 1, total)
+    right = [e for e in history if e.least is not None]
+    if not right:
+        reasons = "; ".join(dict.fromkeys(e.reason for e in history))
+        raise NestorError(f"No choice gave a right kernel: {reasons[:500]}.")
+    best = min(right, key=lambda e: e.least or 0.0)
+    return Tuned(best, history[0], tuple(history), reused, len(stale))
+
+
+def resolved(task: Task, evaluation: Evaluation) -> str:
+    """Return the schedule of an evaluation as plain MLIR, with a comment that says what it is."""
+    linked = link(task.library, task.schedule, evaluation.choice)
+    decided = " ".join(f"{name}={value}" for name, value in evaluation.choice.items())
+    micro = "" if evaluation.least is None else f", {evaluation.least * 1e6:.1f} µs"
+    return (
+        f"// Made by 'nestor schedule tune' with LLVM {task.tools.version} for\n"
+        f"// {task.target.processor} ({' '.join(task.target.flags)}){micro}.\n"
+        f"// payload {task.payload.name} {task.payload.digest}\n"
+        f"// {task.schedule} {decided}\n" + linked.readable()
+    )
+
+
+def _next(
+    number: int,
+    problem: Problem,
+    stale: Sequence[Result],
+    history: Sequence[Evaluation],
+    search: Search,
+) -> dict[str, int]:
+    """Return the next choice: first the guess, then what was best before, then what is proposed."""
+    if number == 0:
+        return dict(problem.guess)
+    names = {d.name for d in problem.decisions}
+    options = {d.name: d.options for d in problem.decisions}
+    for result in stale[: 1 if number == 1 else 0]:
+        choice = dict(result.evaluation.choice)
+        fits = set(choice) == names and all(choice[n] in options[n] for n in names)
+        if fits and result.evaluation.least is not None:
+            return choice
+    return search(history)
+
+
+def _refit(
+    task: Task, database: Database, policy: Policy | None, seed: int
+) -> Callable[[Sequence[Evaluation]], Policy]:
+    """Return what makes a policy of the evaluations so far and of other payloads' results."""
+    key = key_of(task)
+    loops = loops_of(task.payload)
+    others = [r for r in database.all() if r.key.payload != key.payload]
+
+    def refit(done: Sequence[Evaluation]) -> Policy:
+        if policy is not None and len(done) < policies.LEAST:
+            return policy
+        own = [Result(key, loops.kind, e, row(e.choice, loops, task.target)) for e in done]
+        # Results of this very payload count as much as all of the others together.
+        weight = max(1, len(others) // max(1, 4 * len(own)))
+        return policies.train([*others, *own * weight], seed)
+
+    def patient(done: Sequence[Evaluation]) -> Policy:
+        try:
+            return refit(done)
+        except NestorError:
+            return policies.nothing_learned()
+
+    return patient

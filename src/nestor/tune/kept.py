@@ -1,0 +1,118 @@
+"""The state of a search on disk, from which the same call goes on."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from nestor.build.build import Build
+from nestor.build.incremental import ProgramBuild
+from nestor.corpus.model import Program
+from nestor.errors import NestorError
+from nestor.files import ReadError, read_regular, write_atomically
+from nestor.policy.names import NamedPolicy
+from nestor.problem.problem import Pool, Problem
+from nestor.tune.search import SearchSettings
+from nestor.tune.state import Point, State, Tried
+
+_LARGEST: Final = 1 << 30
+"""Bytes of a kept search, at most."""
+
+
+@dataclass(frozen=True)
+class KeptSearch:
+    """What a search goes on from."""
+
+    start: str
+    """Digest of the policy under which the overrides apply."""
+    stock: ProgramBuild
+    """Only its scores and columns."""
+    state: State
+
+
+def identity_of(
+    pool: Pool,
+    build: Build,
+    program: Program,
+    policy: NamedPolicy,
+    settings: Any,
+    budget: SearchSettings,
+    seed: int,
+    summary: str | None,
+) -> dict[str, Any]:
+    """Return what a search depends on; the number of compiles may be raised later.
+
+    :param settings: a dataclass of plain data.
+    """
+    return {
+        "corpus": pool.corpus.digest,
+        "program": program.name,
+        "problem": pool.problem.name,
+        "build": build.name,
+        "compiler": pool.plugin.toolchain.build_id,
+        "plugin": pool.plugin.digest,
+        "policy": policy.digest,
+        "summary": None if summary is None else hashlib.sha256(summary.encode()).hexdigest(),
+        "settings": json.loads(json.dumps(asdict(settings))),
+        "search": {k: v for k, v in asdict(budget).items() if k != "compiles"},
+        "seed": seed,
+    }
+
+
+def save(path: Path, identity: Mapping[str, Any], kept: KeptSearch, problem: Problem) -> None:
+    """Write a search to ``path``, whole or not at all."""
+    state = kept.state
+    content = {
+        "identity": identity,
+        "start": kept.start,
+        "stock": {mode: dict(columns) for mode, columns in kept.stock.columns.items()},
+        "step": state.step,
+        "overrides": problem.overrides().to_text(state.overrides),
+        "tried": {str(move): found.to_json() for move, found in sorted(state.tried.items())},
+        "curve": [point.to_json() for point in state.curve],
+        "exhausted": state.exhausted,
+    }
+    write_atomically(path, json.dumps(content))
+
+
+def load(path: Path, identity: Mapping[str, Any], problem: Problem) -> KeptSearch | None:
+    """Read a search from ``path``; None if there is none.
+
+    :raises NestorError: if the file holds another search, or none.
+    """
+    try:
+        text = read_regular(path, "a kept search", limit=_LARGEST)
+    except ReadError as error:
+        if error.absent:
+            return None
+        raise
+    try:
+        content: dict[str, Any] = json.loads(text)
+        own = content["identity"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise NestorError(
+            f"{path} is no kept search ({error}): remove it, or take another --out."
+        ) from None
+    if own != identity:
+        raise NestorError(
+            f"{path.parent} holds the search of another program, policy, compiler or seed: take"
+            " another --out, or remove it."
+        )
+    stock = ProgramBuild(
+        overrides={},
+        score=problem.report.score,
+        columns=content["stock"],
+        functions={},
+        trajectories={},
+        modules={},
+    )
+    state = State(
+        step=int(content["step"]),
+        overrides=problem.overrides().parse(content["overrides"]),
+        tried={int(move): Tried.from_json(found) for move, found in content["tried"].items()},
+        curve=tuple(Point.from_json(point) for point in content["curve"]),
+        exhausted=bool(content["exhausted"]),
+    )
+    return KeptSearch(str(content["start"]), stock, state)

@@ -1,0 +1,83 @@
+// Accesses whose misses follow from their order and extent, one kind a function.
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { Accesses = 100000, Line = 64 };
+
+static uint64_t State = 88172645463325252ull;
+static volatile uint64_t Sink;
+static char *Memory;
+
+static uint64_t draw(void) {
+  State ^= State << 13;
+  State ^= State >> 7;
+  State ^= State << 17;
+  return State >> 11;
+}
+
+#define READ(Place) (*(volatile char *)(Place))
+
+__attribute__((noinline)) void sequential(char *M) { // 800 KiB, by 8 bytes
+  for (long i = 0; i < Accesses; ++i)
+    Sink += READ(M + 8 * i);
+}
+__attribute__((noinline)) void strided(char *M) { // 12.8 MB, by 128 bytes
+  for (long i = 0; i < Accesses; ++i)
+    Sink += READ(M + 128 * i);
+}
+__attribute__((noinline)) void same_place(char *M) {
+  for (long i = 0; i < Accesses; ++i)
+    Sink += READ(M);
+}
+__attribute__((noinline)) void random_64k(char *M) {
+  for (long i = 0; i < Accesses; ++i)
+    Sink += READ(M + draw() % 1024 * Line);
+}
+__attribute__((noinline)) void random_8m(char *M) {
+  for (long i = 0; i < Accesses; ++i)
+    Sink += READ(M + draw() % 131072 * Line);
+}
+__attribute__((noinline)) void random_32m(char *M) {
+  for (long i = 0; i < Accesses; ++i)
+    Sink += READ(M + draw() % 524288 * Line);
+}
+__attribute__((noinline)) void chase_16k(void *P) {
+  for (long i = 0; i < Accesses; ++i)
+    P = *(void *volatile *)P;
+  Sink += (uintptr_t)P;
+}
+__attribute__((noinline)) void chase_128k(void *P) {
+  for (long i = 0; i < Accesses; ++i)
+    P = *(void *volatile *)P;
+  Sink += (uintptr_t)P;
+}
+
+/// Links the lines of a piece of memory to one cycle in random order.
+static void *link(char *M, long Lines) {
+  uint32_t *Order = malloc(Lines * sizeof *Order);
+  for (long i = 0; i < Lines; ++i)
+    Order[i] = i;
+  for (long i = Lines - 1; i > 0; --i) {
+    long k = draw() % i;
+    uint32_t Kept = Order[i];
+    Order[i] = Order[k];
+    Order[k] = Kept;
+  }
+  for (long i = 0; i < Lines; ++i)
+    *(void **)(M + (uint64_t)Order[i] * Line) = M + (uint64_t)Order[(i + 1) % Lines] * Line;
+  free(Order);
+  return M;
+}
+
+int main(void) {
+  Memory = aligned_alloc(4096, 64 << 20);
+  sequential(Memory);
+  strided(Memory);
+  same_place(Memory);
+  random_64k(Memory);
+  random_8m(Memory);
+  random_32m(Memory);
+  chase_16k(link(Memory, 16384 / Line));
+  chase_128k(link(Memory + (1 << 20), 131072 / Line));
+  return 0;
+}

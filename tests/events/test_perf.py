@@ -1,0 +1,191 @@
+"""Events from the text of ``perf script``: recorded forms, and samples of a run that is known."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import iced_x86
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nestor.compiler.toolchain import Toolchain
+from nestor.events.errors import EventsError
+from nestor.events.image import Image
+from nestor.events.perf import samples
+from nestor.events.perf.script import Branch, Mapping, Sample, parse
+from nestor.events.table import EventTable
+from tests.cost.abilities import needs_valgrind
+from tests.events.conftest import Compile
+
+RECORDED = """\
+ 4242/4242   100.000001: PERF_RECORD_MMAP2 4242/4242: [0x401000(0x7b000) @ 0x1000 fe:00 2335398 \
+432176462]: r-xp /build/bzip2
+          4022d9
+ 0x4022ef/0x4022d0/P/-/-/3  0x4022de/0x402300/M/-/-/21
+
+ 4242/4242   100.000002:     200003 cycles:u:            402305  0x4022de/0x402300/M/-/-/19
+ 4242/4242   100.000003:        101 branch-misses:u:     4022de
+ 4242/4242   100.000004: 200003 LLC-load-misses:u:  ffffffff81000000 0x4022de/0x402300/-/-/-/-
+"""
+
+
+def test_what_perf_prints() -> None:
+    assert list(parse(RECORDED.splitlines())) == [
+        Mapping(0x401000, 0x7B000, 0x1000, "/build/bzip2"),
+        Sample(
+            "",
+            0,
+            0x4022D9,
+            (Branch(0x4022EF, 0x4022D0, False, 3), Branch(0x4022DE, 0x402300, True, 21)),
+        ),
+        Sample("cycles", 200003, 0x402305, (Branch(0x4022DE, 0x402300, True, 19),)),
+        Sample("branch-misses", 101, 0x4022DE, ()),
+        Sample(
+            "LLC-load-misses", 200003, 0xFFFFFFFF81000000, (Branch(0x4022DE, 0x402300, None, 0),)
+        ),
+    ]
+
+
+STACK, STACKS = 16, 6000
+
+
+def stacks(table: EventTable) -> Iterator[list[tuple[int, int]]]:
+    """Yield branches taken one after the other, from places that are as likely as in the run.
+
+    Edges are followed as often as they were taken. A branch is the addresses of its instruction and
+    of where it goes.
+    """
+    random = np.random.default_rng(7)
+    rows = table.blocks.to_pylist()
+    last = last_instructions(table)
+    ends = {row["address"]: row["address"] + len(row["code"]) for row in rows}
+    after: dict[int, list[tuple[int, int]]] = {}
+    for edge in table.edges.to_pylist():
+        after.setdefault(edge["from_address"], []).append((edge["to_address"], edge["count"]))
+    chances = np.array([row["executions"] for row in rows], float)
+    for start in random.choice(len(rows), STACKS, p=chances / chances.sum()).tolist():
+        here = rows[start]["address"]
+        branches: list[tuple[int, int]] = []
+        while len(branches) < STACK and here in after:
+            counts = np.array([count for _, count in after[here]], float)
+            there = after[here][random.choice(len(counts), p=counts / counts.sum())][0]
+            if there != ends[here]:
+                branches.append((last[here], there))
+            here = there
+        if len(branches) == STACK:
+            yield branches
+
+
+def script(table: EventTable, program: Path, base: int) -> str:
+    """Return samples of taken branches, as perf prints them.
+
+    :param base: where the program lies in memory.
+    """
+    image = Image.read(program)
+    assert image is not None
+    (code,) = image.segments
+    lines = [
+        f"1/1 0.0: PERF_RECORD_MMAP2 1/1: [{base + code.address:#x}({len(code.code):#x}) @"
+        f" {code.offset:#x} fe:00 1 1]: r-xp {program}"
+    ]
+    for stack in stacks(table):
+        words = " ".join(f"{base + a:#x}/{base + b:#x}/P/-/-/0" for a, b in reversed(stack))
+        event = f"{STACK - 1} br_inst_retired.near_taken:u: {base + stack[-1][0]:x}"
+        lines.append(f"1/1 0.0: {event} {words}")
+    return "\n".join(lines)
+
+
+def last_instructions(table: EventTable) -> dict[int, int]:
+    """Return the address of the last instruction of each block, by that of the first."""
+    found = {}
+    for row in table.blocks.to_pylist():
+        *_, final = iced_x86.Decoder(64, row["code"], ip=row["address"])
+        found[row["address"]] = final.ip
+    return found
+
+
+@needs_valgrind
+def test_samples_of_a_run_give_its_executions(compiled: Compile, tmp_path: Path) -> None:
+    from nestor.events.simulated.collect import collect
+
+    program = compiled("branches", "-fPIE", "-pie")
+    whole = collect(program, []).table
+    own = whole.blocks.to_pylist()
+    names = {row["object"] for row in own if row["function"] == "main"}
+    keep = [row["object"] in names for row in own]
+    edges = whole.edges.to_pylist()
+    table = EventTable(
+        whole.about,
+        whole.blocks.filter(keep),
+        whole.edges.filter([e["from_object"] in names and e["to_object"] in names for e in edges]),
+    )
+    text = tmp_path / "samples.txt"
+    text.write_text(script(table, program, 0x7F0000000000))
+    sampled = samples.read(text, program)
+    assert sampled.about.source == "perf"
+    assert sampled.about.period == STACK - 1
+    found = {row["address"] + len(row["code"]): row for row in sampled.blocks.to_pylist()}
+    hot = [row for row in table.blocks.to_pylist() if row["executions"] > 15_000]
+    rates = [
+        (row["taken"] / row["executions"], found[row["address"] + len(row["code"])])
+        for row in hot
+        if row["exit"] == "conditional"
+    ]
+    assert len(rates) > 10
+    for rate, block in rates:
+        assert block["code"]
+        assert block["taken"] / block["executions"] == pytest.approx(rate, abs=0.08)
+
+
+@pytest.fixture
+def small(toolchain: Toolchain, tmp_path: Path) -> Path:
+    """Return a program at fixed addresses: a loop of one block, then a return."""
+    source = tmp_path / "small.s"
+    source.write_text(
+        ".globl _start\n.type _start,@function\n_start:\n  nop\n.L:\n  dec %ecx\n  jne .L\n  ret\n"
+        ".size _start,.-_start\n"
+    )
+    program = tmp_path / "small"
+    words = ["-nostdlib", "-static", "-Wl,--image-base=0x400000,-Ttext=0x401000"]
+    subprocess.run([toolchain.clang, "-fuse-ld=lld", *words, source, "-o", program], check=True)
+    return program
+
+
+def test_cycles_scale_stacks_and_plain_events_go_to_blocks(small: Path, tmp_path: Path) -> None:
+    text = tmp_path / "samples.txt"
+    back = "0x401003/0x401001/P/-/-/2"
+    missed = "0x401003/0x401001/M/-/-/6"
+    text.write_text(
+        f"1/1 1.0: 1000 cycles:u: 401003 {back} {back} {missed}\n"
+        "1/1 2.0: 50 branch-misses:u: 401003\n"
+        "1/1 2.0: 50 branch-misses:u: 7fff00000000\n"
+    )
+    table = samples.read(text, small)
+    (block,) = table.blocks.to_pylist()
+    # Two ranges in four cycles, and a sample stands for a thousand. What ran before the oldest
+    # record is not on record, nor are its cycles.
+    assert (block["address"], block["executions"], block["taken"]) == (0x401001, 500, 500)
+    assert (block["mispredicts"], block["cycles"]) == (50, 1000)
+    assert table.about.settings["samples"] == "3"
+
+
+def test_what_cannot_be_used_is_said(small: Path, tmp_path: Path) -> None:
+    text = tmp_path / "samples.txt"
+    for content, reason in (
+        ("", "has no samples"),
+        ("\x00\xff binary", "has no samples"),
+        ("1/1 1.0: 1 cycles:u: 401003", "no branch records"),
+        ("401003\n 0x500000/0x501000/P/-/-/1 0x500010/0x500000/P/-/-/1", "no branch records"),
+        ("401003\n 0x401004/0x401001/P/-/-/1 0x401003/0x401002/P/-/-/1", "another build"),
+    ):
+        text.write_text(content)
+        with pytest.raises(EventsError, match=reason):
+            samples.read(text, small)
+
+
+@given(st.text(alphabet="0123456789abcdefx/PM- :\n[]()@ru.cycles"))
+def test_any_text_can_be_parsed(text: str) -> None:
+    for item in parse(text.splitlines()):
+        assert isinstance(item, Mapping | Sample)

@@ -1,0 +1,5 @@
+"""Programs to count, compiled as for the tests of events."""
+
+from tests.events.conftest import compiled
+
+__all__ = ["compiled"]

@@ -1,0 +1,87 @@
+"""The commands from events to predicted cycles."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command import nestor
+from tests.cost.abilities import needs_valgrind
+from tests.events.conftest import Compile
+
+pytestmark = needs_valgrind
+
+MODEL = ("--model", "bound", "--penalties", "AMD Zen 4")
+
+
+@pytest.fixture(scope="session")
+def runs(compiled: Compile, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the events of two builds of a program."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, options in (("fast", ("-static", "-O2")), ("slow", ("-static", "-O0"))):
+        program = compiled("branches", *options)
+        done = nestor("events", str(program), "--out", str(folder / f"{name}.parquet"), "--json")
+        assert done.returncode == 0, done.stderr
+        (folder / f"{name}.json").write_text(done.stdout)
+    return folder
+
+
+def test_events(runs: Path) -> None:
+    found = json.loads((runs / "fast.json").read_text())
+    assert found["about"]["source"] == "simulated"
+    assert found["totals"]["instructions"] > 1e6
+    assert found["functions"][0]["events"]["mispredicts"] is not None
+    assert (runs / "fast.edges.parquet").exists()
+
+
+def test_cycles_of_a_run_and_of_two_builds(runs: Path) -> None:
+    words = ("costmodel", "program", str(runs / "fast.parquet"), *MODEL)
+    done = nestor(*words, "--against", str(runs / "slow.parquet"), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["against"]["verdict"] == "faster"
+    assert found["against"]["ratio"] < 0.9
+    shares = sum(one["cycles"] for one in found["functions"])
+    assert 0.9 < shares / found["estimate"]["cycles"] <= 1.001
+    bound = {one["function"]: one["bound"] for one in found["functions"]}
+    assert bound["at_random"] == "mispredict"
+    text = nestor(*words, "--by-block", "--top", "3")
+    assert text.returncode == 0
+    assert "mispredicted branches" in text.stdout
+
+
+def test_what_does_not_fit_is_said(runs: Path, tmp_path: Path) -> None:
+    done = nestor("costmodel", "program", str(tmp_path / "absent.parquet"), *MODEL)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    (tmp_path / "runs.csv").write_text("program,events,cycles\na,absent.parquet,12\n")
+    out = tmp_path / "weights.json"
+    words = ("costmodel", "fit-program", str(tmp_path / "runs.csv"), "--out", str(out), *MODEL)
+    done = nestor(*words)
+    assert (done.returncode, done.stderr.count("\n"), out.exists()) == (1, 1, False)
+    lines = "".join(f"{name},{runs / name}.parquet,1e7\n" for name in ("fast", "slow"))
+    (tmp_path / "runs.csv").write_text("program,events,cycles\n" + lines)
+    done = nestor(*words)
+    assert "three or more" in done.stderr
+    third = f"third,{runs / 'fast'}.parquet,9e6\n"
+    (tmp_path / "runs.csv").write_text("program,events,cycles\n" + lines + third)
+    done = nestor(*words)
+    assert done.returncode == 0, done.stderr
+    again = nestor(
+        "costmodel", "program", str(runs / "fast.parquet"), *MODEL, "--weights", str(out), "--json"
+    )
+    assert json.loads(again.stdout)["weights"]["fitted"]
+
+
+def test_wrong_words_are_one_sentence(compiled: Compile, tmp_path: Path) -> None:
+    program = str(compiled("branches"))
+    for words in (
+        ("events", str(tmp_path / "absent")),
+        ("events", program, "--callgrind", "a", "--perf", "b"),
+        ("events", program, "--perf", str(tmp_path / "absent")),
+        ("events", program, "--out", str(tmp_path / "run.txt")),
+        ("costmodel", "cycles", str(tmp_path / "absent")),
+    ):
+        done = nestor(*words)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert not list(tmp_path.iterdir())
