@@ -1,4 +1,4 @@
-"""The headers give Python's logits bit for bit, whatever the compiler makes of products and sums."""
+"""The headers give Python's logits bit for bit, also where products and sums may be fused."""
 
 import subprocess
 from pathlib import Path

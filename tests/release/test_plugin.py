@@ -203,9 +203,7 @@ def test_bytes_do_not_depend_on_place_and_time(
     again = build_plugin(prefix.plugin.toolchain, prefix.policies)
     assert again == prefix.find("lib/nestor/*.plugin").read_bytes()
     assert str(prefix.root).encode() not in again and b"nestor-run-" not in again
-    release_plugin(
-        prefix.policies, elsewhere / "out", prefix.plugin, ReleaseSettings(NAME, "1.2")
-    )
+    release_plugin(prefix.policies, elsewhere / "out", prefix.plugin, ReleaseSettings(NAME, "1.2"))
     files = {path.relative_to(prefix.root) for path in prefix.released.files}
     for path in files:
         assert (elsewhere / "out" / path).read_bytes() == (prefix.root / path).read_bytes()

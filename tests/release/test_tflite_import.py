@@ -70,8 +70,6 @@ def test_the_command_says_why_not(tmp_path: Path) -> None:
     assert not (tmp_path / "x.safetensors").exists()
 
 
-
-
 REFUSED: Mapping[str, tuple[bytes, str]] = {
     "empty": (b"", "it is no TFLite model"),
     "text": (b"hello, this is text", "it is no TFLite model"),

@@ -165,9 +165,9 @@ def _inputs(code: _Code, policy: MlpPolicy, index: int) -> list[str]:
     return values
 
 
-def _shares(code: _Code, x: str, boundaries: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> (
-    list[str]
-):
+def _shares(
+    code: _Code, x: str, boundaries: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+) -> list[str]:
     """Append the share of boundaries up to ``x``, its root and its square: steps of ``x``."""
     levels, counts = np.unique(boundaries, return_counts=True)
     share = np.cumsum(counts).astype(np.float32) / np.float32(len(boundaries))

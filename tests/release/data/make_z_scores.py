@@ -66,7 +66,9 @@ with tempfile.TemporaryDirectory() as folder:
     (HERE / "z_scores.tflite").write_bytes(converter.convert())
 
 rows = np.where(
-    rng.random((300, 3)) < 0.7, rng.integers(-50, 320, (300, 3)), rng.integers(-9999, 99999, (300, 3))
+    rng.random((300, 3)) < 0.7,
+    rng.integers(-50, 320, (300, 3)),
+    rng.integers(-9999, 99999, (300, 3)),
 )
 values = [tf.constant(rows[:, index]) for index in range(3)]
 np.savez_compressed(

@@ -168,9 +168,7 @@ def _decision(graph: "_Graph", row: int, outputs: int) -> int:
         output = (name, TensorType.INT64, (1,))
         return graph.add(Operator.ARG_MAX, [row, axis], output, Options.ARG_MAX, kind)
     output = ("above", TensorType.BOOL, (1, 1))
-    above = graph.add(
-        Operator.GREATER, [row, graph.number("zero", 0.0)], output, Options.GREATER
-    )
+    above = graph.add(Operator.GREATER, [row, graph.number("zero", 0.0)], output, Options.GREATER)
     whole = graph.cast(above, "whole", TensorType.BOOL, TensorType.INT64, (1, 1))
     return graph.reshape(whole, name, (1,), TensorType.INT64)
 
@@ -204,7 +202,9 @@ class _Graph:
     def constant(self, name: str, values: NDArray[Any]) -> int:
         """Append a tensor with numbers."""
         kind = next(kind for kind, dtype in TYPES.items() if dtype == values.dtype)
-        return self.tensor(name, TensorType(kind), values.shape, np.ascontiguousarray(values).tobytes())
+        return self.tensor(
+            name, TensorType(kind), values.shape, np.ascontiguousarray(values).tobytes()
+        )
 
     def number(self, name: str, value: float) -> int:
         """Append a float, [1]."""

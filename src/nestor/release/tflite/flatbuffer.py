@@ -113,9 +113,7 @@ class _Writer:
         self.data += struct.pack("<i", len(words)) + b"\0" * (size - 4)
         for number, value in fields.items():
             if isinstance(value, Number):
-                struct.pack_into(
-                    f"<{value.format}", self.data, start + places[number], value.value
-                )
+                struct.pack_into(f"<{value.format}", self.data, start + places[number], value.value)
         for number, value in fields.items():
             if not isinstance(value, Number):
                 self.point(start + places[number], value)
