@@ -52,7 +52,9 @@ def trees() -> TreesPolicy:
 
 
 SCORES: Final = QuantileScoreNormalisation(
-    boundaries(21, 3), np.float32([10, 2.5, 0.3, 7]), np.float32([0.01, 0.3, 1.7, 0.0625])
+    boundaries(21, 3),
+    np.array([10, 2.5, 0.3, 7], np.float32),
+    np.array([0.01, 0.3, 1.7, 0.0625], np.float32),
 )
 
 POLICIES: Final[dict[str, Policy]] = {

@@ -39,8 +39,16 @@ def test_objects_are_equal(plugin: Plugin, tiny_corpus: Corpus, tmp_path: Path) 
     release_in_tree(policy, "llvm-header", tmp_path, toolchain)
     advisor, file = tmp_path / "advisor.so", tmp_path / "policy.safetensors"
     file.write_bytes(policy.data)
-    words = [toolchain.clangxx, "-std=c++17", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fno-rtti"]
-    include = ["-I", tmp_path, "-isystem", toolchain.prefix / "include"]
+    words: list[str | Path] = [
+        toolchain.clangxx,
+        "-std=c++17",
+        "-O2",
+        "-DNDEBUG",
+        "-fPIC",
+        "-shared",
+        "-fno-rtti",
+    ]
+    include: list[str | Path] = ["-I", tmp_path, "-isystem", toolchain.prefix / "include"]
     subprocess.run([*words, *include, HERE / "InTreeAdvisor.cpp", "-o", advisor], check=True)
     different = 0
     for module in tiny_corpus.modules[:: max(1, len(tiny_corpus.modules) // MODULES)]:

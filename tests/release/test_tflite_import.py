@@ -11,7 +11,7 @@ from nestor.policy import bundle
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import PolicyError
 from nestor.release.tflite.export import model
-from nestor.release.tflite.flatbuffer import Number, Numbers, encode, root_of
+from nestor.release.tflite.flatbuffer import Node, Number, Numbers, encode, root_of
 from nestor.release.tflite.importing import import_tflite
 from tests.command import nestor
 from tests.release.policies import rows
@@ -96,7 +96,7 @@ def test_refused(name: str) -> None:
 @pytest.mark.parametrize("code", [14, 28, 32, 250])
 def test_an_operator_is_named(code: int) -> None:
     names = {14: "LOGISTIC", 28: "TANH", 32: "CUSTOM", 250: "number 250"}
-    root = {
+    root: Node = {
         1: [{3: Number("i", code)}],
         2: [
             {
@@ -113,7 +113,7 @@ def test_an_operator_is_named(code: int) -> None:
 
 
 def test_the_writer_is_read_back() -> None:
-    root = {
+    root: Node = {
         0: Number("b", -3),
         2: Number("I", 4_000_000_000),
         3: "text",

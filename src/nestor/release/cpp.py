@@ -7,8 +7,9 @@ pragma stops all of them, so the products pass through memory that an empty asse
 have changed.
 """
 
+import math
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, SupportsFloat
 
 import numpy as np
 
@@ -232,15 +233,16 @@ def _table(kind: str, name: str, values: Iterable[str], each_line: int = 8) -> s
     return f"constexpr {kind} {name}[{len(items)}] = {{\n  {text}}};\n"
 
 
-def _double(value: float) -> str:
+def _double(value: SupportsFloat) -> str:
     """Return a double as C++ writes it without rounding."""
-    if np.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    mantissa, _, exponent = float(value).hex().partition("p")
+    number = float(value)
+    if math.isinf(number):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    mantissa, _, exponent = number.hex().partition("p")
     whole, _, digits = mantissa.partition(".")
     digits = digits.rstrip("0")
     return f"{whole}.{digits}p{exponent}" if digits else f"{whole}p{exponent}"
 
 
-def _float(value: float) -> str:
+def _float(value: SupportsFloat) -> str:
     return _double(value) + "f"

@@ -155,8 +155,8 @@ def debian_package(
     }
     with temporary_folder("debian") as scratch:
         root, result = Path(scratch) / "root", Path(scratch) / name
-        for path, content in everything.items():
-            _write(root / path, content)
+        for place, content in everything.items():
+            _write(root / place, content)
         moment = _moment()
         for path in [root, *root.rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """
 Make z_scores.tflite and z_scores.npz with TensorFlow, as LLVM's trainers do.
 
@@ -13,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf  # type: ignore[import-not-found,unused-ignore]
+import tensorflow as tf
 
 HERE = Path(__file__).parent
 FEATURES = ("cost_estimate", "callee_users", "nr_ctant_params")
@@ -53,7 +54,7 @@ signature = [tf.TensorSpec([1], kind, name) for name, kind in zip(names, kinds, 
 
 
 @tf.function(input_signature=signature)
-def action(cost_estimate, callee_users, nr_ctant_params, reward, discount):  # type: ignore[no-untyped-def]
+def action(cost_estimate, callee_users, nr_ctant_params, reward, discount):
     """Return the decision; reward and discount are inputs that nothing reads."""
     logits = model.logits([cost_estimate, callee_users, nr_ctant_params])
     return {"inlining_decision": tf.argmax(logits, axis=-1), "logits": logits}

@@ -165,8 +165,8 @@ def _decision(graph: "_Graph", row: int, outputs: int) -> int:
     if outputs == 2:
         axis = graph.constant("axis", np.array(1, np.int32))
         kind = {0: Number("b", TensorType.INT64)}
-        output = (name, TensorType.INT64, (1,))
-        return graph.add(Operator.ARG_MAX, [row, axis], output, Options.ARG_MAX, kind)
+        chosen = (name, TensorType.INT64, (1,))
+        return graph.add(Operator.ARG_MAX, [row, axis], chosen, Options.ARG_MAX, kind)
     output = ("above", TensorType.BOOL, (1, 1))
     above = graph.add(Operator.GREATER, [row, graph.number("zero", 0.0)], output, Options.GREATER)
     whole = graph.cast(above, "whole", TensorType.BOOL, TensorType.INT64, (1, 1))

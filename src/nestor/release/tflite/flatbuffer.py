@@ -8,7 +8,7 @@ than a caller asks, so that no file takes long or much memory.
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from nestor.errors import NestorError
 
@@ -165,7 +165,7 @@ class Table:
         if field >= self._count:
             return None
         (offset,) = _unpack(self._data, self._description + 4 + 2 * field, "H")
-        return self._start + offset if offset else None
+        return self._start + int(offset) if offset else None
 
     def _follow(self, place: int) -> int:
         (offset,) = _unpack(self._data, place, "I")
@@ -195,7 +195,7 @@ def root_of(data: bytes, identifier: bytes) -> Table:
     return Table(data, int(start))
 
 
-def _unpack(data: bytes, place: int, form: str) -> tuple[float, ...]:
+def _unpack(data: bytes, place: int, form: str) -> tuple[Any, ...]:
     size = struct.calcsize(f"<{form}")
     if place < 0 or place + size > len(data):
         raise FlatbufferError("it is cut short or damaged")

@@ -339,13 +339,14 @@ def _boundaries(
     """
     found: dict[int, tuple[float, ...]] = {}
     for column in columns:
-        if isinstance(column, Share):
-            if found.setdefault(column.feature, column.boundaries) != column.boundaries:
-                raise PolicyError(f"it buckets the feature {names[column.feature]!a} in two ways")
+        if not isinstance(column, Share):
+            continue
+        if found.setdefault(column.feature, column.boundaries) != column.boundaries:
+            raise PolicyError(f"it buckets the feature {names[column.feature]!a} in two ways")
     length = math.lcm(*(len(each) for each in found.values()))
     if length > MAX_BOUNDARIES:
         raise PolicyError("its features have numbers of boundaries that cannot be made equal")
     result = np.zeros((len(place), length), np.float32)
     for feature, boundaries in found.items():
-        result[place[feature]] = np.repeat(np.float32(boundaries), length // len(boundaries))
+        result[place[feature]] = np.repeat(boundaries, length // len(boundaries))
     return result
