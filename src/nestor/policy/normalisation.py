@@ -137,7 +137,8 @@ class QuantileScoreNormalisation:
 
     def apply(self, x: F64) -> F32:
         """Turn x [n, features] into z, sqrt z, z² and the z-score of each [n, 4 · features]."""
-        shares = QuantileNormalisation(self.boundaries).apply(x).reshape(len(x), -1, 3)
+        shares = QuantileNormalisation(self.boundaries).apply(x)
+        shares = shares.reshape(len(x), self.features, 3)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             scores = (x.astype(np.float32) - self.mean) * self.scale
         return np.concatenate([shares, scores[:, :, None]], axis=2).reshape(len(x), self.width)
