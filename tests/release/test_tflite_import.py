@@ -7,13 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nestor.compiler.plugin import Plugin
+from nestor.corpus.model import Corpus
 from nestor.policy import bundle
+from nestor.policy.names import NamedPolicy
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import PolicyError
+from nestor.problem.rollout import Request
+from nestor.problems.inlining_size.problem import PROBLEM
 from nestor.release.tflite.export import model
 from nestor.release.tflite.flatbuffer import Node, Number, Numbers, encode, root_of
 from nestor.release.tflite.importing import import_tflite
+from nestor.rollout.local_pool import LocalPool, PoolSettings
 from tests.command import nestor
+from tests.conftest import module_named
 from tests.release.policies import rows
 from tests.release.test_tflite import network
 
@@ -152,3 +159,15 @@ def test_damaged_files_are_refused_or_read() -> None:
                 refused += 1
                 assert 0 < len(str(error)) < 400 and "\n" not in str(error)
     assert refused > 600
+
+
+@pytest.mark.corpus
+def test_the_plugin_decides_by_it(plugin: Plugin, tiny_corpus: Corpus) -> None:
+    policy = imported(TENSORFLOW.read_bytes())
+    module = module_named(tiny_corpus, "bzip2/compress")
+    with LocalPool(PROBLEM, tiny_corpus, plugin, PoolSettings(jobs=1)) as pool:
+        (result,) = pool.run([Request(module, NamedPolicy.of(policy), log=True)])
+    assert result.trajectory is not None, result.failure
+    logits = policy.logits(result.trajectory.rows(policy.features))
+    assert len(logits) > 50 and len(np.unique(logits)) > 10
+    assert (logits == result.trajectory.decisions["logit"]).all()

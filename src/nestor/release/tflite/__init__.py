@@ -2,5 +2,5 @@
 
 A model is a FlatBuffer (https://flatbuffers.dev/internals): ``flatbuffer`` writes and reads that
 format, ``schema`` has the numbers of TFLite's own schema that are needed, ``export`` writes a
-policy, and ``graph`` and ``importing`` read one.
+policy, and ``graph``, ``columns`` and ``importing`` read one.
 """
