@@ -14,7 +14,6 @@
 #define NESTOR_EMBEDDED_H
 
 #include "llvm/ADT/StringRef.h"
-#include <string>
 
 namespace nestor {
 
@@ -24,11 +23,6 @@ llvm::StringRef embeddedPolicy(llvm::StringRef Problem);
 
 /// What stands for that policy where a policy file is named.
 constexpr llvm::StringLiteral EmbeddedName = "<embedded>";
-
-/// EmbeddedName if there is a policy for \p Problem, else nothing.
-inline std::string embeddedNameFor(llvm::StringRef Problem) {
-  return embeddedPolicy(Problem).empty() ? "" : EmbeddedName.str();
-}
 
 } // namespace nestor
 

@@ -43,8 +43,8 @@ InliningSettings currentInliningSettings() {
   InliningOptions &O = options();
   InliningSettings S;
   static_cast<Settings &>(S) = currentSettings();
-  if (S.Policy.empty())
-    S.Policy = embeddedNameFor("inlining-size");
+  if (S.Policy.empty() && !embeddedPolicy("inlining-size").empty())
+    S.Policy = EmbeddedName.str();
   S.Overrides = O.Overrides;
   S.Program = O.Program;
   S.Vocabulary = O.Vocabulary;
