@@ -3,7 +3,8 @@ Released policies against their files: objects, answers to random rows, and what
 
     python -m benchmarks.release_forms objects CORPUS [--policy NAME] [--json FILE]
     python -m benchmarks.release_forms models [--policy NAME ...] [--json FILE]
-    python -m benchmarks.release_forms cost CORPUS [--policy NAME ...] [--json FILE]
+    python -m benchmarks.release_forms cost CORPUS [--policy NAME ...] [--module NAME]
+        [--json FILE]
 
 ``objects`` compiles every module of a corpus with the plugin that carries the policy and with the
 plugin that reads it from a file. ``models`` asks the headers (two compilers, with products and sums
@@ -174,14 +175,16 @@ def interpreted(policy: NamedPolicy) -> tuple[Any, Any]:
     return np.array(logits), np.array(decisions)
 
 
-def costs(corpus: Corpus, names: Sequence[str], folder: Path) -> list[list[Any]]:
+def costs(
+    corpus: Corpus, named: str | None, names: Sequence[str], folder: Path
+) -> list[list[Any]]:
     """Return a row for each policy and way: instructions over stock's, of nothing and of a module.
 
-    The module is the one of median size.
+    :param named: the module; None is the one of median size.
     """
     toolchain = find()
     by_size = sorted(corpus.modules, key=lambda unit: corpus.bitcode(unit).stat().st_size)
-    unit = by_size[len(by_size) // 2]
+    unit = by_size[len(by_size) // 2] if named is None else corpus.module(named)
     empty = folder / "empty.c"
     empty.write_text("")
     out = folder / "module.o"
@@ -212,6 +215,7 @@ def main() -> None:
     parser.add_argument("part", choices=["objects", "models", "cost"])
     parser.add_argument("corpus", type=Path, nargs="?")
     parser.add_argument("--policy", nargs="+", default=["shipped"])
+    parser.add_argument("--module")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -227,7 +231,7 @@ def main() -> None:
         else:
             columns = [("policy", "{}"), ("read", "{}"), ("empty file, million", "{:.2f}")]
             columns += [("module", "{:.2f}"), ("over stock", "{:+.3f}"), ("module", "{:+.3f}")]
-            rows = costs(store.load(options.corpus), options.policy, folder)
+            rows = costs(store.load(options.corpus), options.module, options.policy, folder)
     if options.json:
         tables = {options.part: record.table(columns, rows)}
         record.write(options.json, ABOUT, tables, describe(find()))
