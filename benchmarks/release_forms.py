@@ -4,16 +4,18 @@ Released policies against their files: objects, answers to random rows, and what
     python -m benchmarks.release_forms objects CORPUS [--policy NAME] [--json FILE]
     python -m benchmarks.release_forms models [--policy NAME ...] [--json FILE]
     python -m benchmarks.release_forms cost CORPUS [--policy NAME ...] [--module NAME]
-        [--json FILE]
+        [--rounds N] [--json FILE]
 
 ``objects`` compiles every module of a corpus with the plugin that carries the policy and with the
 plugin that reads it from a file. ``models`` asks the headers (two compilers, with products and sums
 fused and without), the MLIR and the TFLite model about 1,000 random rows; the last needs the
-package ai-edge-litert. ``cost`` counts instructions (callgrind) of compiles over those of stock.
+package ai-edge-litert. ``cost`` is the processor time of compiling an empty file and a module, in
+interleaved rounds: what the empty file takes over stock is the plugin and its policy being loaded.
 """
 
 import argparse
 import ctypes
+import statistics
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -176,36 +178,39 @@ def interpreted(policy: NamedPolicy) -> tuple[Any, Any]:
 
 
 def costs(
-    corpus: Corpus, named: str | None, names: Sequence[str], folder: Path
+    corpus: Corpus, named: str | None, names: Sequence[str], rounds: int, folder: Path
 ) -> list[list[Any]]:
-    """Return a row for each policy and way: instructions over stock's, of nothing and of a module.
+    """Return a row for each policy and way: milliseconds for nothing and for a module.
 
     :param named: the module; None is the one of median size.
+    :return: of each the least and the median of the rounds.
     """
     toolchain = find()
     by_size = sorted(corpus.modules, key=lambda unit: corpus.bitcode(unit).stat().st_size)
     unit = by_size[len(by_size) // 2] if named is None else corpus.module(named)
-    empty = folder / "empty.c"
+    empty, out = folder / "empty.c", folder / "module.o"
     empty.write_text("")
-    out = folder / "module.o"
-
-    def both(flags: Sequence[str]) -> list[float]:
-        """Return the instructions for the empty file and for the module, in millions."""
-        nothing = [str(toolchain.clang), "-cc1", "-Oz", "-emit-obj", *flags, str(empty)]
-        commands = [
-            [*nothing, "-o", str(out)],
-            compile_command(toolchain, unit.options, corpus.bitcode(unit), out, flags),
-        ]
-        return [cost(command, folder, instructions=True) / 1e6 for command in commands]
-
-    stock = both([])
-    rows: list[list[Any]] = [["stock", "", *stock, None, None]]
+    flags: dict[tuple[str, str], list[str]] = {("stock", ""): []}
     for name in names:
-        for title, flags in ways(policy_named(name), folder, toolchain).items():
-            used = both(flags)
-            over = [now - before for now, before in zip(used, stock, strict=True)]
-            rows.append([name, title, *used, *over])
-            print(*rows[-1], flush=True)
+        own = folder / name.replace(":", "-")
+        own.mkdir()
+        for way, words in ways(policy_named(name), own, toolchain).items():
+            flags[name, way] = words
+    times: dict[tuple[str, str], list[list[float]]] = {key: [[], []] for key in flags}
+    for _ in range(rounds):
+        for key, words in flags.items():
+            nothing = [str(toolchain.clang), "-cc1", "-Oz", "-emit-obj", *words, str(empty)]
+            commands = [
+                [*nothing, "-o", str(out)],
+                compile_command(toolchain, unit.options, corpus.bitcode(unit), out, words),
+            ]
+            for found, command in zip(times[key], commands, strict=True):
+                found.append(1000 * cost(command, folder, instructions=False))
+    rows: list[list[Any]] = []
+    for (name, way), (nothing_times, module_times) in times.items():
+        both = (nothing_times, module_times)
+        rows.append([name, way, *(f(each) for each in both for f in (min, statistics.median))])
+        print(*rows[-1], flush=True)
     return rows
 
 
@@ -216,6 +221,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, nargs="?")
     parser.add_argument("--policy", nargs="+", default=["shipped"])
     parser.add_argument("--module")
+    parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -229,9 +235,10 @@ def main() -> None:
             columns = [("policy", "{}"), ("modules", "{}"), ("equal", "{}"), ("not stock's", "{}")]
             rows = objects(store.load(options.corpus), options.policy, folder)
         else:
-            columns = [("policy", "{}"), ("read", "{}"), ("empty file, million", "{:.2f}")]
-            columns += [("module", "{:.2f}"), ("over stock", "{:+.3f}"), ("module", "{:+.3f}")]
-            rows = costs(store.load(options.corpus), options.module, options.policy, folder)
+            columns = [("policy", "{}"), ("from", "{}"), ("empty file, least ms", "{:.2f}")]
+            columns += [("median", "{:.2f}"), ("module, least ms", "{:.2f}"), ("median", "{:.2f}")]
+            corpus = store.load(options.corpus)
+            rows = costs(corpus, options.module, options.policy, options.rounds, folder)
     if options.json:
         tables = {options.part: record.table(columns, rows)}
         record.write(options.json, ABOUT, tables, describe(find()))
