@@ -123,11 +123,11 @@ def models(names: Sequence[str], folder: Path) -> list[list[Any]]:
 
 
 def compared(own: Any, decisions: Any, logits: Any) -> list[Any]:
-    """Return the rows, the equal decisions, the equal logits and the largest error."""
+    """Return the rows, the equal decisions, the equal logits and the largest error in millionths."""
     equal = int((decisions == (logits > 0)).sum())
     if own is None:
         return [len(logits), equal, None, None]
-    return [len(logits), equal, int((own == logits).sum()), float(np.abs(own - logits).max())]
+    return [len(logits), equal, int((own == logits).sum()), 1e6 * float(np.abs(own - logits).max())]
 
 
 def asked(place: Path, compiler: str, flags: Sequence[str], policy: NamedPolicy) -> Any:
@@ -229,7 +229,7 @@ def main() -> None:
         if options.part == "models":
             counts = [("rows", "{}"), ("decisions equal", "{}"), ("logits equal", "{}")]
             titles = [("policy", "{}"), ("form", "{}"), ("by", "{}"), *counts]
-            columns = [*titles, ("largest error", "{:.1e}")]
+            columns = [*titles, ("largest error, millionths", "{:.1f}")]
             rows = models(options.policy, folder)
         elif options.part == "objects":
             columns = [("policy", "{}"), ("modules", "{}"), ("equal", "{}"), ("not stock's", "{}")]
