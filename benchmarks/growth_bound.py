@@ -6,7 +6,8 @@ POLICY is a sum of features, such as ``nestor train inlining-size --learner cma`
 under every bound (``nestor.problems.inlining_size.growth_bound``), and the validation programs are
 built under each in all modes of the build ``copies``. The best on average is chosen of those under
 which no program grows, whatever the mode, by more than the tolerances of distillation. It is
-written with the rule for functions called once (``nestor.problems.inlining_size.called_once``).
+written with the rules for the only copy and the only call that a summary shows
+(``nestor.problems.inlining_size.summary_rules``).
 """
 
 import argparse
@@ -29,8 +30,8 @@ from nestor.learn.distil.validation import Validated, validation, verdict
 from nestor.learn.programs import largest_programs
 from nestor.learn.setup import as_network
 from nestor.policy import bundle
-from nestor.problems.inlining_size.called_once import inline_called_once
 from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
+from nestor.problems.inlining_size.summary_rules import follow_summary
 
 MODES: Final = ("gc", "no-gc", "icf", "copies-3", "copies-10", "copies-100")
 
@@ -92,7 +93,7 @@ def main() -> int:
     chosen = choose(found, settings.tolerance, settings.detail_tolerance)
     policy = as_network(chosen.policy)
     if chosen.number:
-        policy = inline_called_once(policy)
+        policy = follow_summary(policy)
     write_atomically(options.out, bundle.to_bytes(policy))
     if options.json:
         columns = [("program", "{}"), ("own, COMDAT, several", "{}")]

@@ -1,4 +1,4 @@
-"""The rule for functions with one call in the program, as numbers and in linked programs."""
+"""The rules of a program's summary, as numbers and in linked programs."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +12,8 @@ from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.policy.names import NamedPolicy
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import PolicyError
-from nestor.problems.inlining_size.called_once import inline_called_once
 from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
+from nestor.problems.inlining_size.summary_rules import follow_summary
 from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
 from tests.inlining import PROBLEM
@@ -29,7 +29,7 @@ def bounded() -> MlpPolicy:
 
 
 def test_without_a_summary_the_logits_are_the_same_bits(bounded: MlpPolicy) -> None:
-    policy = inline_called_once(bounded)
+    policy = follow_summary(bounded)
     x = np.random.default_rng(0).integers(0, 2, (4000, len(policy.features)))
     x[:, policy.features.index("cost_estimate")] = np.arange(4000) % 151 - 30
     x[:, policy.features.index("callee_uses")] = np.arange(4000) % 3 + 1
@@ -44,8 +44,8 @@ def test_without_a_summary_the_logits_are_the_same_bits(bounded: MlpPolicy) -> N
     assert (policy.logits(x) < 0).all()
 
 
-def test_the_rule_needs_all_of_its_conditions(bounded: MlpPolicy) -> None:
-    policy = inline_called_once(bounded)
+def test_the_only_call_needs_all_of_its_conditions(bounded: MlpPolicy) -> None:
+    policy = follow_summary(bounded)
     at = {name: index for index, name in enumerate(policy.features)}
     row = np.zeros(len(policy.features), np.int64)
     row[at["callee_uses"]] = row[at["program_callee_calls"]] = row[at["program_link_gc"]] = 1
@@ -63,9 +63,32 @@ def test_the_rule_needs_all_of_its_conditions(bounded: MlpPolicy) -> None:
         assert policy.logits(other[None])[0] < 0, name
 
 
+def test_the_bound_does_not_hold_for_the_only_copy(bounded: MlpPolicy) -> None:
+    policy = follow_summary(bounded)
+    at = {name: index for index, name in enumerate(policy.features)}
+    row = np.zeros(len(policy.features), np.int64)
+    row[at["callee_has_comdat"]] = row[at["callee_disappears"]] = 1
+    row[at["cost_estimate"]], row[at["callee_code_size"]] = 60, 20  # beyond the bound of 10
+    row[at["program_callee_calls"]], row[at["callee_uses"]] = 3, 1
+    row[at["program_callee_copies"]] = row[at["program_link_gc"]] = 1
+    free = row[: len(bounded.features)].copy()
+    free[at["cost_estimate"]] = 10
+    assert bounded.logits(row[None, : len(bounded.features)])[0] < 0 < bounded.logits(free[None])[0]
+    assert policy.logits(row[None])[0] > 0
+    for name, wrong in {
+        "program_callee_copies": 2,
+        "program_callee_address_taken": 1,
+        "program_link_gc": 0,
+        "callee_code_size": 52,
+    }.items():
+        other = row.copy()
+        other[at[name]] = wrong
+        assert policy.logits(other[None])[0] < 0, name
+
+
 def test_other_policies_are_refused() -> None:
     with pytest.raises(PolicyError, match="under a bound"):
-        inline_called_once(linear())
+        follow_summary(linear())
 
 
 PARSE = """
@@ -93,7 +116,7 @@ def test_a_linked_program(tmp_path: Path, plugin: Plugin, bounded: MlpPolicy, ca
         "%.o: %.c\n\t$(CC) -Oz -ffunction-sections -c $<\n"
     )
     corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {}, {"program": (work, make)})
-    named = NamedPolicy.of(inline_called_once(bounded))
+    named = NamedPolicy.of(follow_summary(bounded))
     sizes = {}
     with LocalPool(PROBLEM, corpus, plugin) as pool:
         build = find_build(PROBLEM, "link")
