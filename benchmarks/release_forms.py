@@ -123,7 +123,7 @@ def models(names: Sequence[str], folder: Path) -> list[list[Any]]:
 
 
 def compared(own: Any, decisions: Any, logits: Any) -> list[Any]:
-    """Return the rows, the equal decisions, the equal logits and the largest error in millionths."""
+    """Return rows, equal decisions, equal logits and the largest error in millionths."""
     equal = int((decisions == (logits > 0)).sum())
     if own is None:
         return [len(logits), equal, None, None]
