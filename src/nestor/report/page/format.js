@@ -39,6 +39,23 @@ function functionName(report, place) {
   return report.readable[place] || report.names[place];
 }
 
+/**
+ * Make the text of a place in the source, FILE:LINE or FILE:LINE:COLUMN, a link if the page has
+ * an address for it.
+ */
+function sourceElement(report, text) {
+  const found = /^(.*?):(\d+)(?::(\d+))?$/.exec(text);
+  const pattern = report.data.source;
+  if (!found || !pattern) return element("span", "place", text);
+  const link = element("a", "place", text);
+  const file = found[1].split("/").map(encodeURIComponent).join("/");
+  link.href = pattern.replaceAll("{file}", () => file).replaceAll("{line}", found[2])
+    .replaceAll("{column}", found[3] ?? "1");
+  link.target = "_blank";
+  link.rel = "noreferrer";
+  return link;
+}
+
 /** Return the shortest ends of paths that tell each from the others, at least their last parts. */
 function shortened(paths) {
   const ends = (length) => paths.map((path) => path.split("/").slice(-length).join("/"));
