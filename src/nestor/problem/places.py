@@ -114,9 +114,14 @@ def _remark(kind: str, body: str) -> CompilerRemark:
         arguments.append((name, text))
         if own and own[2] != "0":
             defined[text] = f"{_file(own[1])}:{own[2]}"
+    pass_name, name, function = (
+        _value(*fields[key]) if key in fields else "" for key in ("Pass", "Name", "Function")
+    )
     return CompilerRemark(
         kind,
-        *(_value(*fields[name]) if name in fields else "" for name in ("Pass", "Name", "Function")),
+        pass_name,
+        name,
+        function,
         _file(place[1]) if place else "",
         int(place[2]) if place else 0,
         int(place[3]) if place else 0,

@@ -46,7 +46,7 @@ function functionName(report, place) {
 function sourceElement(report, text) {
   const found = /^(.*?):(\d+)(?::(\d+))?$/.exec(text);
   const pattern = report.data.source;
-  if (!found || !pattern) return element("span", "place", text);
+  if (!found || !pattern || found[1].startsWith("/")) return element("span", "place", text);
   const link = element("a", "place", text);
   const file = found[1].split("/").map(encodeURIComponent).join("/");
   link.href = pattern.replaceAll("{file}", () => file).replaceAll("{line}", found[2])
