@@ -123,7 +123,7 @@ def test_places_are_links_to_the_source(tab: Any, tmp_path: Path, sides: Sides) 
     tab.wait_for_function("document.querySelectorAll('#function-table .body .row').length == 1")
     (row,) = rows(tab, "function-table")
     assert row[:3] == ["two", "one.o", "one.c:105"]
-    assert row[-2] == "2 of 2"
+    assert row[-2] == "1 of 2"
 
 
 def test_the_second_policy(tab: Any, tmp_path: Path, sides: Sides) -> None:

@@ -108,8 +108,6 @@ def test_a_line_is_explained(corpora: Mapping[bool, Corpus], plugin: Plugin) -> 
         found = explain(pool, modules, policy_named("always"), line, measure=1)
         empty = explain(pool, modules, policy_named("always"), Line("p.c", 4))
         getchar = explain(pool, modules, policy_named("always"), Line("p.c", 2))
-        with pytest.raises(NestorError, match="--lines"):
-            explain(pool, corpora[False].modules, policy_named("always"), line)
     first, *copies = found.decisions
     assert first.about["caller"] == "one"
     assert first.about["answer"] is True
@@ -123,6 +121,17 @@ def test_a_line_is_explained(corpora: Mapping[bool, Corpus], plugin: Plugin) -> 
     assert empty.near[0] in (3, 5)
     assert not getchar.decisions
     assert any("definition is unavailable" in text for _, _, text in getchar.others)
+
+
+def test_modules_without_line_numbers_are_refused(
+    corpora: Mapping[bool, Corpus], plugin: Plugin
+) -> None:
+    corpus = corpora[False]
+    with (
+        LocalPool(PROBLEM, corpus, plugin) as pool,
+        pytest.raises(NestorError, match="--lines"),
+    ):
+        explain(pool, corpus.modules, policy_named("always"), Line("p.c", 6))
 
 
 def test_influences_are_the_differences_of_the_logit(

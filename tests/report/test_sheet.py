@@ -65,7 +65,7 @@ def test_training_runs_are_bars_and_curves(tab: Any, tmp_path: Path) -> None:
     learners = compare(found)
     names = tab.locator(".bars").first.locator(".bar-name").all_text_contents()
     assert names == [row.name for row in learners] == ["ppo (clip=0.1)", "ppo (clip=0.2)"]
-    assert f"{learners[0].change_pct:.3f}" in tab.locator(".bar-value").first.text_content()
+    assert f"{learners[0].change_pct:.2f}" in tab.locator(".bar-value").first.text_content()
     titles = tab.locator("figcaption").all_text_contents()
     assert "Training objective against compiles" in titles
     assert "entropy" in titles

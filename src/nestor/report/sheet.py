@@ -26,6 +26,8 @@ class Chart:
     x: str
     y: str
     series: tuple[Series, ...]
+    small: bool = False
+    """Charts that follow each other stand side by side."""
 
 
 @dataclass(frozen=True)

@@ -121,16 +121,17 @@ def _functions(found: "list[tuple[str, int, Explanation]]") -> Table:
         Column("low", numeric=True),
         Column("high", numeric=True),
     )
-    rows = sorted(((name, *own) for name, own in sums.items()), key=lambda row: -row[2])
-    return Table("Functions", columns, tuple(rows))
+    names = sorted(sums, key=lambda name: -sums[name][1])
+    return Table("Functions", columns, tuple((name, *sums[name]) for name in names))
 
 
 def _blocks(found: "list[tuple[str, int, Explanation]]") -> Table:
+    found = sorted(found, key=lambda item: -item[2].cycles)
     columns = (
         Column("function"),
         Column("block", numeric=True),
         Column("first instruction"),
-        Column("instructions", numeric=True),
+        Column("length", numeric=True, hint="instructions"),
         Column("cycles", numeric=True),
         Column("low", numeric=True),
         Column("high", numeric=True),

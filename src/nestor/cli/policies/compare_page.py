@@ -138,12 +138,17 @@ def _raw(runs: Sequence[TrainingRun]) -> list[Section]:
             points = [
                 (float(row.get(_AXIS, number)), float(row[name]))
                 for number, row in enumerate(rows)
-                if isinstance(row.get(name), (int, float)) and not name.startswith("spent/")
+                if isinstance(row.get(name), (int, float))
+                and name != "step"
+                and not name.startswith("spent/")
             ]
             if len(points) > 1:
                 step = -(-len(points) // _MOST_POINTS)
                 charts[name].append(Series(run.folder.name, tuple(points[::step])))
-    return [Chart(name, "compiles", name, tuple(series)) for name, series in sorted(charts.items())]
+    return [
+        Chart(name, "compiles", name, tuple(series), small=True)
+        for name, series in sorted(charts.items())
+    ]
 
 
 def _rows(path: Path) -> list[Mapping[str, Any]]:

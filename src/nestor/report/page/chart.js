@@ -17,7 +17,7 @@ function ticks(low, high, count) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
   const found = [];
-  for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n++) found.push(n * step);
+  for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n++) found.push(n * step || 0);
   return found;
 }
 
@@ -44,7 +44,7 @@ function drawChart(host, chart) {
   const [x0, x1] = extent(points.map((point) => point[0]));
   const [y0, y1] = extent(points.map((point) => point[1]));
   const across = (x) => left + ((x - x0) / (x1 - x0)) * (width - left - 12);
-  const up = (y) => height - bottom - ((y - y0) / (y1 - y0)) * (height - bottom - 12);
+  const up = (y) => height - bottom - ((y - y0) / (y1 - y0)) * (height - bottom - 20);
   for (const y of ticks(y0, y1, 5)) {
     svg.append(shape("line", { x1: left, x2: width - 12, y1: up(y), y2: up(y), class: "grid" }));
     svg.append(shape("text", { x: left - 6, y: up(y) + 4, class: "end" }, exact.format(y)));
@@ -53,7 +53,7 @@ function drawChart(host, chart) {
     svg.append(shape("text", { x: across(x), y: height - bottom + 15, class: "middle" }, exact.format(x)));
   }
   svg.append(shape("text", { x: (left + width) / 2, y: height - 4, class: "middle axis" }, chart.x));
-  svg.append(shape("text", { x: 4, y: 10, class: "axis" }, chart.y));
+  if (chart.y !== chart.title) svg.append(shape("text", { x: 4, y: 10, class: "axis" }, chart.y));
   chart.series.forEach((series, number) => {
     const path = series.points.map(([x, y]) => `${across(x).toFixed(1)},${up(y).toFixed(1)}`).join(" ");
     svg.append(shape("polyline", { points: path, class: `curve s${number % 6}` }));

@@ -2,8 +2,13 @@
 
 /** Draw sections into a host. */
 function drawSections(host, sections) {
+  let row = null;  // small charts stand side by side
   sections.forEach((section) => {
-    if (section.kind === "chart") drawChart(host, section);
+    if (!(section.kind === "chart" && section.small)) row = null;
+    if (section.kind === "chart" && section.small) {
+      if (!row) host.append(row = element("div", "charts"));
+      drawChart(row, section);
+    } else if (section.kind === "chart") drawChart(host, section);
     else if (section.kind === "bars") drawBars(host, section);
     else if (section.kind === "text") host.append(element("p", "note", section.text));
     else drawTable(host, section);
@@ -42,7 +47,7 @@ function drawTable(host, section) {
   const { rows } = section;
   const columns = section.columns.map((column, i) => ({
     title: column.title, hint: column.hint, numeric: column.numeric, descending: column.numeric,
-    width: column.numeric ? "minmax(4.5rem, 0.5fr)" : "minmax(6rem, 1.5fr)",
+    width: column.numeric ? "minmax(3.6rem, 0.5fr)" : "minmax(5rem, 1.5fr)",
     text: (row) => cellText(rows[row][i]),
     value: (row) => rows[row][i] ?? (column.numeric ? -Infinity : ""),
   }));
@@ -60,6 +65,7 @@ function drawTable(host, section) {
   };
   query.addEventListener("input", filter);
   filter();
+  if (section.details && rows.length) choose(table.rows[0]);
 }
 
 function cellText(value) {
