@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from nestor.cli.debug.report import Report
 from nestor.compiler.plugin import Plugin
+from nestor.errors import NestorError
 from nestor.report.packing import Pack
 from nestor.report.page import SCRIPTS, SHEET_SCRIPTS
 from nestor.report.sides import Sides
@@ -137,3 +139,9 @@ def test_the_command_writes_a_page(tmp_path: Path, plugin: Plugin) -> None:
     assert found["policies"][0]["decisions"] >= 4
     assert found["policies"][0]["linked"] != found["default"]["linked"]
     assert out.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("source", ["javascript:alert('{file}')", "/no/such/folder"])
+def test_the_address_of_the_source_is_a_page_or_a_folder(tmp_path: Path, source: str) -> None:
+    with pytest.raises(NestorError, match="must begin with|no folder"):
+        Report("p", tmp_path, "always", tmp_path / "out.html", source=source).run()

@@ -146,7 +146,7 @@ def _raw(runs: Sequence[TrainingRun]) -> list[Section]:
                 step = -(-len(points) // _MOST_POINTS)
                 charts[name].append(Series(run.folder.name, tuple(points[::step])))
     return [
-        Chart(name, "compiles", name, tuple(series), small=True)
+        Chart(name, "compiles (updates where none are counted)", name, tuple(series), small=True)
         for name, series in sorted(charts.items())
     ]
 

@@ -1,7 +1,7 @@
 // A page of charts, bars and tables, one below the other; rows of a table may have details.
 
-/** Draw sections into a host. */
-function drawSections(host, sections) {
+/** Draw sections into a host; in the details of a row, tables are plain. */
+function drawSections(host, sections, plain = false) {
   let row = null;  // small charts stand side by side
   sections.forEach((section) => {
     if (!(section.kind === "chart" && section.small)) row = null;
@@ -11,16 +11,16 @@ function drawSections(host, sections) {
     } else if (section.kind === "chart") drawChart(host, section);
     else if (section.kind === "bars") drawBars(host, section);
     else if (section.kind === "text") host.append(element("p", "note", section.text));
-    else drawTable(host, section);
+    else drawTable(host, section, plain);
   });
 }
 
 let tables = 0;
 
 /** Draw a table: {title, columns: [{title, numeric}], rows: [[…]], details: [[section…]…] or null}. */
-function drawTable(host, section) {
+function drawTable(host, section, plain) {
   host.append(element("h2", "", section.title));
-  if (section.rows.length <= 12 && !section.details) {
+  if (plain || (section.rows.length <= 12 && !section.details)) {
     host.append(plainTable(section));
     return;
   }
@@ -53,7 +53,7 @@ function drawTable(host, section) {
   }));
   const choose = (row) => {
     aside.replaceChildren();
-    drawSections(aside, section.details[row]);
+    drawSections(aside, section.details[row], true);
   };
   const table = new VirtualTable(place, section.title, columns, section.details ? { choose } : {});
   const texts = rows.map((row) => row.map(cellText).join(" ").toLowerCase());
