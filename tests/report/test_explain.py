@@ -89,6 +89,22 @@ def test_places_are_those_of_the_calls(corpora: Mapping[bool, Corpus], plugin: P
     assert done.places.functions["three"] == f"{HOSTILE_FILE}:41"
 
 
+def test_places_start_from_the_source_tree(tmp_path: Path, plugin: Plugin) -> None:
+    """Wherever in it the compiler runs, and however it finds a header."""
+    source = tmp_path / "src"
+    (source / "a" / "b").mkdir(parents=True)
+    (source / "h.h").write_text("extern int getchar(void);\nint small(int v);\n")
+    (source / "a" / "c.h").write_text("static inline int twice(int v) { return small(v) * 2; }\n")
+    text = '#include "../../h.h"\n#include <c.h>\nint small(int v) { return v; }\n'
+    (source / "a" / "b" / "x.c").write_text(f"{text}int main(void) {{ return twice(small(1)); }}\n")
+    makefile = "p:\n\tcd a/b && $(CC) -I.. -c x.c -o ../../x.o\n\t$(CC) -o p x.o\n"
+    corpus = with_lines(tmp_path / "corpus", plugin.toolchain, source, makefile)
+    done = compiled(corpus, plugin, "default")
+    assert done.places is not None
+    files = {place.split(":")[0] for place in done.places.questions}
+    assert files == {"a/b/x.c", "a/c.h"}
+
+
 def test_functions_of_a_problem_without_calls_have_places(
     corpora: Mapping[bool, Corpus], plugin: Plugin
 ) -> None:

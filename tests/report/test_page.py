@@ -143,5 +143,5 @@ def test_the_command_writes_a_page(tmp_path: Path, plugin: Plugin) -> None:
 
 @pytest.mark.parametrize("source", ["javascript:alert('{file}')", "/no/such/folder"])
 def test_the_address_of_the_source_is_a_page_or_a_folder(tmp_path: Path, source: str) -> None:
-    with pytest.raises(NestorError, match="must begin with|no folder"):
+    with pytest.raises(NestorError, match=r"must begin with|no folder"):
         Report("p", tmp_path, "always", tmp_path / "out.html", source=source).run()

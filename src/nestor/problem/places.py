@@ -5,6 +5,7 @@ the place in the source if the module has debug information. *Place* is ``FILE:L
 call, and ``FILE:LINE`` of a function's definition.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -166,4 +167,4 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _file(raw: str) -> str:
-    return _unquoted(raw).removeprefix("./")
+    return os.path.normpath(_unquoted(raw))

@@ -144,11 +144,23 @@ def capture(
 
 def _with_capture_options(arguments: Sequence[str], where: Target) -> list[str]:
     """Append our options, which win over the build's; before ``--``, which ends options."""
-    debug = "-gline-tables-only" if where.lines else "-g0"
-    ours = [where.level, debug, "-ffunction-sections", "-fdata-sections", "-fno-lto", "-nostdlib",
+    debug = ["-gline-tables-only", *_debug_paths(where.source)] if where.lines else ["-g0"]
+    ours = [where.level, *debug, "-ffunction-sections", "-fdata-sections", "-fno-lto", "-nostdlib",
             f"-ffile-prefix-map={where.source}=."]  # fmt: skip
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     return [*arguments[:end], *ours, *arguments[end:]]
+
+
+def _debug_paths(source: Path) -> list[str]:
+    """Return the options that make relative paths in line numbers start from the source tree.
+
+    An empty prefix fits every path, so absolute paths are mapped to themselves before: the last
+    option that fits is taken.
+    """
+    folder = Path.cwd()
+    if folder == source or not folder.is_relative_to(source):
+        return []
+    return [f"-fdebug-prefix-map=={folder.relative_to(source)}/", "-fdebug-prefix-map=/=/"]
 
 
 def _compilation(command: Sequence[str]) -> Compilation | None:

@@ -68,9 +68,9 @@ class DecisionView {
         tip: (row) => report.modules.names[columns.module[row]],
       },
       ...(columns.place ? [{
-        title: "source", width: "minmax(5em, 0.9fr)",
+        title: "source", width: "minmax(7.5em, 1.1fr)",
         text: (row) => report.places[columns.place[row]],
-        cell: (row) => sourceElement(report, report.places[columns.place[row]].split("/").at(-1)),
+        cell: (row) => sourceElement(report, report.places[columns.place[row]], true),
         tip: (row) => report.places[columns.place[row]],
       }] : []),
       answer("default", columns.default),

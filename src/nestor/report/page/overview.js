@@ -50,7 +50,7 @@ function scoreColumns(report, scores) {
 function questionColumns(report) {
   const { functions, data } = report;
   return data.sides.slice(1).map((side, i) => ({
-    title: data.sides.length > 2 ? `left, ${side.name}` : "left the default", width: "8rem",
+    title: data.sides.length > 2 ? `left, ${side.name}` : "left the default", width: "7rem",
     numeric: true, descending: true,
     hint: `questions in the function, and how many of them ${side.name} answers otherwise than ${data.sides[0].name}`,
     text: (row) => functions.asked[i][row]
@@ -132,7 +132,8 @@ function functionTable(report, choose) {
   if (places) {
     columns.splice(2, 0, {
       title: "source", width: "minmax(6rem, 0.7fr)", text: (row) => report.places[functions.place[row]],
-      cell: (row) => sourceElement(report, report.places[functions.place[row]]),
+      cell: (row) => sourceElement(report, report.places[functions.place[row]], true),
+      tip: (row) => report.places[functions.place[row]],
     });
   }
   const host = document.getElementById("function-table");
