@@ -147,11 +147,11 @@ def explain(
     for rollout, said in zip(done, remarks, strict=True):
         found = _decisions(pool, rollout, said, line, measure - len(decisions), progress)
         decisions += found
-        asked = {(d.place, d.about.get("callee")) for d in found}
+        shown = {(d.place, d.about.get("callee")) for d in found}
         others += [
             (rollout.request.unit.name, remark.place, remark.message)
             for remark in dict.fromkeys(said)
-            if line.holds(remark.place) and (remark.place, remark.argument("Callee")) not in asked
+            if line.holds(remark.place) and (remark.place, remark.argument("Callee")) not in shown
         ]
     near: tuple[int, ...] = ()
     if not decisions and not others:

@@ -119,7 +119,7 @@ def _functions(
         np.array([side.modules[modules[m]].parts.get(name, 0.0) for m, name in rows], float)
         for side in sides.all
     ]
-    asked = [_asked(side, modules) for side in sides.policies]
+    counts = [_question_counts(side, modules) for side in sides.policies]
     return {
         "rows": len(rows),
         "module": pack.column(np.array([m for m, _ in rows], np.int64)),
@@ -127,8 +127,8 @@ def _functions(
         "place": pack.column(
             np.array([places.place(_defined(sides, modules[m], n)) for m, n in rows], np.int64)
         ),
-        "asked": [_counts(pack, counts, rows, 0) for counts in asked],
-        "left": [_counts(pack, counts, rows, 1) for counts in asked],
+        "asked": [_counts(pack, own, rows, 0) for own in counts],
+        "left": [_counts(pack, own, rows, 1) for own in counts],
         "scores": [pack.column(values, max(decimals, 1)) for values in scores],
     }
 
@@ -142,7 +142,7 @@ def _defined(sides: Sides, module: str, name: str) -> str:
 _Counts = Mapping[tuple[int, str], tuple[int, int]]
 
 
-def _asked(side: Side, modules: Sequence[str]) -> _Counts:
+def _question_counts(side: Side, modules: Sequence[str]) -> _Counts:
     """Return how many questions were asked in each function, and how many left the default."""
     found: dict[tuple[int, str], tuple[int, int]] = {}
     for number, module in enumerate(modules):
@@ -153,9 +153,9 @@ def _asked(side: Side, modules: Sequence[str]) -> _Counts:
         if not own or not len(log):
             continue
         ids, inverse = np.unique(log.decisions[own].view("<u8"), return_inverse=True)
-        asked = np.bincount(inverse)
+        total = np.bincount(inverse)
         left = np.bincount(inverse, weights=log.answer != log.default)
-        for key, all_of, some in zip(ids.tolist(), asked.tolist(), left.tolist(), strict=True):
+        for key, all_of, some in zip(ids.tolist(), total.tolist(), left.tolist(), strict=True):
             found[number, log.names.get(key, f"{key:016x}")] = (all_of, int(some))
     return found
 

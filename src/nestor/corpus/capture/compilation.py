@@ -21,7 +21,7 @@ from nestor.corpus.capture.precompiled import (
     without_precompiled,
 )
 from nestor.corpus.capture.response_files import expanded, is_stream
-from nestor.corpus.capture.source_tree import source_tree
+from nestor.corpus.capture.source_tree import debug_paths, source_tree
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of, parse_level
 
@@ -144,23 +144,13 @@ def capture(
 
 def _with_capture_options(arguments: Sequence[str], where: Target) -> list[str]:
     """Append our options, which win over the build's; before ``--``, which ends options."""
-    debug = ["-gline-tables-only", *_debug_paths(where.source)] if where.lines else ["-g0"]
+    debug = (
+        ["-gline-tables-only", *debug_paths(where.source, Path.cwd())] if where.lines else ["-g0"]
+    )
     ours = [where.level, *debug, "-ffunction-sections", "-fdata-sections", "-fno-lto", "-nostdlib",
             f"-ffile-prefix-map={where.source}=."]  # fmt: skip
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     return [*arguments[:end], *ours, *arguments[end:]]
-
-
-def _debug_paths(source: Path) -> list[str]:
-    """Return the options that make relative paths in line numbers start from the source tree.
-
-    An empty prefix fits every path, so absolute paths are mapped to themselves before: the last
-    option that fits is taken.
-    """
-    folder = Path.cwd()
-    if folder == source or not folder.is_relative_to(source):
-        return []
-    return [f"-fdebug-prefix-map=={folder.relative_to(source)}/", "-fdebug-prefix-map=/=/"]
 
 
 def _compilation(command: Sequence[str]) -> Compilation | None:

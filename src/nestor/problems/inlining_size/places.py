@@ -26,7 +26,7 @@ def places(log: Trajectory, remarks: list[CompilerRemark]) -> Places:
     :return: without places of questions if the remarks are not of this log.
     """
     functions = function_places(remarks)
-    asked = iter([remark for remark in remarks if remark.pass_name == REMARKS])
+    remaining = iter([remark for remark in remarks if remark.pass_name == REMARKS])
     found: list[str] = []
     for row in log.decisions:
         wanted = (
@@ -34,7 +34,7 @@ def places(log: Trajectory, remarks: list[CompilerRemark]) -> Places:
             _name(log, row["callee"]),
             str(int(row[_COMPARED])),
         )
-        for remark in asked:
+        for remark in remaining:
             if wanted == (
                 _plain(remark.function),
                 _plain(remark.argument("Callee")),
