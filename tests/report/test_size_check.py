@@ -68,9 +68,9 @@ def test_the_exit_status_is_that_of_the_limit(
     capsys.readouterr()
     markdown = tmp_path / "size.md"
     failing = SizeCheckCommand(base, head, limit=percent * 0.9, json=True, markdown=markdown)
-    assert failing.run() == 1
+    with pytest.raises(NestorError, match="bin/app grew by more than"):
+        failing.run()
     printed = capsys.readouterr()
-    assert "bin/app grew by more than" in printed.err
     found: dict[str, Any] = json.loads(printed.out)
     assert found["beyond"] == ["bin/app"]
     assert found["functions"][0]["name"] == "grows"

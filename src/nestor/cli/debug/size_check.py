@@ -7,7 +7,7 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import print_json, progress, stderr, stdout
+from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin, usual_policy
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import ToolchainError, find
@@ -72,7 +72,10 @@ class SizeCheckCommand:
     """Print JSON."""
 
     def run(self) -> int:
-        """Measure both builds, print, and judge by the limit."""
+        """Measure both builds, print, and judge by the limit.
+
+        :raises NestorError: if a file grew beyond the limit, after the report was printed.
+        """
         problem = find_problem(DEFAULT_PROBLEM)
         corpora = [(place / MANIFEST).exists() for place in (self.base, self.head)]
         if corpora[0] != corpora[1]:
@@ -97,12 +100,11 @@ class SizeCheckCommand:
         beyond = () if self.limit is None else check.beyond(self.limit)
         if beyond:
             more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
-            stderr.print(
-                f"nestor: {escape(', '.join(beyond[:3]))}{more} grew by more than"
-                f" {self.limit:g} %.",
-                soft_wrap=True,
+            raise NestorError(
+                f"{', '.join(beyond[:3])}{more} grew by more than {self.limit:g} %; see which"
+                " functions and decisions made it."
             )
-        return 1 if beyond else 0
+        return 0
 
     def _built(self, problem: Problem, place: Path, logs: Path | None) -> SizedBuild:
         build = built_files(place, objects=self.objects)
