@@ -7,7 +7,8 @@ Modules of a real program are repeated, each time with other keys and names, unt
 decisions as wanted. Chromium opens the page from disk. *Open* is from the start of the navigation
 to the end of the first view's drawing, and *decisions* the same where the page is opened with all
 decisions in a table. *Search* is a word and a comparison of a feature, typed at once. Needs
-``apt-get install chromium`` and ``pip install playwright``.
+``apt-get install chromium`` and ``pip install playwright``. A corpus that was captured with
+``--lines`` gives the page the places in the source, too.
 """
 
 import argparse
@@ -63,6 +64,10 @@ def _copy(module: ModuleSide, number: int, key: np.int64) -> ModuleSide:
         module,
         trajectory=replace(log, decisions=rows, names=names),
         parts={f"{name}.{number}": score for name, score in module.parts.items()},
+        places=replace(
+            module.places,
+            functions={f"{n}.{number}": place for n, place in module.places.functions.items()},
+        ),
     )
 
 

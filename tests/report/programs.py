@@ -1,15 +1,22 @@
 """A small program under two policies, compiled for real, for the tests of the page."""
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from nestor.compiler.plugin import Plugin
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.capture import merge
+from nestor.corpus.capture.build import Wrappers
+from nestor.corpus.capture.journal import Journal
+from nestor.corpus.layout import JOURNAL
+from nestor.corpus.model import Corpus
+from nestor.problem.places import Places
 from nestor.report.page import page
 from nestor.report.sides import ModuleSide, Side, Sides, compile_sides
 from nestor.report.tables import page_data
 from nestor.rollout.local_pool import LocalPool
-from tests.conftest import make_corpus
 from tests.inlining import PROBLEM, policy_named
 
 LARGE: Final = " + ".join(["getchar()"] * 12)
@@ -36,13 +43,25 @@ HOSTILE: Final = (
 )
 
 
+def with_lines(
+    root: Path, toolchain: Toolchain, source: Path, makefile: str, *, lines: bool = True
+) -> Corpus:
+    """Capture the project ``p`` in a folder, with the numbers of its lines."""
+    (source / "Makefile").write_text(makefile)
+    wrappers = Wrappers(toolchain, root / JOURNAL / "bin", root, "p", source, lines=lines).write()
+    subprocess.run(
+        ["make"], cwd=source, env=wrappers.environment(), check=True, capture_output=True
+    )
+    return merge.finalise(root, Journal(root / JOURNAL), toolchain=toolchain.version)
+
+
 def compiled(folder: Path, plugin: Plugin, measure: int = 0) -> Sides:
     """Compile the program under ``always`` and ``never``."""
     sources = folder / "sources"
     sources.mkdir()
     (sources / "one.c").write_text(ONE)
     (sources / "main.c").write_text(MAIN)
-    corpus = make_corpus(folder / "corpus", plugin.toolchain, {}, {"p": (sources, MAKEFILE)})
+    corpus = with_lines(folder / "corpus", plugin.toolchain, sources, MAKEFILE)
     policies = [policy_named("always"), policy_named("never")]
     with LocalPool(PROBLEM, corpus, plugin) as pool:
         return compile_sides(pool, corpus.programs[0], policies, measure=measure)
@@ -58,7 +77,12 @@ def hostile(sides: Sides) -> Sides:
     def module(own: ModuleSide) -> ModuleSide:
         names = {key: other.get(name, HOSTILE[0]) for key, name in own.trajectory.names.items()}
         parts = {other[name]: score for name, score in own.parts.items()}
-        return replace(own, trajectory=replace(own.trajectory, names=names), parts=parts)
+        places = Places(
+            tuple(f"{HOSTILE[n % 5]}/{place}" for n, place in enumerate(own.places.questions)),
+            {other.get(name, name): f"{HOSTILE[1]}:1" for name in own.places.functions},
+        )
+        log = replace(own.trajectory, names=names)
+        return replace(own, trajectory=log, parts=parts, places=places)
 
     def side(own: Side) -> Side:
         modules = {f"{HOSTILE[1]}/{n}": module(m) for n, m in own.modules.items()}
@@ -67,6 +91,6 @@ def hostile(sides: Sides) -> Sides:
     return Sides(HOSTILE[1], side(sides.default), tuple(map(side, sides.policies)))
 
 
-def text_of(sides: Sides) -> str:
-    """Return the page."""
-    return page(*page_data(PROBLEM, sides))
+def text_of(sides: Sides, source: str = "") -> str:
+    """Return the page, with links to ``source``."""
+    return page(*page_data(PROBLEM, sides, source=source))

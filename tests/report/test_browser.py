@@ -1,10 +1,5 @@
-"""The page in a real browser: Debian's chromium, driven by Playwright.
+"""The page of a program in a real browser."""
 
-Skipped where either is missing: ``apt-get install chromium`` and ``pip install playwright``.
-"""
-
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +10,17 @@ from nestor.report.sides import Sides
 from tests.inlining import PROBLEM
 from tests.report.programs import HOSTILE, compiled, hostile, text_of
 
-driver = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed (pip install playwright)"
-)
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Sides:
     return compiled(tmp_path_factory.mktemp("report"), plugin)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with driver.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def tab(browser: Any) -> Iterator[Any]:
-    """A tab that fails the test on any error or request for anything but the page."""
-    context = browser.new_context(accept_downloads=True)
-    context.set_default_timeout(120_000)  # a busy machine
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
-    page.on("request", lambda r: errors.append(r.url) if r.url.startswith("http") else None)
-    yield page
-    context.close()
-    assert not errors
+SOURCE = "https://example.org/blob/{file}#L{line}"
 
 
 def show(tab: Any, folder: Path, sides: Sides, anchor: str = "") -> None:
-    (folder / "page.html").write_text(text_of(sides))
+    (folder / "page.html").write_text(text_of(sides, SOURCE))
     tab.goto(f"{(folder / 'page.html').as_uri()}{anchor}")
     tab.wait_for_selector("body[data-ready]")
 
@@ -137,6 +106,24 @@ def _reverted(sides: Sides, trajectory: Any) -> list[Any]:
     from nestor.compiler.toolchain import find
 
     return [k for d in PROBLEM.overrides().deviations(find(), trajectory) for k in d.revert]
+
+
+def test_places_are_links_to_the_source(tab: Any, tmp_path: Path, sides: Sides) -> None:
+    show(tab, tmp_path, sides, "#decisions")
+    tab.locator("#decision-kind").select_option("all")
+    tab.locator("#decision-query").fill("one.c:105:25 answer=1")
+    tab.wait_for_function("document.querySelectorAll('#decision-table .body .row').length == 1")
+    link = tab.locator("#decision-table .body .row a.place")
+    assert link.text_content() == "one.c:105"
+    assert link.get_attribute("href") == "https://example.org/blob/one.c#L105"
+    tab.locator("#decision-table .body").press("Enter")
+    tab.wait_for_selector("#details a.place")
+    tab.locator("#tab-functions").click()
+    tab.locator("#function-query").fill("one.c:105")
+    tab.wait_for_function("document.querySelectorAll('#function-table .body .row').length == 1")
+    (row,) = rows(tab, "function-table")
+    assert row[:3] == ["two", "one.o", "one.c:105"]
+    assert row[-2] == "1 of 2"
 
 
 def test_the_second_policy(tab: Any, tmp_path: Path, sides: Sides) -> None:

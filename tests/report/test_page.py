@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from nestor.cli.debug.report import Report
 from nestor.compiler.plugin import Plugin
+from nestor.errors import NestorError
 from nestor.report.packing import Pack
-from nestor.report.page import SCRIPTS
+from nestor.report.page import SCRIPTS, SHEET_SCRIPTS
 from nestor.report.sides import Sides
 from nestor.report.tables import page_data
 from tests.command import nestor
@@ -116,11 +118,13 @@ def test_scripts_never_make_markup() -> None:
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function"
         r"|createContextualFragment|srcdoc|https?:|DOMParser"
     )
-    for name in (*SCRIPTS, "page.html", "style.css"):
+    files = {*SCRIPTS, *SHEET_SCRIPTS, "page.html", "sheet.html", "style.css"}
+    for name in sorted(files):
         text = (folder / name).read_text(encoding="utf-8")
+        text = text.replace('"http://www.w3.org/2000/svg"', "")  # a name, never fetched
         assert not banned.search(text), name
         assert len(text.splitlines()) <= 350, name
-    assert {p.name for p in folder.iterdir()} == {*SCRIPTS, "page.html", "style.css"}
+    assert {p.name for p in folder.iterdir()} == files
 
 
 def test_the_command_writes_a_page(tmp_path: Path, plugin: Plugin) -> None:
@@ -135,3 +139,9 @@ def test_the_command_writes_a_page(tmp_path: Path, plugin: Plugin) -> None:
     assert found["policies"][0]["decisions"] >= 4
     assert found["policies"][0]["linked"] != found["default"]["linked"]
     assert out.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("source", ["javascript:alert('{file}')", "/no/such/folder"])
+def test_the_address_of_the_source_is_a_page_or_a_folder(tmp_path: Path, source: str) -> None:
+    with pytest.raises(NestorError, match=r"must begin with|no folder"):
+        Report("p", tmp_path, "always", tmp_path / "out.html", source=source).run()

@@ -49,6 +49,8 @@ COMMANDS: Final = {
     "bisect": Command(
         "debug.bisect:Bisect", "Find the decisions that make a program fail", resumes=True
     ),
+    "explain": Command("debug.explain:Explain", "Show decisions about the calls on a line"),
+    "size-check": Command("debug.size_check:SizeCheckCommand", "Compare the sizes of two builds"),
     "report": Command("debug.report:Report", "Write a page of all decisions in a program"),
     "guard": Command("policies.guard:Guard", "List modules to leave to stock: never worse"),
     "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
@@ -66,6 +68,7 @@ COMMANDS: Final = {
     "costmodel record-trace": Command("blocks.trace:RecordTrace", "Trace the blocks of a run"),
     "costmodel trace-model": Command("blocks.trace:TraceModel", "Print the cost of a trace"),
     "costmodel explain": Command("blocks.explain:Explain", "Show how a prediction comes about"),
+    "costmodel report": Command("blocks.cost_page:CostPage", "Write a page of predicted cycles"),
     "events": Command("events.events:Events", "Count events of a run by basic block"),
     "sizes": Command("policies.sizes:Sizes", "Train a model of functions' code size"),
     "identity": Command("policies.identity:Identity", "Run the identity gate on a corpus"),

@@ -167,6 +167,9 @@ class Problem(ABC):
     """A change of score beyond this counts as this, in either direction."""
     together: bool = False
     """Whether a compile takes policies about other decisions too (``Request.also``)."""
+    remark_passes: tuple[str, ...] = ()
+    """Passes whose remarks (:mod:`nestor.problem.places`) say what stock makes of a question, and
+    why others are not asked."""
     tries: bool = False
     """Whether the compiler tries the members of a portfolio and tells what each would score
     (:meth:`tried`, :meth:`only`)."""

@@ -14,6 +14,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus, Module
 from nestor.policy.names import NamedPolicy
+from nestor.problem.places import Places
 from nestor.problem.trajectory import Trajectory
 
 
@@ -42,6 +43,8 @@ class Request:
     """Return the functions' names with it."""
     keep: bool = False
     """Keep the object, so that it can be linked."""
+    places: bool = False
+    """Return where the questions stand in the source; takes ``log`` and ``names``."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Rollout:
     """Why there is no result, in one line; None if all went well."""
     object: str | None = None
     """SHA-256 of the object in the store of the caller; None unless it was to be kept."""
+    places: Places | None = None
+    """None unless they were wanted."""
 
     @property
     def ok(self) -> bool:

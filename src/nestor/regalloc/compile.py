@@ -7,6 +7,13 @@ from pathlib import Path
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.process import Ending, Outcome, run
 from nestor.corpus.model import CorpusError, Module
+from nestor.problem.places import (
+    FRAME,
+    Places,
+    function_places,
+    read_remarks,
+    remark_flags,
+)
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.problem.trajectory import LogError, Trajectory
 from nestor.regalloc import allocation_log
@@ -36,7 +43,9 @@ def compile_module(
         logs = Logs(folder / "allocations", questions)
         out = folder / "module.o"
         options = request_options(request, decision, place.files, logs, labels)
-        process = run_plugin(request.unit, place, out, options)
+        remarks = folder / "remarks"
+        more = remark_flags(remarks, FRAME) if request.places else ()
+        process = run_plugin(request.unit, place, out, options, more)
         if not process.ok:
             return Rollout.failed(request, process.reason, process.cpu_seconds)
         try:
@@ -46,21 +55,26 @@ def compile_module(
         except (LogError, CorpusError) as error:
             reason = f"{Ending.FAILED.value}: {error}"
             return Rollout.failed(request, reason, process.cpu_seconds)
+        found = None
+        if request.places and log is not None:  # live ranges have no place, functions have one
+            found = Places(("",) * len(log), function_places(read_remarks(remarks)))
         if log is not None:
             names = names_of(functions) if request.names else {}
             log = replace(with_weighted_labels(log, outcome), names=names)
         kept = place.objects.put(out) if request.keep else None
-        return Rollout(request, outcome, log, process.cpu_seconds, None, kept)
+        return Rollout(request, outcome, log, process.cpu_seconds, None, kept, found)
 
 
-def run_plugin(unit: Module, place: Workplace, out: Path, options: Sequence[str]) -> Outcome:
-    """Compile ``unit`` into ``out``; ``options`` are the plugin's."""
+def run_plugin(
+    unit: Module, place: Workplace, out: Path, options: Sequence[str], more: Sequence[str] = ()
+) -> Outcome:
+    """Compile ``unit`` into ``out``; ``options`` are the plugin's, ``more`` those of cc1."""
     command = compile_command(
         place.plugin.toolchain,
         unit.options,
         place.corpus.bitcode(unit),
         out,
-        as_flags(place.plugin, options),
+        [*as_flags(place.plugin, options), *more],
     )
     return run(command, place.limits, cancelled=place.cancelled)
 

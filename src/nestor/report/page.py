@@ -23,16 +23,31 @@ SCRIPTS: Final = (
     "decisions.js",
     "main.js",
 )
-"""In the order in which the page runs them, as one script."""
+"""Those of the page of a program, in the order in which it runs them, as one script."""
+
+SHEET_SCRIPTS: Final = ("data.js", "format.js", "table.js", "query.js", "chart.js", "sheet.js")
+"""Those of a page of charts and tables."""
 
 
 def page(data: dict[str, Any], pack: Pack) -> str:
-    """Return the text of the page.
+    """Return the text of the page of a program.
 
     :param data: as :func:`nestor.report.tables.page_data` describes it.
     """
+    return _page("page.html", SCRIPTS, data, pack)
+
+
+def sheet_page(data: dict[str, Any]) -> str:
+    """Return the text of a page of charts and tables.
+
+    :param data: as :func:`nestor.report.sheet.sheet` makes it.
+    """
+    return _page("sheet.html", SHEET_SCRIPTS, data, Pack())
+
+
+def _page(template: str, scripts: tuple[str, ...], data: dict[str, Any], pack: Pack) -> str:
     first = pack.text(data)
-    script = "\n".join(("(() => {", '"use strict";', *map(_asset, SCRIPTS), "})();"))
+    script = "\n".join(("(() => {", '"use strict";', *map(_asset, scripts), "})();"))
     style = _asset("style.css")
     blobs = "\n".join(
         f'<script type="text/plain" id="blob-{number}">{blob}</script>'
@@ -42,7 +57,7 @@ def page(data: dict[str, Any], pack: Pack) -> str:
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)};"
         " base-uri 'none'; form-action 'none'"
     )
-    text = _asset("page.html")
+    text = _asset(template)
     for name, value in (
         ("SECURITY", security),
         ("STYLE", style),

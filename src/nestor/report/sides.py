@@ -16,6 +16,7 @@ from nestor.build.build import BuildError, find_build, summary_for
 from nestor.corpus.model import Program
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.overrides import OverrideFormat
+from nestor.problem.places import NO_PLACES, Places
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request, Rollout
 from nestor.problem.score import Credit, Scorer
@@ -37,6 +38,8 @@ class ModuleSide:
     measured: Mapping[int, float] = field(default_factory=dict)
     """The change of the score by single decisions, each measured by leaving it alone to the
     default; by the number of the decision."""
+    places: Places = NO_PLACES
+    """Where the decisions and the functions stand in the source, as far as the module says."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,15 @@ def _compile(
     pool: Pool, program: Program, policy: NamedPolicy, summary: str | None, progress: Progress
 ) -> dict[str, Rollout]:
     requests = [
-        Request(pool.corpus.module(name), policy, summary=summary, log=True, names=True, keep=True)
+        Request(
+            pool.corpus.module(name),
+            policy,
+            summary=summary,
+            log=True,
+            names=True,
+            keep=True,
+            places=True,
+        )
         for name in program.modules
     ]
     done = pool.run(requests, progress, f"Compiling {policy.name}")
@@ -134,7 +145,7 @@ def _side(
         if default is not None:
             stock = default.modules[name]
             credit = pool.problem.credit((stock.trajectory, stock.parts), (log, parts))
-        modules[name] = ModuleSide(log, parts, total, credit)
+        modules[name] = ModuleSide(log, parts, total, credit, places=done.places or NO_PLACES)
     build = find_build(pool.problem, None)
     columns = sum_columns([pool.problem.columns(done.outcome) for done in rollouts.values()])
     assemble = getattr(build, "assemble", None)
@@ -171,6 +182,7 @@ def _measured(
                 log=False,
                 names=False,
                 keep=False,
+                places=False,
             )
             places.append((-abs(float(module.credit.share[row])), name, row, request))
     chosen = sorted(places, key=lambda place: place[:3])[:count]

@@ -38,17 +38,23 @@ class _Strings:
 
 
 def page_data(
-    problem: Problem, sides: Sides, readable: Mapping[str, str] | None = None
+    problem: Problem,
+    sides: Sides,
+    readable: Mapping[str, str] | None = None,
+    source: str = "",
 ) -> tuple[dict[str, Any], Pack]:
     """Return the description of the page's data, and the blobs that it refers to.
 
     :param readable: names of functions as people write them, by symbol.
+    :param source: the address of a line of the source, with ``{file}`` and ``{line}``; empty for
+        no links.
     """
-    pack, names = Pack(), _Strings()
+    pack, names, places = Pack(), _Strings(), _Strings()
+    places.place("")
     modules = list(sides.default.modules)
     report = problem.report
-    functions = _functions(pack, names, sides, modules, report.decimals)
-    decisions = [_decisions(pack, names, problem, sides, side) for side in sides.policies]
+    functions = _functions(pack, names, places, sides, modules, report.decimals)
+    decisions = [_decisions(pack, names, places, problem, sides, side) for side in sides.policies]
     found = readable or {}
     data: dict[str, Any] = {
         "program": sides.program,
@@ -81,6 +87,8 @@ def page_data(
     }
     data["names"] = pack.text(names.texts)
     data["readable"] = pack.text([_other(found, name) for name in names.texts])
+    data["places"] = pack.text(places.texts)
+    data["source"] = source
     return data, pack
 
 
@@ -91,31 +99,80 @@ def _other(readable: Mapping[str, str], name: str) -> str:
 
 
 def _functions(
-    pack: Pack, names: _Strings, sides: Sides, modules: Sequence[str], decimals: int
+    pack: Pack,
+    names: _Strings,
+    places: _Strings,
+    sides: Sides,
+    modules: Sequence[str],
+    decimals: int,
 ) -> dict[str, Any]:
     """Pack a row for each function of each module that has a score under any policy."""
-    places: list[tuple[int, str]] = []
+    rows: list[tuple[int, str]] = []
     for number, module in enumerate(modules):
         own = dict.fromkeys(n for side in sides.all for n in side.modules[module].parts)
-        places += [
+        rows += [
             (number, name)
             for name in own
             if any(side.modules[module].parts.get(name) for side in sides.all)
         ]
     scores = [
-        np.array([side.modules[modules[m]].parts.get(name, 0.0) for m, name in places], float)
+        np.array([side.modules[modules[m]].parts.get(name, 0.0) for m, name in rows], float)
         for side in sides.all
     ]
+    counts = [_question_counts(side, modules) for side in sides.policies]
     return {
-        "rows": len(places),
-        "module": pack.column(np.array([m for m, _ in places], np.int64)),
-        "name": pack.column(np.array([names.place(name) for _, name in places], np.int64)),
+        "rows": len(rows),
+        "module": pack.column(np.array([m for m, _ in rows], np.int64)),
+        "name": pack.column(np.array([names.place(name) for _, name in rows], np.int64)),
+        "place": pack.column(
+            np.array([places.place(_defined(sides, modules[m], n)) for m, n in rows], np.int64)
+        ),
+        "asked": [_counts(pack, own, rows, 0) for own in counts],
+        "left": [_counts(pack, own, rows, 1) for own in counts],
         "scores": [pack.column(values, max(decimals, 1)) for values in scores],
     }
 
 
+def _defined(sides: Sides, module: str, name: str) -> str:
+    """Return where a function is defined, as far as any compile says it."""
+    found = (side.modules[module].places.functions.get(name) for side in sides.all)
+    return next(filter(None, found), "")
+
+
+_Counts = Mapping[tuple[int, str], tuple[int, int]]
+
+
+def _question_counts(side: Side, modules: Sequence[str]) -> _Counts:
+    """Return how many questions were asked in each function, and how many left the default."""
+    found: dict[tuple[int, str], tuple[int, int]] = {}
+    for number, module in enumerate(modules):
+        log = side.modules[module].trajectory
+        own = next(
+            (n for n in ("caller", "function") if n in (log.decisions.dtype.names or ())), ""
+        )
+        if not own or not len(log):
+            continue
+        ids, inverse = np.unique(log.decisions[own].view("<u8"), return_inverse=True)
+        total = np.bincount(inverse)
+        left = np.bincount(inverse, weights=log.answer != log.default)
+        for key, all_of, some in zip(ids.tolist(), total.tolist(), left.tolist(), strict=True):
+            found[number, log.names.get(key, f"{key:016x}")] = (all_of, int(some))
+    return found
+
+
+def _counts(
+    pack: Pack, counts: _Counts, rows: Sequence[tuple[int, str]], which: int
+) -> dict[str, Any]:
+    return pack.column(np.array([counts.get(row, (0, 0))[which] for row in rows], np.int64))
+
+
 def _decisions(
-    pack: Pack, names: _Strings, problem: Problem, sides: Sides, side: Side
+    pack: Pack,
+    names: _Strings,
+    places: _Strings,
+    problem: Problem,
+    sides: Sides,
+    side: Side,
 ) -> dict[str, Any]:
     """Pack a row for each decision under one policy."""
     modules = list(side.modules.values())
@@ -129,6 +186,9 @@ def _decisions(
         "share": _concatenated([m.credit.share for m in modules]),
         "change": _concatenated([m.credit.change for m in modules]),
     }
+    stands = [place for module in modules for place in _questions(module)]
+    if any(stands):
+        columns["place"] = np.array([places.place(text) for text in stands], np.int64)
     present = set.intersection(*(set(log.decisions.dtype.names or ()) for log in logs))
     for name in ("logit", "overridden", "effect", "question"):
         if name in present:
@@ -160,6 +220,11 @@ def _decisions(
         "words": _words(problem, answer, default),
         "effects": _effects(problem, logs) if "effect" in present else {},
     }
+
+
+def _questions(module: ModuleSide) -> Sequence[str]:
+    """Return where each decision stands, empty texts where that is not recorded."""
+    return module.places.questions or ("",) * len(module.trajectory)
 
 
 def _joined(logs: Sequence[Trajectory], name: str) -> npt.NDArray[Any]:

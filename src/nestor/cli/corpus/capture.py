@@ -58,6 +58,9 @@ class Capture:
     """The project's name; without one, that of the source folder."""
     level: Level = DEFAULT_LEVEL
     """The optimisation level of the modules, as the problem wants it: -Oz for inlining for size."""
+    lines: bool = False
+    """Keep the numbers of source lines, for 'nestor report' and 'nestor explain'. Decisions and
+    code stay the same; modules become larger."""
     smoke: Path | None = None
     """A TOML file with short runs of programs (docs/guide/corpus.md). Nothing runs now: they
     execute the programs, so only 'nestor evaluate --smoke' does it."""
@@ -90,13 +93,22 @@ class Capture:
         if self.compile_commands is not None:
             with progress() as report:
                 replayed = build.replay_database(
-                    self.compile_commands, out, self.project, found, self.level, self.jobs, report
+                    self.compile_commands,
+                    out,
+                    self.project,
+                    found,
+                    self.level,
+                    self.jobs,
+                    report,
+                    lines=self.lines,
                 )
             if replayed.unbuilt or not replayed.links:
                 remark(_without_programs(replayed))
         if self.command:
             stdout = sys.stderr if self.json else None  # Only JSON may stand on standard output.
-            status = build.run_for_user(self.command, out, self.project, found, self.level, stdout)
+            status = build.run_for_user(
+                self.command, out, self.project, found, self.level, stdout, lines=self.lines
+            )
             if status == 0 and not journal.was_called():
                 if not existed:
                     shutil.rmtree(out)  # nothing is in it but the wrappers

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import tyro
 from rich.markup import escape
@@ -10,12 +11,15 @@ from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
 from nestor.corpus import store
+from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
 from nestor.report.page import page
 from nestor.report.sides import compile_sides
 from nestor.report.tables import page_data
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+_SCHEMES: Final = ("https://", "http://", "file://", "vscode://")
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,9 @@ class Report:
     shared among the decisions that left the default there. --measure N instead compiles modules
     again, each with one of the N largest decisions left to the default. Click decisions to
     collect overrides, and copy or save the file.
+
+    Of a corpus that was captured with --lines, calls and functions stand with their places in the
+    source, and --source makes links of them.
 
     With --against a second policy stands beside the first. For a policy about register allocation,
     name its --problem.
@@ -54,6 +61,8 @@ class Report:
     """Of each policy, how many decisions to measure one by one, the largest first."""
     summary: bool = False
     """Give policies that read one a summary of the rest of the program."""
+    source: str | None = None
+    """Link places to the source: its folder, or an address with {file} and {line}."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
     llvm: str | None = None
@@ -66,6 +75,7 @@ class Report:
         problem = find_problem(self.problem)
         names = (self.policy,) if self.against is None else (self.policy, self.against)
         policies = [problem.policy(name) for name in names]
+        source = "" if self.source is None else _address(self.source)
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
         with progress() as report:
@@ -86,7 +96,8 @@ class Report:
             for name in (*module.parts, *module.trajectory.names.values())
             if name.isprintable()  # a log may hold anything
         }
-        data, pack = page_data(problem, sides, demangle(plugin.toolchain, sorted(symbols)))
+        readable = demangle(plugin.toolchain, sorted(symbols))
+        data, pack = page_data(problem, sides, readable, source)
         text = page(data, pack)
         write_atomically(self.out, text)
         decisions = [sum(len(m.trajectory) for m in s.modules.values()) for s in sides.policies]
@@ -115,3 +126,17 @@ class Report:
             )
         stdout.print(f"{escape(str(self.out))}: {len(text.encode()):,} bytes", soft_wrap=True)
         return 0
+
+
+def _address(source: str) -> str:
+    """Return the address of a line of the source, with ``{file}`` and ``{line}``.
+
+    :raises NestorError: if it is neither a folder nor such an address.
+    """
+    if "{file}" in source:
+        if source.startswith(_SCHEMES):
+            return source
+        raise NestorError(f"'{source}' must begin with one of {', '.join(_SCHEMES)}.")
+    if not Path(source).is_dir():
+        raise NestorError(f"'{source}' is no folder, and no address with {{file}} and {{line}}.")
+    return Path(source).resolve().as_uri() + "/{file}"

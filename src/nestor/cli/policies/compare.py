@@ -42,7 +42,7 @@ class Compare:
 
     Examples:
         nestor compare runs/ppo-0 runs/ppo-1 runs/ppo-2 runs/dqn-0 --corpus corpus/bench
-        nestor compare runs/* --csv curves.csv
+        nestor compare runs/* --csv curves.csv --page runs.html
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
@@ -55,6 +55,10 @@ class Compare:
     """Which projects to judge by (default: held-out ones)."""
     csv: Path | None = None
     """Write the curves there."""
+    page: Path | None = None
+    """Write a page with curves, bars and tables there: one HTML file without a server."""
+    tables: tuple[Path, ...] = ()
+    """Files of recorded tables for the page, such as that of an ablation."""
     points: int = 10
     """Of each curve."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
@@ -72,6 +76,10 @@ class Compare:
         learners = compare(runs, max(1, self.points))
         if self.csv is not None:
             write_atomically(self.csv, to_csv(learners))
+        if self.page is not None:
+            from nestor.cli.policies.compare_page import compare_page
+
+            write_atomically(self.page, compare_page(runs, learners, self.tables))
         if self.json:
             print_json(to_json(learners))
         else:

@@ -56,6 +56,8 @@ class Wrappers:
     """The folder that names of modules start from."""
     level: Level = DEFAULT_LEVEL
     """The optimisation level of the recorded modules."""
+    lines: bool = False
+    """Keep the numbers of source lines in the modules."""
     of_anyone: bool = False
     """For builds that were written for the system's compilers and cannot be changed: the wrappers
     stand in for every compiler of the path (``gcc-12``, ``x86_64-linux-gnu-g++``), what clang
@@ -124,7 +126,7 @@ class Wrappers:
             "NESTOR_PROJECT": self.project,
             "NESTOR_SOURCE": str(self.source),
             "NESTOR_LEVEL": self.level,
-        }
+        } | ({"NESTOR_LINES": "1"} if self.lines else {})
         if self.of_anyone:
             gcc, gxx = shutil.which("gcc"), shutil.which("g++")
             where |= {"NESTOR_SHARED": "1"}
@@ -157,6 +159,8 @@ def run_for_user(
     toolchain: Toolchain,
     level: Level = DEFAULT_LEVEL,
     stdout: TextIO | None = None,
+    *,
+    lines: bool = False,
 ) -> int:
     """Run the user's own build in this folder and return its exit status.
 
@@ -168,7 +172,7 @@ def run_for_user(
     folder = corpus / JOURNAL / "bin"
     source = configured_from(Path.cwd()) or Path.cwd()
     wrappers = Wrappers(
-        toolchain, folder, corpus, project or source.name or "project", source, level
+        toolchain, folder, corpus, project or source.name or "project", source, level, lines
     ).write()
     Journal(corpus / JOURNAL).forget_calls()
     try:
@@ -198,6 +202,8 @@ def replay_database(
     level: Level = DEFAULT_LEVEL,
     jobs: int = 2,
     progress: Progress = silent,
+    *,
+    lines: bool = False,
 ) -> Replayed:
     """Capture the commands of a ``compile_commands.json``, or of the folder of a build.
 
@@ -211,7 +217,7 @@ def replay_database(
     source = configured_from(commands.folder.resolve()) or commands.source
     folder = corpus / JOURNAL / "bin"
     wrappers = Wrappers(
-        toolchain, folder, corpus, project or source.name or "project", source, level
+        toolchain, folder, corpus, project or source.name or "project", source, level, lines
     ).write()
     environment = wrappers.environment() | {"NESTOR_CAPTURE_ONLY": "1"}
 

@@ -21,7 +21,7 @@ from nestor.corpus.capture.precompiled import (
     without_precompiled,
 )
 from nestor.corpus.capture.response_files import expanded, is_stream
-from nestor.corpus.capture.source_tree import source_tree
+from nestor.corpus.capture.source_tree import debug_paths, source_tree
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of, parse_level
 
@@ -61,6 +61,8 @@ class Target(NamedTuple):
     """The optimisation level of the bitcode, whatever the build's own."""
     shared: bool = False
     """Record shared libraries as programs, too; programs then link those of the source tree."""
+    lines: bool = False
+    """Keep the numbers of source lines in the bitcode."""
 
 
 class Compilation(NamedTuple):
@@ -89,7 +91,8 @@ def target(environment: Mapping[str, str]) -> Target | None:
     project = environment.get("NESTOR_PROJECT") or source.name or "project"
     level = parse_level(environment.get("NESTOR_LEVEL") or DEFAULT_LEVEL)
     shared = bool(environment.get("NESTOR_SHARED"))
-    return Target(Journal(Path(corpus) / JOURNAL), clean(project), source, level, shared)
+    lines = bool(environment.get("NESTOR_LINES"))
+    return Target(Journal(Path(corpus) / JOURNAL), clean(project), source, level, shared, lines)
 
 
 def may_make_code(arguments: Sequence[str]) -> bool:
@@ -141,7 +144,10 @@ def capture(
 
 def _with_capture_options(arguments: Sequence[str], where: Target) -> list[str]:
     """Append our options, which win over the build's; before ``--``, which ends options."""
-    ours = [where.level, "-g0", "-ffunction-sections", "-fdata-sections", "-fno-lto", "-nostdlib",
+    debug = (
+        ["-gline-tables-only", *debug_paths(where.source, Path.cwd())] if where.lines else ["-g0"]
+    )
+    ours = [where.level, *debug, "-ffunction-sections", "-fdata-sections", "-fno-lto", "-nostdlib",
             f"-ffile-prefix-map={where.source}=."]  # fmt: skip
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     return [*arguments[:end], *ours, *arguments[end:]]
@@ -193,7 +199,7 @@ def _compile(
     if not temporary:
         key = hashlib.sha256(Path(job.object).read_bytes()).hexdigest()
         event = journal.compile_event(key)
-        if event is not None and level_of(event["arguments"]) == where.level:
+        if event is not None and _as_wanted(event["arguments"], where):
             return key
     try:
         arguments = without_precompiled(job.arguments, journal)
@@ -227,6 +233,12 @@ def _compile(
         },
     )
     return key
+
+
+def _as_wanted(arguments: Sequence[str], where: Target) -> bool:
+    """Tell whether a module that is there was made at this level, with line numbers if wanted."""
+    lines = any(word.startswith("-debug-info-kind=") for word in arguments)
+    return level_of(arguments) == where.level and lines == where.lines
 
 
 def _bitcode_line(job: Compilation, source: Path, out: Path) -> list[str]:

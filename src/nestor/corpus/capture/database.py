@@ -23,7 +23,7 @@ _COMPILER = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(-[\d.]+)?")
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "nestor"})
 _CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
 _BETWEEN = frozenset({"&&", "||", ";"})
-_DATABASE = "compile_commands.json"
+DATABASE = "compile_commands.json"
 _LIMIT = 1 << 30
 
 
@@ -60,7 +60,7 @@ def read_commands(place: Path) -> Commands:
 
     :raises DatabaseError: if there are none, or what is there cannot be read.
     """
-    database = place / _DATABASE if place.is_dir() else place
+    database = place / DATABASE if place.is_dir() else place
     folder = database.resolve().parent  # The file may be a link from the sources into the build.
     of_ninja = _ninja(folder)
     if not database.exists() and not of_ninja:
@@ -86,6 +86,11 @@ def read_commands(place: Path) -> Commands:
     return Commands(tuple(compilations), programs, folder, source)
 
 
+def is_compiler(word: str) -> bool:
+    """Tell whether a word of a command line is the name of a C or C++ compiler."""
+    return _COMPILER.fullmatch(Path(word).name) is not None
+
+
 def is_built(link: Command) -> bool:
     """Tell whether the file that ``link`` makes exists."""
     words = expanded(link.arguments)
@@ -94,7 +99,7 @@ def is_built(link: Command) -> bool:
 
 def _read(database: Path) -> list[dict[str, Any]]:
     try:
-        items = json.loads(read_regular(database, _DATABASE, limit=_LIMIT))
+        items = json.loads(read_regular(database, DATABASE, limit=_LIMIT))
     except (ValueError, RecursionError) as error:
         raise DatabaseError(_unreadable(database, error)) from error
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
@@ -104,7 +109,7 @@ def _read(database: Path) -> list[dict[str, Any]]:
 
 def _unreadable(database: Path, error: Exception) -> str:
     return (
-        f"{database} is no {_DATABASE} ({type(error).__name__}: {error}); write it with "
+        f"{database} is no {DATABASE} ({type(error).__name__}: {error}); write it with "
         "'cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON' or 'bear'."
     )
 
@@ -162,7 +167,7 @@ def _compiler_words(line: str) -> list[str]:
             call.append(word)
             continue
         call = _without_launchers(call)
-        if call and _COMPILER.fullmatch(Path(call[0]).name):
+        if call and is_compiler(call[0]):
             return call
         call = []
     return []

@@ -24,6 +24,19 @@ def source_tree(folder: Path) -> Path:
     return configured_from(folder) or _top_of_makefiles(folder)
 
 
+def debug_paths(source: Path, folder: Path) -> list[str]:
+    """Return the options that make relative paths in line numbers start from the source tree.
+
+    An empty prefix fits every path, so absolute paths are mapped to themselves before: the last
+    option that fits is taken.
+
+    :param folder: where the compiler runs.
+    """
+    if folder == source or not folder.is_relative_to(source):
+        return []
+    return [f"-fdebug-prefix-map=={folder.relative_to(source)}/", "-fdebug-prefix-map=/=/"]
+
+
 def configured_from(folder: Path) -> Path | None:
     """Return the source folder of the CMake or Meson build that ``folder`` is part of, if any."""
     for candidate in (folder, *folder.parents):

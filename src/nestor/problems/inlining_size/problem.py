@@ -21,6 +21,7 @@ from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
 from nestor.problems.inlining_size.features.sets import FEATURES
 from nestor.problems.inlining_size.log import DEFAULT, LARGEST_LOG, parse
+from nestor.problems.inlining_size.places import STOCK_REMARKS
 from nestor.problems.inlining_size.plugin_flags import lto_flags
 from nestor.problems.inlining_size.report import describe
 from nestor.problems.inlining_size.score import credit as site_credit
@@ -156,6 +157,7 @@ PROBLEM = InliningSize(
     builtins=BUILTINS,
     imitated=("threshold:0", "threshold:15", "threshold:25"),
     kept_columns=site_credit.COLUMNS,
+    remark_passes=(STOCK_REMARKS,),
     credit_unit=16.0,  # bytes: about one call
     credit_clip=60.0,
 )

@@ -46,18 +46,24 @@ async function columnsOf(descriptions) {
 /** Read everything that the first view needs. */
 async function readReport() {
   const data = await json(Number(document.body.dataset.first));
-  const [names, readable, moduleScores, functionScores, module, name] = await Promise.all([
+  const [names, readable, places, moduleScores, functionScores, module, name, place, asked, left] = await Promise.all([
     json(data.names),
     json(data.readable),
+    json(data.places),
     Promise.all(data.modules.scores.map(column)),
     Promise.all(data.functions.scores.map(column)),
     column(data.functions.module),
     column(data.functions.name),
+    column(data.functions.place),
+    Promise.all(data.functions.asked.map(column)),
+    Promise.all(data.functions.left.map(column)),
   ]);
-  const functions = { rows: data.functions.rows, module, name, scores: functionScores };
+  const functions = {
+    rows: data.functions.rows, module, name, place, asked, left, scores: functionScores,
+  };
   const decisions = data.decisions.map(() => null);
   return {
-    data, names, readable, functions, decisions,
+    data, names, readable, places, functions, decisions,
     modules: {
       rows: data.modules.rows, names: data.modules.names, short: shortened(data.modules.names),
       scores: moduleScores,

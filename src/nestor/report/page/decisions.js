@@ -67,6 +67,12 @@ class DecisionView {
         text: (row) => report.modules.short[columns.module[row]],
         tip: (row) => report.modules.names[columns.module[row]],
       },
+      ...(columns.place ? [{
+        title: "source", width: "minmax(7.5em, 1.1fr)",
+        text: (row) => report.places[columns.place[row]],
+        cell: (row) => sourceElement(report, report.places[columns.place[row]], true),
+        tip: (row) => report.places[columns.place[row]],
+      }] : []),
       answer("default", columns.default),
       { ...answer("answer", columns.answer), className: left(columns) },
     ];

@@ -16,6 +16,11 @@ async function showDetails(host, report, decisions, overrides, row) {
   for (const name of heads) {
     term(list, name, functionName(report, columns[name][row]), "name");
   }
+  if (columns.place?.[row]) {
+    const place = element("dd", "name");
+    place.append(sourceElement(report, report.places[columns.place[row]]));
+    list.append(element("dt", "", "source"), place);
+  }
   term(list, "default", answerWord(packed.words, columns.default[row]));
   term(list, "answer", answerWord(packed.words, columns.answer[row]));
   if (columns.overridden?.[row]) term(list, "by", "an override");

@@ -39,6 +39,24 @@ function functionName(report, place) {
   return report.readable[place] || report.names[place];
 }
 
+/**
+ * Make the text of a place in the source, FILE:LINE or FILE:LINE:COLUMN, a link if the page has
+ * an address for it; a short one has neither folder nor column.
+ */
+function sourceElement(report, text, short = false) {
+  const found = /^(.*?):(\d+)(?::(\d+))?$/.exec(text);
+  const pattern = report.data.source;
+  const shown = short && found ? `${found[1].split("/").at(-1)}:${found[2]}` : text;
+  if (!found || !pattern || found[1].startsWith("/")) return element("span", "place", shown);
+  const link = element("a", "place", shown);
+  const file = found[1].split("/").map(encodeURIComponent).join("/");
+  link.href = pattern.replaceAll("{file}", () => file).replaceAll("{line}", found[2])
+    .replaceAll("{column}", found[3] ?? "1");
+  link.target = "_blank";
+  link.rel = "noreferrer";
+  return link;
+}
+
 /** Return the shortest ends of paths that tell each from the others, at least their last parts. */
 function shortened(paths) {
   const ends = (length) => paths.map((path) => path.split("/").slice(-length).join("/"));

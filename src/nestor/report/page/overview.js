@@ -46,6 +46,19 @@ function scoreColumns(report, scores) {
   return [...columns, ...deltas];
 }
 
+/** Return the columns of how many questions were asked in a function, and how many left the default. */
+function questionColumns(report) {
+  const { functions, data } = report;
+  return data.sides.slice(1).map((side, i) => ({
+    title: data.sides.length > 2 ? `left, ${side.name}` : "left the default", width: "7rem",
+    numeric: true, descending: true,
+    hint: `questions in the function, and how many of them ${side.name} answers otherwise than ${data.sides[0].name}`,
+    text: (row) => functions.asked[i][row]
+      ? `${number(functions.left[i][row])} of ${number(functions.asked[i][row])}` : "",
+    value: (row) => functions.left[i][row] + functions.asked[i][row] / 1e6,
+  }));
+}
+
 /** Make the table of modules; a module leads to its functions in the maps. */
 function moduleTable(report, overrides, choose) {
   const { names, scores, rows } = report.modules;
@@ -113,15 +126,24 @@ function functionTable(report, choose) {
       tip: (row) => modules.names[functions.module[row]],
     },
     ...scoreColumns(report, functions.scores),
+    ...questionColumns(report),
   ];
+  const places = functions.place.some((place) => place > 0);
+  if (places) {
+    columns.splice(2, 0, {
+      title: "source", width: "minmax(6rem, 0.7fr)", text: (row) => report.places[functions.place[row]],
+      cell: (row) => sourceElement(report, report.places[functions.place[row]], true),
+      tip: (row) => report.places[functions.place[row]],
+    });
+  }
   const host = document.getElementById("function-table");
   const table = new VirtualTable(host, "Functions", columns, { choose });
-  table.sort = { column: 2 + data.sides.length, descending: false };
+  table.sort = { column: 2 + Number(places) + data.sides.length, descending: false };
   const query = document.getElementById("function-query");
   const changed = document.getElementById("function-changed");
   const filter = () => {
     const words = parseQuery(query.value).words;
-    const tests = wordTests(report, words, functions.module, [functions.name]);
+    const tests = wordTests(report, words, functions.module, [functions.name], functions.place);
     const [before, ...after] = functions.scores;
     if (changed.checked) {
       tests.push((row) => after.some((scores) => Math.abs(scores[row] - before[row]) >= 0.05));

@@ -34,11 +34,12 @@ function holding(texts, others, word) {
 }
 
 /** Return a test of rows for each word: some of these columns names it. */
-function wordTests(report, words, modules, nameColumns) {
+function wordTests(report, words, modules, nameColumns, places = null) {
   return words.map((word) => {
+    const inPlace = places ? holding(report.places, null, word) : null;
     const inName = holding(report.names, report.readable, word);
     const inModule = holding(report.modules.names, null, word);
-    return (row) => inModule[modules[row]] || nameColumns.some((names) => inName[names[row]]);
+    return (row) => inModule[modules[row]] || (inPlace && inPlace[places[row]]) || nameColumns.some((names) => inName[names[row]]);
   });
 }
 
@@ -57,7 +58,7 @@ async function decisionTests(report, decisions, text) {
   const { words, tests } = parseQuery(text);
   const { columns, packed } = decisions;
   const names = ["caller", "callee", "function"].filter((n) => columns[n]).map((n) => columns[n]);
-  const found = wordTests(report, words, columns.module, names);
+  const found = wordTests(report, words, columns.module, names, columns.place ?? null);
   for (const { name, compare, value } of tests) {
     const own = columns[ALIASES[name] ?? name];
     const feature = packed.features[name];

@@ -9,7 +9,8 @@ class VirtualTable {
    * @param host the element to fill
    * @param label what the table is, for screen readers
    * @param columns [{title, width, text(row)}], and as wanted {numeric, hint: about the title,
-   *   descending: how the first click sorts, value(row) to sort by, className(row), tip(row)}
+   *   descending: how the first click sorts, value(row) to sort by, className(row), tip(row),
+   *   cell(row): an element instead of the text}
    * @param actions {choose(row), toggle(row), marked(row)}, each optional
    */
   constructor(host, label, columns, actions = {}) {
@@ -149,7 +150,8 @@ class VirtualTable {
     if (this.actions.marked?.(row)) line.classList.add("marked");
     for (const column of this.columns) {
       const text = column.text(row);
-      const cell = element("div", column.numeric ? "cell numeric" : "cell", text);
+      const cell = element("div", column.numeric ? "cell numeric" : "cell", column.cell ? null : text);
+      if (column.cell) cell.append(column.cell(row));
       cell.setAttribute("role", "gridcell");
       const name = column.className?.(row);
       if (name) cell.classList.add(name);
@@ -191,6 +193,7 @@ class VirtualTable {
   }
 
   click(event) {
+    if (event.target.closest("a")) return;
     const line = event.target.closest(".row");
     if (!line || line === this.head) return;
     this.active = Number(line.dataset.number);
