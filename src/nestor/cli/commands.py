@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "bisect": Command(
         "debug.bisect:Bisect", "Find the decisions that make a program fail", resumes=True
     ),
+    "report": Command("debug.report:Report", "Write a page of all decisions in a program"),
     "guard": Command("policies.guard:Guard", "List modules to leave to stock: never worse"),
     "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
     "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),

@@ -72,7 +72,7 @@ class Apply:
             write_atomically(self.out, lowered.text)
         if self.object is not None:
             with replacing(self.object) as scratch:
-                build_object(lowered, target, tools, scratch)
+                build_object(lowered, opened.target, opened.tools, scratch)
         if self.json:
             print_json(
                 {

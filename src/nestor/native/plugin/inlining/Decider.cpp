@@ -138,6 +138,9 @@ void Decider::askPolicy(CallBase &CB, Decision &D) {
       logProbability(R, D.Logit, D.Action, Seed ? Temperature : 1);
   D.Answer =
       Policy->Meaning == Answers::Decision ? D.Action : D.Action != D.Default;
+}
+
+void Decider::onInlining(const Function &Callee, const Decision &D) {
   bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
   if (D.Answer && !D.Default && !Moves)
     Copied += Callee.getInstructionCount();

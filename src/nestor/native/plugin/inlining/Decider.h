@@ -61,6 +61,10 @@ public:
   /// module had; the default has decided since, this many times.
   bool isSpent() const { return Copied > Copyable; }
   uint64_t askedWhenSpent() const { return AskedWhenSpent; }
+  /// To be called before \p Callee is inlined as \p D says. An answer alone does not
+  /// count: there are calls that cannot be inlined, and advisors see that at
+  /// different times.
+  void onInlining(const llvm::Function &Callee, const Decision &D);
   bool usesSiteKeys() const { return Keys.has_value(); }
   /// To be called when all is decided: leaves no trace of the keys in \p M, and
   /// says so if the policy was in vain.

@@ -186,6 +186,7 @@ DevelopmentAdvisor::getAdviceFromModel(CallBase &CB,
   Decision Record = D.decide(
       CB, [&] { return GetDefaultAdvice(CB); },
       [&](size_t Tensor) { return double(read(CB, Tensor)); });
+  D.onInlining(*CB.getCalledFunction(), Record);
   if (Log)
     describe(CB, Record);
   return std::make_unique<DevelopmentAdvice>(*this, CB, ORE, std::move(Record));

@@ -289,6 +289,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
       (!Cost() ||
        (!Allowed && MandatoryKind() == MandatoryInliningKind::Never)))
     return untracked(CB, false);
+  D.onInlining(Callee, Record);
   return inlineIt(CB);
 }
 

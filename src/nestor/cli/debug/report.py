@@ -1,0 +1,117 @@
+"""``nestor report``: a page to look at what policies decide in a program."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tyro
+from rich.markup import escape
+
+from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.compiler.demangle import demangle
+from nestor.corpus import store
+from nestor.files import write_atomically
+from nestor.problem.registry import find_problem
+from nestor.report.page import page
+from nestor.report.sides import compile_sides
+from nestor.report.tables import page_data
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write a page that shows every decision of a policy in a program, and what it cost or saved.
+
+    One HTML file with all data in it: it needs no server and no network, and can be mailed or kept
+    with a build. It shows the program by modules and functions before and after, every decision
+    with its features, and what is put down to it: the change of the functions that it can reach,
+    shared among the decisions that left the default there. --measure N instead compiles modules
+    again, each with one of the N largest decisions left to the default. Click decisions to
+    collect overrides, and copy or save the file.
+
+    With --against a second policy stands beside the first. For a policy about register allocation,
+    name its --problem.
+
+    Examples:
+        nestor report ninja --corpus corpus/bench --policy shipped --out ninja.html
+        nestor report lz4 --corpus corpus/tiny --policy shipped --against mlgo2020 --out lz4.html
+        nestor report lua --corpus corpus/bench --policy my.safetensors --measure 50 --out lua.html
+    """
+
+    program: tyro.conf.Positional[str]
+    """The program's name, or the last part of it."""
+    corpus: Path
+    """The corpus that holds it."""
+    policy: str
+    """A policy file or a built-in."""
+    out: Path
+    """The page to write."""
+    against: str | None = None
+    """A second policy to set beside the first."""
+    problem: str = DEFAULT_PROBLEM
+    """The problem that the policies decide."""
+    measure: int = 0
+    """Of each policy, how many decisions to measure one by one, the largest first."""
+    summary: bool = False
+    """Give policies that read one a summary of the rest of the program."""
+    pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
+    """How compilers run."""
+    llvm: str | None = None
+    """LLVM to use: a prefix or a clang."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Compile the program under every policy and write the page."""
+        problem = find_problem(self.problem)
+        names = (self.policy,) if self.against is None else (self.policy, self.against)
+        policies = [problem.policy(name) for name in names]
+        corpus = store.load(self.corpus)
+        program = program_named(corpus, self.program)
+        with progress() as report:
+            plugin = ready_plugin(problem, self.llvm, report)
+            with LocalPool(problem, corpus, plugin, self.pool) as pool:
+                sides = compile_sides(
+                    pool,
+                    program,
+                    policies,
+                    summary=self.summary,
+                    measure=self.measure,
+                    progress=report,
+                )
+        symbols = {
+            name
+            for side in sides.all
+            for module in side.modules.values()
+            for name in (*module.parts, *module.trajectory.names.values())
+            if name.isprintable()  # a log may hold anything
+        }
+        data, pack = page_data(problem, sides, demangle(plugin.toolchain, sorted(symbols)))
+        text = page(data, pack)
+        write_atomically(self.out, text)
+        decisions = [sum(len(m.trajectory) for m in s.modules.values()) for s in sides.policies]
+        if self.json:
+            print_json(
+                {
+                    "program": sides.program,
+                    "out": str(self.out),
+                    "bytes": len(text.encode()),
+                    "modules": data["modules"]["rows"],
+                    "functions": data["functions"]["rows"],
+                    "policies": [
+                        {"policy": side.policy.name, "decisions": count, **side.columns}
+                        for side, count in zip(sides.policies, decisions, strict=True)
+                    ],
+                    "default": dict(sides.default.columns),
+                }
+            )
+            return 0
+        score = problem.report.score
+        before = sides.default.columns[score]
+        for side, count in zip(sides.policies, decisions, strict=True):
+            change = 100 * (side.columns[score] / before - 1) if before else 0.0
+            stdout.print(
+                f"{escape(side.policy.name)}: {count:,} decisions, {score} {percent(change)}"
+            )
+        stdout.print(f"{escape(str(self.out))}: {len(text.encode()):,} bytes", soft_wrap=True)
+        return 0
