@@ -132,8 +132,8 @@ def main() -> None:
         print(f"{name:28} {change:+.2f} %  object as stock's: {same}  {milliseconds:+.2f} ms empty")
     if arguments.json:
         columns = [
-            ("compile", "{}"), ("instructions over stock", "{:+.2f} %"), ("object as stock's", "{}"),
-            ("added to an empty file", "{:+.2f} ms"),
+            ("compile", "{}"), ("instructions over stock", "{:+.2f} %"),
+            ("object as stock's", "{}"), ("added to an empty file", "{:+.2f} ms"),
         ]  # fmt: skip
         about = f"Instructions of one compile ({module.name}), counted by callgrind, over stock's."
         tables = {"instructions": record.table(columns, rows)}

@@ -3,8 +3,8 @@ Releases of LLVM side by side: identity of objects, and what the packaged polici
 
     python -m benchmarks.llvm_versions FOLDER [--releases 19 22] [--tier demo] [--json FILE]
 
-A corpus of the tier is captured by each release into FOLDER, unless it is there. Then all its modules
-are compiled in every way that must agree: the default against stock, and each policy in the
+A corpus of the tier is captured by each release into FOLDER, unless it is there. Then all its
+modules are compiled in every way that must agree: the default against stock, and each policy in the
 release advisor against the same with a log. Last, programs are linked under the packaged policies.
 Each part is kept in FOLDER/parts.json, and a benchmark that is started again goes on behind it.
 """

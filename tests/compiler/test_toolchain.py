@@ -94,9 +94,7 @@ def test_tested_releases_come_first() -> None:
     assert order == [22, 19, 23, 21, 20, 24, 14]
 
 
-def test_a_name_is_looked_for_on_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clang = _impostor(tmp_path, "19.1.7") / "bin" / "clang"
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "clang-19").symlink_to(clang)

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError
-from nestor.evaluate.identity import check_units
+from nestor.evaluate.identity import check_programs, check_units
 from nestor.problems.inlining_size.problem import PROBLEM
 from nestor.rollout import gate
 from nestor.rollout.local_pool import LocalPool
@@ -50,6 +50,16 @@ def test_release_and_logged_advisors_agree(
     assert result.holds
     assert len(result.modules) == 3
     assert result.decisions > 20
+
+
+@pytest.mark.parametrize("build", ["full-lto", "thin-lto"])
+def test_inside_the_linker(older_corpus: Corpus, older_plugin: Plugin, build: str) -> None:
+    with LocalPool(PROBLEM, older_corpus, older_plugin) as pool:
+        builds = [PROBLEM.builds()[build]]
+        result = check_programs(pool, builds, older_corpus.programs, policy_named("default"))
+    assert result.failures == ()
+    assert result.holds
+    assert result.decisions > 0
 
 
 def test_a_policy_decides(older_plugin: Plugin, tmp_path: Path) -> None:
@@ -147,9 +157,7 @@ def test_problems_that_it_cannot_decide_are_refused(
         assert "lacks policies about register allocation, which LLVM 22" in done.stderr
 
 
-def test_a_corpus_of_a_newer_release_is_refused(
-    older_plugin: Plugin, small_corpus: Corpus
-) -> None:
+def test_a_corpus_of_a_newer_release_is_refused(older_plugin: Plugin, small_corpus: Corpus) -> None:
     newer, older = small_corpus.toolchain, older_plugin.toolchain.version
     with pytest.raises(CorpusError, match=f"captured by LLVM {newer}, and LLVM {older} .*cannot"):
         LocalPool(PROBLEM, small_corpus, older_plugin)

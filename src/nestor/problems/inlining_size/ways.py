@@ -58,7 +58,8 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
 def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
     def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
         # clang takes what follows the input as well as what precedes it.
-        outcome = run([*command, *as_taken_by(command, flags), "-o", out], use.limits, cancelled=use.cancelled)
+        words = [*command, *as_taken_by(command, flags), "-o", out]
+        outcome = run(words, use.limits, cancelled=use.cancelled)
         if not outcome.ok:
             raise NestorError(outcome.reason)
         return None if log is None else len(read(log))
