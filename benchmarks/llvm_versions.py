@@ -85,7 +85,7 @@ def measure(folder: Path, release: int, tier: str) -> Parts:
     parts: Parts = json.loads(kept.read_text()) if kept.exists() else {}
     if parts.get(str(release), {}).get("of") != key:
         parts[str(release)] = {"of": key}
-    own = parts[str(release)]
+    own: Parts = parts[str(release)]
 
     def part(kind: str, name: str, work: Callable[[LocalPool, str], Parts]) -> None:
         if f"{kind} {name}" not in own:

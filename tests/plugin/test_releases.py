@@ -77,7 +77,7 @@ def test_flags_for_a_build(older_plugin: Plugin, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (tmp_path / "u.c").write_text(SOURCE)
     bench = Workbench(older_plugin, tmp_path)
-    command = [clang, "-Werror", "-Oz", *done.stdout.split(), "-c", "u.c", "-o"]
+    command = [str(clang), "-Werror", "-Oz", *done.stdout.split(), "-c", "u.c", "-o"]
     released = bench.run([*command, "f.o"], tmp_path / "f.o", tmp_path / "log").bytes
     assert released == bench.compile(SOURCE, NEVER, name="u.c").bytes
     compile_it = ("-Oz", "-c", "u.c", "-o", "c.o")
