@@ -4,8 +4,10 @@
 
 POLICY is a sum of features, such as ``nestor train inlining-size --learner cma`` makes. It is put
 under every bound (``nestor.problems.inlining_size.growth_bound``), and the validation programs are
-built under each in all modes of the build ``copies``. The best on average is written of those under
-which no program grows, whatever the mode, by more than the tolerances of distillation.
+built under each in all modes of the build ``copies``. The best on average is chosen of those under
+which no program grows, whatever the mode, by more than the tolerances of distillation. It is
+written with the rules for the only copy and the only call that a summary shows
+(``nestor.problems.inlining_size.summary_rules``).
 """
 
 import argparse
@@ -29,15 +31,20 @@ from nestor.learn.programs import largest_programs
 from nestor.learn.setup import as_network
 from nestor.policy import bundle
 from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
+from nestor.problems.inlining_size.summary_rules import follow_summary
 
 MODES: Final = ("gc", "no-gc", "icf", "copies-3", "copies-10", "copies-100")
 
 
+def limits_of(bound: GrowthBound | None) -> str:
+    """Return the three limits as the tables name them."""
+    return "none" if bound is None else f"{bound.own}, {bound.comdat}, {bound.several}"
+
+
 def rows_of(bound: GrowthBound | None, found: Validated) -> list[list[Any]]:
     """Return a row for each program: its changes of linked bytes and of code by mode."""
-    limits = "none" if bound is None else f"{bound.own}, {bound.comdat}, {bound.several}"
     return [
-        [program, limits]
+        [program, limits_of(bound)]
         + [[100 * score[mode], 100 * found.details[program][mode]] for mode in MODES]
         for program, score in found.scores.items()
     ]
@@ -66,23 +73,28 @@ def main() -> int:
         GrowthBound(*each)
         for each in itertools.product(options.own, options.comdat, options.several)
     ]
-    found, rows = list[Candidate](), list[list[Any]]()
+    found, rows, verdicts = list[Candidate](), list[list[list[Any]]](), list[list[Any]]()
     with local_pool(corpus) as pool:
         changes = validation(pool, find_build(PROBLEM, "copies"), programs, Tally())
         for number, bound in enumerate([None, *bounds]):
-            policy = start if bound is None else bound_growth(start, bound)
-            validated = changes(policy)
-            rows += rows_of(bound, validated)
-            one = Candidate(number, 0.0, policy, verdict(validated))
+            bounded = start if bound is None else bound_growth(start, bound)
+            validated = changes(bounded)
+            rows.append(rows_of(bound, validated))
+            one = Candidate(number, 0.0, bounded, verdict(validated))
             result = one.verdict
             print(
                 f"{bound or 'no bound'}: mean {100 * result.mean:+.2f} %, worst"
                 f" {100 * result.worst:+.2f} %, worst of code {100 * result.detail:+.2f} %",
                 flush=True,
             )
+            percent = [100 * each for each in (result.mean, result.worst, result.detail)]
+            verdicts.append([limits_of(bound), *percent])
             found.append(one)
     chosen = choose(found, settings.tolerance, settings.detail_tolerance)
-    write_atomically(options.out, bundle.to_bytes(chosen.policy))
+    policy = as_network(chosen.policy)
+    if chosen.number:
+        policy = follow_summary(policy)
+    write_atomically(options.out, bundle.to_bytes(policy))
     if options.json:
         columns = [("program", "{}"), ("own, COMDAT, several", "{}")]
         columns += [(mode, record.CHANGES) for mode in MODES]
@@ -90,9 +102,15 @@ def main() -> int:
             "Validation programs under a policy as it is and under bounds on cost_estimate, against"
             " stock clang -Oz, also weighed as parts of larger programs."
         )
-        table = record.table(columns, rows)
-        record.write(options.json, about, {"bounds": table}, describe(toolchains.find()))
-    print(f"{options.out}: {bundle.digest(chosen.policy)}")
+        per_cent = "{:+.2f} %"
+        by_bound = [("own, COMDAT, several", "{}"), ("mean", per_cent)]
+        by_bound += [("worst", per_cent), ("worst code", per_cent)]
+        tables = {
+            "bounds": record.table(by_bound, verdicts),
+            "programs": record.table(columns, rows[0] + rows[chosen.number]),
+        }
+        record.write(options.json, about, tables, describe(toolchains.find()))
+    print(f"{options.out}: {bundle.digest(policy)}")
     return 0
 
 

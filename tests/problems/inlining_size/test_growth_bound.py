@@ -11,11 +11,11 @@ from nestor.policy.names import NamedPolicy
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import PolicyError
 from nestor.problem.rollout import Request
-from nestor.problems.inlining_size.builtins import BUILTINS
 from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
 from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
 from tests.inlining import PROBLEM
+from tests.problems.inlining_size import sums
 
 BOUND = GrowthBound(own=10, comdat=80, several=20)
 
@@ -23,9 +23,7 @@ BOUND = GrowthBound(own=10, comdat=80, several=20)
 @pytest.fixture
 def linear() -> MlpPolicy:
     """A sum of nine features, without a range."""
-    found = BUILTINS.resolve("shipped")
-    assert isinstance(found, MlpPolicy)
-    return replace(found, range=None)
+    return sums.linear()
 
 
 def test_within_the_bound_nothing_changes_and_beyond_it_nothing_is_changed(

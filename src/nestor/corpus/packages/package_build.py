@@ -58,6 +58,7 @@ def build_package(
         "DEBIAN_FRONTEND": "noninteractive",
         "DEB_BUILD_OPTIONS": f"nocheck nodoc parallel={jobs}",
         "DEB_BUILD_PROFILES": PROFILES.replace(",", " "),
+        "QMAKESPEC": "linux-clang",  # that for GCC reads search paths which clang does not print
         "FORCE_UNSAFE_CONFIGURE": "1",  # gnulib refuses to be configured by root without it
         **marked(run_folder()),
     }
