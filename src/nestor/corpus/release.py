@@ -9,10 +9,10 @@ def require_readable(corpus: Corpus, toolchain: Toolchain) -> None:
 
     :raises CorpusError: with both releases.
     """
-    made = corpus.toolchain.partition(".")[0]
-    if made.isdigit() and int(made) > toolchain.major:
+    captured_by = corpus.toolchain.partition(".")[0]
+    if captured_by.isdigit() and int(captured_by) > toolchain.major:
         raise CorpusError(
             f"The corpus {corpus.root} was captured by LLVM {corpus.toolchain}, and LLVM"
             f" {toolchain.version} in {toolchain.prefix} cannot read its modules: capture it again"
-            f" with this LLVM, or use LLVM {made} or newer."
+            f" with this LLVM, or use LLVM {captured_by} or newer."
         )

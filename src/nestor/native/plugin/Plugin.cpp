@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 #include "plugin/core/Options.h"
 #include "plugin/functions/FunctionLog.h"
 #include "plugin/inlining/Advisors.h"

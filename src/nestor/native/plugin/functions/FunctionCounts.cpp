@@ -7,7 +7,7 @@
 #include "FunctionCounts.h"
 #include "Counts.h"
 #include "OpcodeHistogram.h"
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/LoopInfo.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Counts.h"
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/InlineAsm.h"

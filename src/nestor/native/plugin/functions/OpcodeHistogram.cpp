@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpcodeHistogram.h"
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 #include "plugin/core/StableIDs.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Embeddings.h"
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 #include "plugin/core/TextFile.h"
 #include "policy/PlainFile.h"
 #include "llvm/ADT/StringMap.h"

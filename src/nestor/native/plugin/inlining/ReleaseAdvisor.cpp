@@ -18,7 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DepthFirstIterator.h"
 #include "llvm/ADT/STLExtras.h"

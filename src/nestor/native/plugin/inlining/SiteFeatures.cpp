@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SiteFeatures.h"
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 #include "plugin/core/StableIDs.h"
 #include "SiteKeys.h"
 #include "llvm/ADT/STLExtras.h"

@@ -7,7 +7,7 @@
 #ifndef NESTOR_REGALLOCADVISORS_H
 #define NESTOR_REGALLOCADVISORS_H
 
-#include "plugin/core/Compat.h"
+#include "plugin/Compat.h"
 
 // Their identity, name, type and virtual table; LLVM 21 and older keep them to
 // themselves.
