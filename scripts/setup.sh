@@ -15,17 +15,22 @@ fail() { echo "setup: $*" >&2; exit 1; }
 # LLVM and what builds the plugin, the corpora and the tests; MLIR for schedules.
 packages="clang-22 llvm-22 llvm-22-dev lld-22 libclang-rt-22-dev g++ make cmake ninja-build pkg-config
   mlir-22-tools libmlir-22-dev doctest-dev valgrind groff-base python3-venv ca-certificates ccache meson autoconf automake libtool"
+# The oldest LLVM that is tested, where the archive has it; without it tests are skipped.
+older="clang-19 llvm-19-dev lld-19"
+
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+in_archive() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [0-9]'; }
+
 missing=
 for package in $packages; do
   # A Python that does not come from Debian brings its own venv.
   [ "$package" = python3-venv ] && "$python" -c 'import ensurepip, venv' 2>/dev/null && continue
-  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
-    missing="$missing $package"
+  installed "$package" || missing="$missing $package"
 done
+if [ "$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi
 if [ -n "$missing" ]; then
   command -v apt-get >/dev/null ||
     fail "these packages are missing and this is no Debian: install$missing by hand"
-  if [ "$(id -u)" = 0 ]; then as_root=; else as_root=sudo; fi
   [ -z "$as_root" ] || command -v sudo >/dev/null ||
     fail "as root, run: apt-get install$missing"
   say "Installing$missing"
@@ -34,6 +39,17 @@ if [ -n "$missing" ]; then
   # shellcheck disable=SC2086  # a list of words
   $as_root apt-get install -q -y --no-install-recommends $missing >/dev/null ||
     fail "apt-get could not install$missing; see its message above"
+fi
+also=
+for package in $older; do
+  if ! installed "$package" && in_archive "$package"; then also="$also $package"; fi
+done
+if [ -n "$also" ] && { [ -z "$as_root" ] || command -v sudo >/dev/null; }; then
+  say "Installing$also"
+  # shellcheck disable=SC2086  # a list of words
+  DEBIAN_FRONTEND=noninteractive $as_root \
+    apt-get install -q -y --no-install-recommends $also >/dev/null ||
+    say "apt-get could not install$also: the tests with that LLVM will be skipped"
 fi
 
 # --- Python ----------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import settings
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
-from nestor.compiler.toolchain import Toolchain, find
+from nestor.compiler.releases import TESTED
+from nestor.compiler.toolchain import Toolchain, discover, find
 from nestor.corpus import store
 from nestor.corpus.capture import merge
 from nestor.corpus.capture.build import Wrappers
@@ -54,6 +55,21 @@ def toolchain() -> Toolchain:
 def plugin(toolchain: Toolchain) -> Plugin:
     """Its plugin, built once for all workers."""
     return ensure_plugin(toolchain)
+
+
+@pytest.fixture(scope="session")
+def older_plugin() -> Plugin:
+    """The plugin for the oldest release that is tested; tests skip where it is not installed."""
+    return plugin_of(min(TESTED))
+
+
+def plugin_of(release: int) -> Plugin:
+    """Return the plugin for a release of LLVM, or skip the test if it is not on this machine."""
+    found = [toolchain for toolchain in discover() if toolchain.major == release]
+    if not found:
+        packages = f"clang-{release} llvm-{release}-dev lld-{release}"
+        pytest.skip(f"LLVM {release} is not installed (Debian: apt-get install {packages})")
+    return ensure_plugin(found[0])
 
 
 @pytest.fixture(scope="session")

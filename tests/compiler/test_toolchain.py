@@ -8,6 +8,14 @@ from pathlib import Path
 import pytest
 
 from nestor.compiler import plugin
+from nestor.compiler.releases import (
+    ABILITIES,
+    FUNCTION_LOG,
+    REGISTER_ALLOCATION,
+    VOCABULARIES,
+    Ability,
+    by_preference,
+)
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities, discover, find
 
 
@@ -48,8 +56,50 @@ def _impostor(folder: Path, version: str) -> Path:
 
 
 def test_other_release_is_refused_with_its_version(tmp_path: Path) -> None:
-    with pytest.raises(ToolchainError, match=r"LLVM 14\.0\.6 is not supported: install LLVM 22"):
-        find(str(_impostor(tmp_path, "14.0.6")))
+    for release in ("14.0.6", "18.1.8", "24.0.0"):
+        with pytest.raises(
+            ToolchainError,
+            match=rf"LLVM {release} is refused, .* written for LLVM 19 to 23: install LLVM 22",
+        ):
+            find(str(_impostor(tmp_path / release, release)))
+
+
+@pytest.mark.parametrize(
+    ("release", "support", "lacks"),
+    [
+        ("19.1.7", "tested", ABILITIES),
+        ("20.1.8", "expected", ABILITIES),
+        ("21.1.0", "expected", (REGISTER_ALLOCATION, FUNCTION_LOG, VOCABULARIES)),
+        ("22.1.8", "tested", ()),
+        ("23.1.0", "expected", ()),
+        ("24.1.0", "refused", ()),
+    ],
+)
+def test_each_release_says_how_well_it_is_supported(
+    tmp_path: Path, release: str, support: str, lacks: tuple[Ability, ...]
+) -> None:
+    (found,) = discover(str(_impostor(tmp_path, release)))
+    abilities = capabilities(found)
+    assert (abilities.support, abilities.lacks) == (support, tuple(a.name for a in lacks))
+    for ability in ABILITIES:
+        if ability in lacks:
+            with pytest.raises(ToolchainError, match=f"LLVM {release} .* lacks {ability.name}"):
+                found.require(ability)
+        else:
+            found.require(ability)
+
+
+def test_tested_releases_come_first() -> None:
+    order = sorted([14, 19, 20, 21, 22, 23, 24], key=by_preference)
+    assert order == [22, 19, 23, 21, 20, 24, 14]
+
+
+def test_a_name_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clang = _impostor(tmp_path, "19.1.7") / "bin" / "clang"
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "clang-19").symlink_to(clang)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:{os.environ['PATH']}")
+    assert find("clang-19").clang == clang
 
 
 def test_missing_headers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,18 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from nestor.compiler import toolchain as toolchains
 from nestor.compiler.built import digest_of
-from nestor.compiler.plugin import cache_folder, configure_and_build, sources_digest
+from nestor.compiler.plugin import Plugin, cache_folder, configure_and_build, sources_digest
+from nestor.compiler.toolchain import Toolchain
 
 HERE = Path(__file__).parent
 PROGRAMS = ("nestor-tests", "rule-cases")
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the test programs, built for this compiler and these sources."""
-    toolchain = toolchains.find()
+    return build_programs(toolchain, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def older_programs(older_plugin: Plugin, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for the oldest release of LLVM that is tested."""
+    return build_programs(older_plugin.toolchain, tmp_path_factory)
+
+
+def build_programs(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the test programs for a compiler unless it was done, and return their folder."""
     own = tmp_path_factory.mktemp("sources")
     for file in HERE.iterdir():
         if file.suffix in (".cpp", ".h", ".txt"):

@@ -4,8 +4,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 
-def test_native(programs: Path) -> None:
+
+@pytest.mark.parametrize("built", ["programs", "older_programs"])
+def test_native(built: str, request: pytest.FixtureRequest) -> None:
+    programs: Path = request.getfixturevalue(built)
     options = {"ASAN_OPTIONS": "abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
     done = subprocess.run(
         [programs / "nestor-tests", "--no-colors"],

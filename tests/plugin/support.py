@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nestor.compiler.plugin import Plugin
+from nestor.compiler.plugin import Plugin, as_taken_by
 from nestor.policy import bundle
 from nestor.policy.network import LogNormalisation, MlpPolicy, build, initial_layers
 from nestor.policy.spec import F64, Metadata, Policy
@@ -137,7 +137,7 @@ class Workbench:
         clang = (
             self.plugin.toolchain.clangxx if name.endswith("cpp") else self.plugin.toolchain.clang
         )
-        load = [f"-fpass-plugin={self.plugin.path}"] if policy is not None else []
+        load = as_taken_by([clang], self.plugin.words()) if policy is not None else []
         words = [w for o in [*nestor, *mllvm] for w in ("-mllvm", o)]
         return self.run([clang, *flags, *load, *words, "-c", path, "-o", out], out, trace)
 

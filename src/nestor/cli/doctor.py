@@ -1,10 +1,11 @@
 """``nestor doctor``: is there an LLVM that Nestor can work with?"""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from nestor.cli.console import print_json, progress, stderr, stdout
 from nestor.compiler.plugin import ensure_plugin, plugin_path
+from nestor.compiler.releases import Support
 from nestor.compiler.toolchain import (
     INSTALL_HINT,
     Toolchain,
@@ -22,9 +23,12 @@ class Doctor:
     For each problem the gate compiles built-in C and C++ modules at -Oz and -O2 by the stock
     compiler, through the plugin with the default policy, and over LLVM's interactive channel. All
     objects must be equal bit for bit. The exit status is 0 if at least one toolchain is ready.
+    Of each LLVM it says whether its release is tested, expected to work or refused, and what the
+    release lacks.
 
     Examples:
         nestor doctor                               look at this machine
+        nestor doctor --llvm clang-19               look at one compiler
         nestor doctor --llvm /opt/llvm-22 --json    look at one installation
     """
 
@@ -69,8 +73,13 @@ def _examine(toolchain: Toolchain, report: Progress) -> dict[str, Any]:
         except ToolchainError as error:
             entry["problem"] = str(error)
         else:
-            problems = map(find_problem, problem_names())
-            checks = {p.name: gate.check(p, plugin) for p in problems if gate.has_ways(p, plugin)}
+            checks = {}
+            for problem in map(find_problem, problem_names()):
+                try:
+                    if gate.has_ways(problem, plugin):
+                        checks[problem.name] = gate.check(problem, plugin)
+                except ToolchainError:
+                    continue  # This release lacks what the problem needs; see 'lacks'.
             differing = [d for check in checks.values() for d in check.differing]
             identical = all(check.identical for check in checks.values())
             entry["plugin"] = {"built": True, "path": str(plugin_path(toolchain))}
@@ -85,12 +94,20 @@ def _examine(toolchain: Toolchain, report: Progress) -> dict[str, Any]:
     return entry
 
 
+_SUPPORT: Final[dict[Support, str]] = {
+    "tested": "tested",
+    "expected": "expected to work, never tested; the identity gate decides",
+    "refused": "refused",
+}
+
+
 def _show(entry: dict[str, Any]) -> None:
     ready = entry["problem"] is None
     stdout.print(f"[bold]LLVM {entry['version']}[/]  {entry['clang']}", soft_wrap=True)
     stdout.print(f"  ready       {'[green]yes[/]' if ready else '[red]no[/]'}")
     if not ready:
         stdout.print(f"  problem     {entry['problem']}", soft_wrap=True, markup=False)
+    stdout.print(f"  release     {_SUPPORT[entry['capabilities']['support']]}", soft_wrap=True)
     if entry["plugin"]["built"]:
         stdout.print(f"  plugin      {entry['plugin']['path']}", soft_wrap=True)
         checked = entry["identity"]["checked"]
@@ -100,3 +117,6 @@ def _show(entry: dict[str, Any]) -> None:
     able = [name for name, value in entry["capabilities"].items() if value is True]
     able += [f"{name} channel" for name in entry["capabilities"]["channels"]]
     stdout.print(f"  offers      {', '.join(able)}")
+    if entry["problem"] is None and entry["capabilities"]["lacks"]:
+        lacks = ", ".join(entry["capabilities"]["lacks"])
+        stdout.print(f"  lacks       {lacks}", soft_wrap=True)

@@ -20,6 +20,9 @@ from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
 from nestor.files import sha256_of
 from nestor.progress import Progress, silent
 
+LOADS_BEFORE_OPTIONS: Final = 22
+"""The first release whose clang loads plugins of passes before it parses options of LLVM."""
+
 FILE_NAME: Final = "nestor.plugin"
 """Not ``nestor.so``: Meson and others take any word of a compile that ends so for a library."""
 
@@ -31,10 +34,44 @@ class Plugin:
     toolchain: Toolchain
     path: Path
 
+    def words(self, options: Sequence[str] = ()) -> list[str]:
+        """Return words for ``clang -cc1`` that load the plugin and give it ``options``."""
+        return [*self._load(("-load",)), *(w for o in options for w in ("-mllvm", o))]
+
+    def driver_words(self, options: Sequence[str] = ()) -> list[str]:
+        """Return words for clang's driver that load the plugin and give it ``options``.
+
+        -Xclang passes each word to the compiler proper only: neither the assembler, which has no
+        plugins, nor a link sees it.
+        """
+        words = [w for option in options for w in ("-mllvm", option)]
+        load = self._load(("-Xclang", "-load", "-Xclang"))
+        return [*load, *(w for word in words for w in ("-Xclang", word))]
+
+    def _load(self, early: Sequence[str]) -> list[str]:
+        """Return words that load the plugin; ``early`` those that load any library at once.
+
+        Before release 22 clang loaded the plugins of passes after it had parsed their options.
+        """
+        load = f"-fpass-plugin={self.path}"
+        at_once = self.toolchain.major < LOADS_BEFORE_OPTIONS
+        return [*early, str(self.path), load] if at_once else [load]
+
     @property
     def digest(self) -> str:
         """SHA-256 of the shared object."""
         return sha256_of(self.path)
+
+
+def as_taken_by(command: Sequence[str | Path], words: Sequence[str]) -> list[str]:
+    """Return :meth:`Plugin.words` for ``command``, which may be of ``clang -cc1`` or of its driver.
+
+    The driver has another way to say ``-load``.
+    """
+    if "-cc1" in command:
+        return list(words)
+    taken = {"-load": ("-Xclang", "-load", "-Xclang")}
+    return [part for word in words for part in taken.get(word, (word,))]
 
 
 def cache_folder() -> Path:

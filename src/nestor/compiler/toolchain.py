@@ -15,20 +15,32 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from nestor.compiler.releases import (
+    FIRST,
+    LAST,
+    MAIN_RELEASE,
+    Ability,
+    Support,
+    by_preference,
+    missing,
+    support,
+)
 from nestor.errors import NestorError
 
-SUPPORTED_MAJOR = 22
-"""The LLVM release whose headers the plugin is written against."""
-
 INSTALL_HINT = (
-    f"install LLVM {SUPPORTED_MAJOR} (Debian: apt-get install clang-{SUPPORTED_MAJOR}"
-    f" llvm-{SUPPORTED_MAJOR}-dev lld-{SUPPORTED_MAJOR}), or name one with --llvm PREFIX or"
+    f"install LLVM {MAIN_RELEASE} (Debian: apt-get install clang-{MAIN_RELEASE}"
+    f" llvm-{MAIN_RELEASE}-dev lld-{MAIN_RELEASE}), or name one with --llvm PREFIX or"
     " NESTOR_LLVM"
 )
 
+_RELEASES = f"the plugin is written for LLVM {FIRST} to {LAST}"
 
 _CHANNEL = re.compile(r"^\s*--?([\w-]+)-interactive-channel-base\b", re.MULTILINE)
 """An option of LLVM that opens a channel, as its list of options has it."""
+
+
+_PLUGIN_HEADERS = ("Plugins", "Passes")
+"""Where PassPlugin.h is, since LLVM 22 and before."""
 
 
 class ToolchainError(NestorError):
@@ -70,13 +82,30 @@ class Toolchain:
         """The release, for example 22."""
         return int(self.version.split(".")[0])
 
+    def has(self, ability: Ability) -> bool:
+        """Tell whether this release has ``ability``."""
+        return self.major >= ability.since
+
+    def require(self, ability: Ability) -> None:
+        """Refuse, with a sentence, to go on without ``ability``.
+
+        :raises ToolchainError: if this release lacks it.
+        """
+        if not self.has(ability):
+            raise ToolchainError(
+                f"LLVM {self.version} in {self.prefix} lacks {ability.name}, which LLVM"
+                f" {ability.since} and newer have: {INSTALL_HINT}."
+            )
+
 
 @dataclass(frozen=True)
 class Capabilities:
     """What a toolchain offers to Nestor; each entry was looked up, not guessed."""
 
-    supported: bool
-    """The plugin knows this release."""
+    support: Support
+    """Whether the release is tested, expected to work, or refused."""
+    lacks: tuple[str, ...]
+    """What newer releases can do."""
     headers: bool
     """The development files are there, so that the plugin can be built."""
     linker: bool
@@ -88,8 +117,8 @@ class Capabilities:
 
     def problem(self) -> str | None:
         """Return why policies cannot be used here, or None."""
-        if not self.supported:
-            return f"this release is not supported: {INSTALL_HINT}"
+        if self.support == "refused":
+            return f"this release is refused, since {_RELEASES}: {INSTALL_HINT}"
         if not self.headers:
             return f"the development files are missing: {INSTALL_HINT}"
         return None
@@ -98,7 +127,8 @@ class Capabilities:
 def discover(llvm: str | None = None) -> list[Toolchain]:
     """Return every LLVM installation found, the best first, each once.
 
-    :param llvm: a prefix, a ``bin`` folder or a clang to look at instead of the machine.
+    :param llvm: a prefix, a ``bin`` folder or a clang to look at instead of the machine; a name
+        such as ``clang-19`` is looked for on ``PATH``.
     :raises ToolchainError: if ``llvm`` (or ``NESTOR_LLVM``) names no working clang.
     """
     named = llvm or os.environ.get("NESTOR_LLVM")
@@ -108,14 +138,14 @@ def discover(llvm: str | None = None) -> list[Toolchain]:
         if toolchain is None:
             raise ToolchainError(f"'{named}' is no LLVM installation: {INSTALL_HINT}.")
         return [toolchain]
-    on_path = [shutil.which(f"clang-{SUPPORTED_MAJOR}"), shutil.which("clang")]
+    on_path = [shutil.which(f"clang-{MAIN_RELEASE}"), shutil.which("clang")]
     installed = sorted(Path("/usr/lib").glob("llvm-*/bin/clang"), reverse=True)
     found: dict[Path, Toolchain] = {}
     for clang in [*(Path(p) for p in on_path if p), *installed]:
         toolchain = _probe(clang)
         if toolchain:
             found.setdefault(toolchain.prefix, toolchain)
-    return sorted(found.values(), key=lambda t: t.major != SUPPORTED_MAJOR)
+    return sorted(found.values(), key=lambda t: by_preference(t.major))
 
 
 def find(llvm: str | None = None) -> Toolchain:
@@ -125,11 +155,11 @@ def find(llvm: str | None = None) -> Toolchain:
     """
     candidates = discover(llvm)
     for toolchain in candidates:
-        if toolchain.major == SUPPORTED_MAJOR:
+        if support(toolchain.major) != "refused":
             return toolchain
     if candidates:
         versions = ", ".join(t.version for t in candidates)
-        raise ToolchainError(f"LLVM {versions} is not supported: {INSTALL_HINT}.")
+        raise ToolchainError(f"LLVM {versions} is refused, since {_RELEASES}: {INSTALL_HINT}.")
     raise ToolchainError(f"No LLVM was found: {INSTALL_HINT}.")
 
 
@@ -149,7 +179,7 @@ def looked_for(llvm: str | None = None) -> list[Path]:
     if named:
         return _clangs_of(Path(named).expanduser())
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return [Path(f) / name for name in (f"clang-{SUPPORTED_MAJOR}", "clang") for f in folders]
+    return [Path(f) / name for name in (f"clang-{MAIN_RELEASE}", "clang") for f in folders]
 
 
 @functools.cache
@@ -158,8 +188,9 @@ def capabilities(toolchain: Toolchain) -> Capabilities:
     include = toolchain.prefix / "include" / "llvm"
     options = _hidden_options(toolchain.clang)
     return Capabilities(
-        supported=toolchain.major == SUPPORTED_MAJOR,
-        headers=(include / "Plugins/PassPlugin.h").is_file()
+        support=support(toolchain.major),
+        lacks=missing(toolchain.major),
+        headers=any((include / f"{folder}/PassPlugin.h").is_file() for folder in _PLUGIN_HEADERS)
         and (toolchain.prefix / "lib/cmake/llvm/LLVMConfig.cmake").is_file(),
         linker=toolchain.lld.exists(),
         opt=toolchain.opt.exists(),
@@ -176,7 +207,8 @@ def _clang_of(path: Path) -> Path | None:
 
 
 def _clangs_of(path: Path) -> list[Path]:
-    return [path / "bin" / "clang", path / "clang", path]
+    on_path = shutil.which(path.name) if path.name == str(path) else None
+    return [path / "bin" / "clang", path / "clang", path, *([Path(on_path)] if on_path else [])]
 
 
 def _probe(clang: Path) -> Toolchain | None:

@@ -30,7 +30,7 @@ class Logs:
 
 def as_flags(plugin: Plugin, options: Sequence[str]) -> list[str]:
     """Return words for ``clang -cc1`` that load the plugin and give it ``options``."""
-    return [f"-fpass-plugin={plugin.path}", *(w for o in options for w in ("-mllvm", o))]
+    return plugin.words(options)
 
 
 def policy_option(decision: Decision, policy: NamedPolicy, files: Store) -> str:

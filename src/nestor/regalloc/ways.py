@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import run
+from nestor.compiler.releases import REGISTER_ALLOCATION
 from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, Command, Way
@@ -23,7 +24,11 @@ def ways(
     decision: Decision,
     read_log: Callable[[Path], Trajectory],
 ) -> tuple[Way, ...]:
-    """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
+    """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`.
+
+    :raises ToolchainError: if this release of LLVM has no public allocator.
+    """
+    plugin.toolchain.require(REGISTER_ALLOCATION)
     file: Path | str = "default"
     if policy.policy is not None:
         file = folder / "policy.safetensors"

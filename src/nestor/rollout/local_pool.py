@@ -16,6 +16,7 @@ from typing import Self, TypeVar
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Ending, Limits
 from nestor.corpus.model import Corpus
+from nestor.corpus.release import require_readable
 from nestor.problem.problem import Problem
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.progress import Progress, silent
@@ -59,7 +60,11 @@ class LocalPool:
         plugin: Plugin,
         settings: PoolSettings | None = None,
     ):
-        """Prepare; nothing runs yet."""
+        """Prepare; nothing runs yet.
+
+        :raises CorpusError: if the corpus is of a newer LLVM than the plugin's.
+        """
+        require_readable(corpus, plugin.toolchain)
         self.problem = problem
         self.corpus = corpus
         self.plugin = plugin

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.compiler.process import Limits, Outcome, run
-from nestor.compiler.toolchain import SUPPORTED_MAJOR, Toolchain, ToolchainError, find
+from nestor.compiler.releases import MAIN_RELEASE
+from nestor.compiler.toolchain import Toolchain, ToolchainError, find
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def _tool(toolchain: Toolchain, name: str) -> Path:
     found = shutil.which(f"{name}-{toolchain.major}")
     if found is None:
         raise ToolchainError(
-            f"There is no {name} beside {toolchain.clang}: install MLIR {SUPPORTED_MAJOR} (Debian:"
-            f" apt-get install mlir-{SUPPORTED_MAJOR}-tools libmlir-{SUPPORTED_MAJOR}-dev)."
+            f"There is no {name} beside {toolchain.clang}: install MLIR {MAIN_RELEASE} (Debian:"
+            f" apt-get install mlir-{MAIN_RELEASE}-tools libmlir-{MAIN_RELEASE}-dev)."
         )
     return Path(found)
 

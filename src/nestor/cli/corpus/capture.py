@@ -17,6 +17,7 @@ from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.corpus.model import Program, require_level
+from nestor.corpus.release import require_readable
 from nestor.corpus.smoke_file import add_smoke_tests, read_smoke_file
 from nestor.errors import NestorError
 
@@ -82,7 +83,9 @@ class Capture:
         journal = Journal(out / JOURNAL)
         captures = bool(self.command) or self.compile_commands is not None
         if captures and (out / MANIFEST).exists():
-            require_level(store.load(out), self.level)
+            earlier = store.load(out)
+            require_level(earlier, self.level)
+            require_readable(earlier, found)
         if not captures and not journal.root.exists() and not (out / MANIFEST).exists():
             raise NestorError(
                 f"There is nothing to capture, and {self.out} is no corpus: write the build after "

@@ -85,6 +85,9 @@ def _without_plugin(words: Sequence[str]) -> list[str]:
         if word == "-mllvm":
             value = next(remaining, "")
             kept += [] if value.startswith("-nestor-") else [word, value]
+        elif word == "-load":
+            value = next(remaining, "")
+            kept += [] if value.endswith("nestor.plugin") else [word, value]
         elif not (word.startswith("-fpass-plugin=") and word.endswith("nestor.plugin")):
             kept.append(word)
     return kept

@@ -200,9 +200,9 @@ class _Build:
         )
         toolchain = found.plugin.toolchain
         self._tools = _Tools(toolchain, options, found.choice.problems[0])
-        changed = scripts.write(self._place, toolchain.clang, options, mode)
+        changed = scripts.write(self._place, toolchain, options, mode)
         if mode == POLICY and (summary is not None or not _reads_summary(own)):
-            text = scripts.texts(self._place, toolchain.clang, options, mode)
+            text = scripts.texts(self._place, toolchain, options, mode)
             memory.keep(quick.key(own), found, quick.remembered(text))
         return changed
 

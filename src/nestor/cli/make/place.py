@@ -30,11 +30,14 @@ END = "end"
 STOCK, POLICY = "stock", "policy"
 """How an object was compiled: by the stock heuristic with its bitcode inside, or by the policy."""
 
-COMPILERS = ("clang", "clang++", "clang-22", "clang++-22")
-"""The names under which builds find the compilers when they look for one on ``PATH``."""
 _NO_OBJECT = frozenset(
     {"-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm", "-emit-ast", "--analyze"}
 )
+
+
+def compiler_names(release: int) -> tuple[str, ...]:
+    """Return the names under which builds find the compilers of a release of LLVM on ``PATH``."""
+    return ("clang", "clang++", f"clang-{release}", f"clang++-{release}")
 
 
 def hide_compilers() -> None:

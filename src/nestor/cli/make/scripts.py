@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from nestor.cli.make.embedded_names import removal
-from nestor.cli.make.place import COMPILERS, END, HEADER, STOCK
+from nestor.cli.make.place import END, HEADER, STOCK, compiler_names
+from nestor.compiler.toolchain import Toolchain
 from nestor.files import replacing
 
 _FOLDER: Final = "@folder@"
@@ -91,15 +92,15 @@ class Options:
         return [*self.stock, "-Xclang", "-mllvm", "-Xclang", f"-nestor-log={folder}/"]
 
 
-def write(place: Path, clang: Path, options: Options, mode: str) -> bool:
+def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:
     """Write the compilers into ``place/bin``.
 
-    :param clang: the real compiler; clang++ lies beside it.
+    :param toolchain: of the real compilers.
     :param mode: how objects are to be compiled, ``stock`` or ``policy``.
     :return: whether one changed.
     """
     changed = False
-    for name, text in texts(place, clang, options, mode).items():
+    for name, text in texts(place, toolchain, options, mode).items():
         path = place / "bin" / name
         if path.is_file() and path.read_text(errors="replace") == text:
             continue
@@ -110,11 +111,12 @@ def write(place: Path, clang: Path, options: Options, mode: str) -> bool:
     return changed
 
 
-def texts(place: Path, clang: Path, options: Options, mode: str) -> dict[str, str]:
+def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dict[str, str]:
     """Return the text of each compiler by its name."""
     folder = '"$place/logs/$id"'
+    clang = toolchain.clang
     texts = {}
-    for name in COMPILERS:
+    for name in compiler_names(toolchain.major):
         compiler = shlex.quote(str(clang.with_name("clang++" if "++" in name else "clang")))
         if mode == STOCK:
             # In C the front end takes less time than to take the bitcode out of the object.

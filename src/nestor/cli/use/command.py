@@ -49,11 +49,7 @@ class Ingredients:
 
     def compile_options(self) -> list[str]:
         """Return the driver's options for compiles."""
-        # -Xclang passes each word to the compiler proper only: neither the assembler, which has no
-        # plugins, nor a link sees it.
-        words = [w for option in self._words() for w in ("-mllvm", option)]
-        load = f"-fpass-plugin={self.plugin.path}"
-        return [load, *(w for word in words for w in ("-Xclang", word))]
+        return self.plugin.driver_words(self._words())
 
     def link_options(self) -> list[str]:
         """Return the driver's options for links by LTO.

@@ -20,6 +20,7 @@ from nestor.corpus.codegen.profile import Profiles, collect_profiles
 from nestor.corpus.codegen.retarget import Target, retarget, retargeted_options, target_named
 from nestor.corpus.exchange import copy_beside_modules
 from nestor.corpus.model import Corpus, CorpusError, Missing, Module
+from nestor.corpus.release import require_readable
 from nestor.progress import Progress, silent
 from nestor.temporary import temporary_folder
 
@@ -46,13 +47,14 @@ def make_codegen_corpus(
         the others stay without.
     :param target: a target other than the modules' own (:mod:`nestor.corpus.codegen.retarget`);
         the programs of such a corpus can be compiled and not be run.
-    :raises CorpusError: if ``out`` is not empty, ``corpus`` is a codegen corpus already, the target
-        is unknown, or no profiles can be made on this machine.
+    :raises CorpusError: if ``out`` is not empty, ``corpus`` is a codegen corpus already or one of a
+        newer LLVM, the target is unknown, or no profiles can be made on this machine.
     """
     if out.exists() and any(out.iterdir()):
         raise CorpusError(f"{out} is not empty; name a new folder.")
     if corpus.is_codegen:
         raise CorpusError(f"{corpus.root} is a codegen corpus already; name what it was made of.")
+    require_readable(corpus, toolchain)
     with temporary_folder("codegen") as text:
         profiles = Profiles({}, ())
         if profile:

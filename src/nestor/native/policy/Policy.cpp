@@ -87,12 +87,21 @@ double TreesPolicy::logit(llvm::ArrayRef<double> Features) {
     const unsigned Count = std::min<size_t>(Lanes, Roots.size() - First);
     uint32_t At[Lanes] = {};
     std::copy_n(Roots.begin() + First, Count, At);
-    // A lane without a tree walks node 0 and is not added below.
-    for (unsigned Step = 0; Step < Depths[Group]; ++Step)
+    // A lane without a tree walks node 0 and is not added below. Most paths are
+    // much shorter than their tree is deep, so the walk ends when no lane moves.
+    auto Next = [&](uint32_t From) {
+      const Node &N = Nodes[From];
+      return X[N.Feature] <= N.Threshold ? N.Left : N.Right;
+    };
+    uint32_t Moved = 1;
+    for (unsigned Step = 0; Moved && Step < Depths[Group]; Step += 2) {
+      Moved = 0;
       for (unsigned K = 0; K < Lanes; ++K) {
-        const Node &N = Nodes[At[K]];
-        At[K] = X[N.Feature] <= N.Threshold ? N.Left : N.Right;
+        const uint32_t Between = Next(At[K]);
+        At[K] = Next(Between);
+        Moved |= At[K] ^ Between;
       }
+    }
     for (unsigned K = 0; K < Count; ++K)
       Sum += Values[At[K]];
   }

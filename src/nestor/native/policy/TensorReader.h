@@ -12,7 +12,9 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Endian.h"
 #include <cmath>
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace nestor {
@@ -44,12 +46,15 @@ public:
     Taken.insert(Name);
     Shape = Found->Shape;
     std::vector<T> Elements(Found->Bytes.size() / sizeof(T));
+    bool Finite = true; // Without an early end the compiler vectorises the loop.
     for (size_t I = 0; I < Elements.size(); ++I) {
       Elements[I] = llvm::support::endian::read<T, llvm::endianness::little>(
           Found->Bytes.data() + I * sizeof(T));
-      if (!std::isfinite(double(Elements[I])))
-        return bad(Name, "holds NaN or infinity");
+      if constexpr (std::is_floating_point_v<T>)
+        Finite &= std::abs(Elements[I]) <= std::numeric_limits<T>::max();
     }
+    if (!Finite)
+      return bad(Name, "holds NaN or infinity");
     return Elements;
   }
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from nestor.compiler.channel import ChannelOptions, Tensor
 from nestor.compiler.objects import measure
+from nestor.compiler.releases import CHANNEL_DEFAULT
 from nestor.compiler.toolchain import INSTALL_HINT, Toolchain, ToolchainError, capabilities
 from nestor.problem.live import LiveQuestion, Questions, type_limits
 from nestor.problems.inlining_size.channel import channel_options, echo
@@ -61,6 +62,7 @@ class LiveInlining:
                 f"LLVM {toolchain.version} in {toolchain.prefix} cannot ask about inlining: "
                 f"{INSTALL_HINT}."
             )
+        toolchain.require(CHANNEL_DEFAULT)
 
     def questions(self, tensors: Sequence[Tensor]) -> Questions:
         """See :meth:`nestor.problem.live.Live.questions`."""

@@ -47,7 +47,7 @@ def plugin_flags(
         options.append("-nestor-seed-callees")
     if temperature is not None:
         options.append(f"-nestor-temperature={temperature!r}")
-    return [f"-fpass-plugin={plugin.path}", *(w for o in options for w in ("-mllvm", o))]
+    return plugin.words(options)
 
 
 def request_flags(request: Request, plugin: Plugin, files: Store, log: Path) -> list[str]:

@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy.typing as npt
 
 from nestor.compiler.channel import ChannelError, compile_over_channel
-from nestor.compiler.plugin import Plugin
+from nestor.compiler.plugin import Plugin, as_taken_by
 from nestor.compiler.process import run
+from nestor.compiler.releases import CHANNEL_DEFAULT
 from nestor.compiler.toolchain import capabilities
 from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
@@ -32,11 +33,12 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
     """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
     log = folder / "log"
     plugged: tuple[Way, ...]
-    has_channel = "inliner" in capabilities(plugin.toolchain).channels
+    toolchain = plugin.toolchain
+    has_channel = "inliner" in capabilities(toolchain).channels and toolchain.has(CHANNEL_DEFAULT)
     if policy.policy is None:
         plugged = (
             _by_flags("stock", []),
-            _by_flags("idle", [f"-fpass-plugin={plugin.path}"]),
+            _by_flags("idle", plugin.words()),
             _by_flags("default", plugin_flags(plugin, "default")),
             _by_flags("logged", plugin_flags(plugin, "default", log=log), log),
         )
@@ -56,7 +58,8 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
 def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
     def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
         # clang takes what follows the input as well as what precedes it.
-        outcome = run([*command, *flags, "-o", out], use.limits, cancelled=use.cancelled)
+        words = [*command, *as_taken_by(command, flags), "-o", out]
+        outcome = run(words, use.limits, cancelled=use.cancelled)
         if not outcome.ok:
             raise NestorError(outcome.reason)
         return None if log is None else len(read(log))

@@ -7,6 +7,7 @@
 #include "FunctionCounts.h"
 #include "Counts.h"
 #include "OpcodeHistogram.h"
+#include "plugin/Compat.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -113,7 +114,7 @@ std::vector<int64_t> countFunction(Function &F, const TargetTransformInfo &TTI) 
         return !To->getSinglePredecessor();
       });
   }
-  C.InitialSize = Size.getValue(); // The sum saturates.
+  C.InitialSize = valueOf(Size); // The sum saturates.
   std::vector<int64_t> Result;
   for (const NamedCount &N : namedCounts())
     Result.push_back(C.*N.Value);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Counts.h"
+#include "plugin/Compat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/InlineAsm.h"
@@ -138,10 +139,11 @@ void countInstruction(const Instruction &I, Counts &C) {
   } else if (const auto *Switch = dyn_cast<SwitchInst>(&I)) {
     C.SwitchCases += Switch->getNumCases();
     C.DenseSwitchCases += Switch->getNumCases() >= 4 ? Switch->getNumCases() : 0;
-  } else if (const auto *Branch = dyn_cast<BranchInst>(&I)) {
-    C.ConditionalBranches += Branch->isConditional();
+  } else if (isBranch(I)) {
+    C.ConditionalBranches += isConditionalBranch(I);
   } else if (isa<CmpInst>(I)) {
-    const bool Fused = isUsedOnlyHere(I) && isa<BranchInst, SelectInst>(*I.user_begin());
+    const bool Fused = isUsedOnlyHere(I) && (isBranch(**I.user_begin()) ||
+                                             isa<SelectInst>(*I.user_begin()));
     ++(Fused ? C.FusedCompares : C.UnfusedCompares);
   } else if (const auto *Phi = dyn_cast<PHINode>(&I)) {
     C.PhiIncoming += Phi->getNumIncomingValues();

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpcodeHistogram.h"
+#include "plugin/Compat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -13,7 +14,7 @@ using namespace llvm;
 namespace nestor {
 
 // The opcodes' pairs that the authors of the 2020 estimator found important, by
-// the numbers of that time; PtrToAddr has since come in between.
+// the numbers of that time.
 static constexpr unsigned char Pairs2020[137][2] = {
     {1, 1},   {1, 4},   {1, 5},   {1, 7},   {1, 8},   {1, 9},   {1, 11},
     {1, 12},  {1, 13},  {1, 14},  {1, 18},  {1, 20},  {1, 22},  {1, 24},
@@ -36,12 +37,11 @@ static constexpr unsigned char Pairs2020[137][2] = {
     {56, 49}, {56, 53}, {56, 56}, {56, 64}, {57, 34}, {57, 56}, {57, 57},
     {64, 1},  {64, 64}, {65, 1},  {65, 65}};
 
-static constexpr unsigned today(unsigned Opcode2020) {
-  return Opcode2020 + (Opcode2020 >= Instruction::PtrToAddr);
-}
+// All opcodes are counted by numbers that have one kind of branch.
 
 static bool isInternal(unsigned Opcode) { // To passes: never in a module.
-  return Opcode == Instruction::UserOp1 || Opcode == Instruction::UserOp2;
+  return Opcode == withOneBranch(Instruction::UserOp1) ||
+         Opcode == withOneBranch(Instruction::UserOp2);
 }
 
 /// For each pair of opcodes its place among Pairs2020, or one past them.
@@ -52,13 +52,14 @@ const OpcodeHistogram::PairPlaces &OpcodeHistogram::pairPlaces() {
     for (auto &Row : Result)
       Row.fill(PairCount);
     for (unsigned Place = 0; Place < PairCount; ++Place)
-      Result[today(Pairs2020[Place][0])][today(Pairs2020[Place][1])] = Place;
+      Result[opcodeSince2020(Pairs2020[Place][0])][opcodeSince2020(Pairs2020[Place][1])] = Place;
     return Result;
   }();
   return Places;
 }
 
-void OpcodeHistogram::add(unsigned Opcode) {
+void OpcodeHistogram::add(unsigned Number) {
+  const unsigned Opcode = withOneBranch(Number);
   ++Opcodes[Opcode];
   ++Pairs[pairPlaces()[Before][Opcode]];
   Before = Opcode;
@@ -66,17 +67,17 @@ void OpcodeHistogram::add(unsigned Opcode) {
 
 void OpcodeHistogram::appendNames(std::vector<std::string> &Names) {
   auto Name = [](unsigned Opcode) {
-    return StringRef(Instruction::getOpcodeName(Opcode)).lower();
+    return StringRef(Instruction::getOpcodeName(withTwoBranches(Opcode))).lower();
   };
-  for (unsigned Opcode = 1; Opcode <= LastOpcode; ++Opcode)
+  for (unsigned Opcode = 1; Opcode <= withOneBranch(LastOpcode); ++Opcode)
     if (!isInternal(Opcode))
       Names.push_back("opcode_" + Name(Opcode));
   for (const auto &Pair : Pairs2020)
-    Names.push_back("pair_" + Name(today(Pair[0])) + "_" + Name(today(Pair[1])));
+    Names.push_back("pair_" + Name(opcodeSince2020(Pair[0])) + "_" + Name(opcodeSince2020(Pair[1])));
 }
 
 void OpcodeHistogram::appendCounts(std::vector<int64_t> &Counts) const {
-  for (unsigned Opcode = 1; Opcode <= LastOpcode; ++Opcode)
+  for (unsigned Opcode = 1; Opcode <= withOneBranch(LastOpcode); ++Opcode)
     if (!isInternal(Opcode))
       Counts.push_back(Opcodes[Opcode]);
   Counts.insert(Counts.end(), Pairs.begin(), Pairs.end() - 1);

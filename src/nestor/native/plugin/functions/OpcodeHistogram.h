@@ -23,7 +23,7 @@ namespace nestor {
 class OpcodeHistogram {
 public:
   /// Counts the next instruction of the function. Pairs go on from block to block.
-  void add(unsigned Opcode);
+  void add(unsigned Number);
 
   static void appendNames(std::vector<std::string> &Names);
   void appendCounts(std::vector<int64_t> &Counts) const;

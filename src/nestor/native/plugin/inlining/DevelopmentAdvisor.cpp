@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
+#include "plugin/Compat.h"
 #include "plugin/core/StableIDs.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include <map>
@@ -50,9 +50,10 @@ public:
                      std::unique_ptr<TrajectoryLog> Log, bool WantNames)
       : MLInlineAdvisor(
             C.M, C.MAM,
-            [&C](const std::vector<TensorSpec> &Specs) {
+            modelRunner([&C](const std::vector<TensorSpec> &Specs)
+                            -> std::unique_ptr<MLModelRunner> {
               return std::make_unique<FeatureBuffers>(C.M.getContext(), Specs);
-            },
+            }),
             [this](CallBase &CB) { return stockAnswer(Stock, CB); }),
         D(std::move(D)), Own(std::move(Own)),
         Stock(C.M, C.FAM, C.Params, C.IC), Log(std::move(Log)), WantNames(WantNames) {}

@@ -5,17 +5,23 @@
 //===----------------------------------------------------------------------===//
 
 #include "Embeddings.h"
+#include "plugin/Compat.h"
 #include "plugin/core/TextFile.h"
 #include "policy/PlainFile.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Analysis/IR2Vec.h"
 #include "llvm/IR/Function.h"
 #include <array>
+#if NESTOR_HAS_IR2VEC
+#include "llvm/Analysis/IR2Vec.h"
+#endif
 
 using namespace llvm;
-using ir2vec::Vocabulary;
 
 namespace nestor {
+
+#if NESTOR_HAS_IR2VEC
+
+using ir2vec::Vocabulary;
 
 /// As many as policies may have features.
 constexpr unsigned MaxDimension = 512;
@@ -74,13 +80,6 @@ Expected<Embeddings> Embeddings::parse(StringRef Text) {
   return Result;
 }
 
-Expected<Embeddings> Embeddings::load(StringRef Path) {
-  auto Buffer = readPlainFile(Path);
-  if (!Buffer)
-    return Buffer.takeError();
-  return parse((*Buffer)->getBuffer());
-}
-
 std::vector<int64_t> Embeddings::of(const Function &F) const {
   std::array<int64_t, Entities> Counts{};
   for (const BasicBlock &BB : F)
@@ -98,6 +97,23 @@ std::vector<int64_t> Embeddings::of(const Function &F) const {
       for (size_t K = 0; K < Dimension; ++K)
         Result[K] += Counts[Entity] * Vectors[Entity * Dimension + K];
   return Result;
+}
+
+#else
+
+Expected<Embeddings> Embeddings::parse(StringRef) {
+  return createStringError("vocabularies need LLVM 22, and this is LLVM " LLVM_VERSION_STRING);
+}
+
+std::vector<int64_t> Embeddings::of(const Function &) const { return {}; }
+
+#endif
+
+Expected<Embeddings> Embeddings::load(StringRef Path) {
+  auto Buffer = readPlainFile(Path);
+  if (!Buffer)
+    return Buffer.takeError();
+  return parse((*Buffer)->getBuffer());
 }
 
 } // namespace nestor

@@ -18,15 +18,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
+#include "plugin/Compat.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DepthFirstIterator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/InlineCost.h"
-#include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/CFG.h"
-#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -109,7 +108,7 @@ private:
 
 static int64_t blocksFromCondition(const BasicBlock &BB) {
   const Instruction *End = BB.getTerminator();
-  if (isa<SwitchInst>(End) || (isa<BranchInst>(End) && End->getNumSuccessors() > 1))
+  if (isa<SwitchInst>(End) || isConditionalBranch(*End))
     return End->getNumSuccessors();
   return 0;
 }

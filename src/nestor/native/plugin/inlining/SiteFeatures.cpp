@@ -5,17 +5,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "SiteFeatures.h"
+#include "plugin/Compat.h"
 #include "plugin/core/StableIDs.h"
 #include "SiteKeys.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/BranchProbabilityInfo.h"
 #include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
-#include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
@@ -94,7 +93,7 @@ SiteFeatures::Body::Body(const Function &F, const TargetTransformInfo &TTI) {
       Stores += isa<StoreInst>(I);
       Returns += isa<ReturnInst>(I);
     }
-  CodeSize = Size.getValue(); // The sum saturates.
+  CodeSize = valueOf(Size); // The sum saturates.
 }
 
 static bool isCold(const Function &F) { return F.hasFnAttribute(Attribute::Cold); }
@@ -114,7 +113,7 @@ static int64_t countCallsOf(const Function &Callee, const Function &Caller) {
 }
 
 static bool isChoice(const User *U) {
-  return isa<ICmpInst, SwitchInst, SelectInst, BranchInst>(U);
+  return isa<ICmpInst, SwitchInst, SelectInst>(U) || isBranch(*U);
 }
 
 /// How much in the callee is decided by its arguments that are constants here.
@@ -204,10 +203,10 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
 };
 #undef READ
 
-static size_t inTree() { return MLInlineAdvisor::getInitialFeatureMap().size(); }
+static size_t inTree() { return inTreeFeatures().size(); }
 
 std::vector<TensorSpec> SiteFeatures::offered() const {
-  std::vector<TensorSpec> Result = MLInlineAdvisor::getInitialFeatureMap();
+  std::vector<TensorSpec> Result = inTreeFeatures();
   for (const Feature &F : Table)
     Result.push_back(TensorSpec::createSpec<int64_t>(F.Name, {1}));
   for (const char *Whose : {"callee", "caller"})

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.compiler.process import Limits, run
+from nestor.compiler.releases import VOCABULARIES
 from nestor.compiler.toolchain import Toolchain, ToolchainError
 from nestor.errors import NestorError
 from nestor.files import read_regular
@@ -100,9 +101,11 @@ def triplets(toolchain: Toolchain, bitcode: Path, folder: Path) -> dict[tuple[in
 
 
 def _tool(toolchain: Toolchain, *words: str) -> None:
+    toolchain.require(VOCABULARIES)
     tool = toolchain.clang.parent / "llvm-ir2vec"
     done = run([tool, *words], Limits())
     if not done.ok:
         raise ToolchainError(
-            f"'{tool}' is needed and failed ({done.reason}): install the package llvm-22."
+            f"'{tool}' is needed and failed ({done.reason}): install the package"
+            f" llvm-{toolchain.major}."
         )

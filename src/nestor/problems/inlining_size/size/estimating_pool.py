@@ -14,6 +14,7 @@ from pathlib import Path
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.objects import CLASSES, Function, Measure
 from nestor.compiler.process import Ending, run
+from nestor.compiler.releases import FUNCTION_LOG
 from nestor.corpus.model import Module
 from nestor.policy.names import DEFAULT
 from nestor.problem.problem import Pool
@@ -74,7 +75,11 @@ class EstimatingPool(LayeredPool):
     """Estimates those rollouts that nobody wants the object of; the others are compiled."""
 
     def __init__(self, pool: Pool, model: SizeModel):
-        """Work like ``pool``, with what ``model`` predicts."""
+        """Work like ``pool``, with what ``model`` predicts.
+
+        :raises ToolchainError: if this release of LLVM has no function log.
+        """
+        pool.plugin.toolchain.require(FUNCTION_LOG)
         super().__init__(pool)
         self.model = model
         self._anchors: dict[str, Anchor | None] = {}

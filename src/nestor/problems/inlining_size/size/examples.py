@@ -19,6 +19,7 @@ import numpy.typing as npt
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.objects import Function, Measure, ObjectError, measure
 from nestor.compiler.process import run
+from nestor.compiler.releases import FUNCTION_LOG
 from nestor.corpus.model import Corpus, Module, Split
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Metadata
@@ -76,7 +77,11 @@ class Examples:
 
 
 def compile_logged(request: Request, pool: Pool) -> Compiled | None:
-    """Compile with code and with a function log; None if that fails."""
+    """Compile with code and with a function log; None if that fails.
+
+    :raises ToolchainError: if this release of LLVM has no function log.
+    """
+    pool.plugin.toolchain.require(FUNCTION_LOG)
     with temporary_folder("size") as text:
         folder = Path(text)
         out, log = folder / "module.o", folder / "functions"

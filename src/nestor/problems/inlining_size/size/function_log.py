@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.compiler.plugin import Plugin
+from nestor.compiler.releases import FUNCTION_LOG
 from nestor.problem.trajectory import LogError
 
 F64 = npt.NDArray[np.float64]
@@ -45,8 +46,12 @@ def flags(path: Path, *, no_code: bool = False) -> list[str]:
 
 
 def load(plugin: Plugin) -> list[str]:
-    """Return the options that load ``plugin`` without giving it anything to decide."""
-    return [f"-fpass-plugin={plugin.path}"]
+    """Return the options that load ``plugin`` without giving it anything to decide.
+
+    :raises ToolchainError: if this release of LLVM has no function log.
+    """
+    plugin.toolchain.require(FUNCTION_LOG)
+    return plugin.words()
 
 
 def read(path: Path) -> FunctionLog:
