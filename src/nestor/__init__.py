@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nestor.api.learning import train_policy as train_policy
     from nestor.api.programs import evaluate_policies as evaluate_policies
     from nestor.api.programs import tune_program as tune_program
+    from nestor.api.releases import release_policy as release_policy
     from nestor.api.workplace import load_policy as load_policy
     from nestor.api.workplace import open_corpus as open_corpus
     from nestor.api.workplace import open_pool as open_pool
@@ -62,6 +63,7 @@ _PLACES = {
     "open_pool": "api.workplace",
     "predict_cycles": "api.cycles",
     "problem_names": "problem.registry",
+    "release_policy": "api.releases",
     "roll_out": "api.workplace",
     "train_policy": "api.learning",
     "tune_program": "api.programs",

@@ -44,6 +44,10 @@ TEST_CASE("tensors of a network that are wrong") {
           "ascending");
   refused(quantilePolicy().f32("normalise.boundaries", {1, 0}, {}), "row");
   refused(quantilePolicy().f32("normalise.boundaries", {2, 1}, {1, 2}), "row");
+  refused(quantilePolicy().f32("normalise.mean", {1}, {1}), "'normalise.mean'");
+  refused(scorePolicy().f32("normalise.mean", {2}, {1, 2}), "per feature");
+  refused(scorePolicy().f64("normalise.scale", {1}), "wrong type");
+  refused(scorePolicy().f32("layer.0.weight", {2, 3}, {1, 1, 1, 1, 1, 1}), "fit");
 }
 
 TEST_CASE("a network's limits") {

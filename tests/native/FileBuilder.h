@@ -139,6 +139,17 @@ inline FileBuilder quantilePolicy(std::vector<float> W = {1, 0, 0}) {
   return B;
 }
 
+/// The same with a mean of 4 and a scale of 0.5; outputs (0, w · (z, √z, z², z-score)).
+inline FileBuilder scorePolicy(std::vector<float> W = {1, 0, 0, 1}) {
+  FileBuilder B;
+  B.Meta = metadata("mlp", "quantile-z-score", {"a"});
+  B.f32("normalise.boundaries", {1, 4}, {1, 2, 2, 5});
+  B.f32("normalise.mean", {1}, {4}).f32("normalise.scale", {1}, {0.5});
+  W.insert(W.begin(), {0, 0, 0, 0});
+  B.f32("layer.0.weight", {2, 4}, W).f32("layer.0.bias", {2}, {0, 0});
+  return B;
+}
+
 /// a <= 10 ? (b <= 2.5 ? 0.125 : 0.25) : -0.75, plus b <= 0.5 ? 4 : 8.
 inline FileBuilder treesPolicy() {
   FileBuilder B;

@@ -30,7 +30,8 @@ static bool survives(StringRef File) {
 
 TEST_CASE("sound files load") {
   for (const FileBuilder &B :
-       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy(), portfolio()})
+       {logPolicy(), quantilePolicy(), scorePolicy(), treesPolicy(), rangedPolicy(),
+        portfolio()})
     CHECK(parseError(B) == "");
   FileBuilder B = logPolicy();
   B.Meta["answers"] = "deviation";
@@ -92,7 +93,8 @@ TEST_CASE("ranges that are wrong") {
 
 TEST_CASE("no prefix loads") {
   for (const FileBuilder &B :
-       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy(), portfolio()}) {
+       {logPolicy(), quantilePolicy(), scorePolicy(), treesPolicy(), rangedPolicy(),
+        portfolio()}) {
     const std::string File = B.build();
     for (size_t Size = 0; Size < File.size(); ++Size)
       CHECK_FALSE(survives(StringRef(File).take_front(Size)));
@@ -103,7 +105,8 @@ TEST_CASE("nothing that random damage makes of a file does harm") {
   std::mt19937_64 Random(20260101); // NOLINT: the same damage every time.
   unsigned Accepted = 0, Refused = 0;
   for (const FileBuilder &B :
-       {logPolicy(), quantilePolicy(), treesPolicy(), rangedPolicy(), portfolio()}) {
+       {logPolicy(), quantilePolicy(), scorePolicy(), treesPolicy(), rangedPolicy(),
+        portfolio()}) {
     const std::string File = B.build();
     const size_t DataBegin = File.size() - B.data().size();
     for (unsigned Round = 0; Round < 3000; ++Round) {

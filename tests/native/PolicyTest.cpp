@@ -130,6 +130,16 @@ TEST_CASE("quantiles count the boundaries at or below the input") {
   CHECK(logit(B, {0x1p24 - 0.25}) == 1);
 }
 
+TEST_CASE("a z-score stands behind each feature's quantiles") {
+  CHECK(logit(scorePolicy({0, 0, 0, 1}), {7}) == 1.5);
+  CHECK(logit(scorePolicy({0, 0, 0, 1}), {-2}) == -3);
+  CHECK(logit(scorePolicy({1, 0, 0, 1}), {2}) == 0.75 - 1);
+  // The input, the difference and the product are each rounded to f32.
+  FileBuilder B = scorePolicy({0, 0, 0, 1});
+  B.f32("normalise.mean", {1}, {0x1p24f}).f32("normalise.scale", {1}, {3});
+  CHECK(logit(B, {0x1p24 + 3}) == 12);
+}
+
 TEST_CASE("trees add up their leaves") {
   const double Known[][3] = {{10, 2.5, 0.125 + 8}, {10, 2.6, 0.25 + 8},
                              {10.5, 0, -0.75 + 4}, {-1e18, 0.5, 0.125 + 4},

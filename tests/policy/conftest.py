@@ -11,6 +11,7 @@ from nestor.policy.network import (
     LogNormalisation,
     MlpPolicy,
     QuantileNormalisation,
+    QuantileScoreNormalisation,
     build,
     initial_layers,
 )
@@ -45,6 +46,17 @@ def quantile_policy() -> MlpPolicy:
 
 
 @pytest.fixture(scope="session")
+def score_policy(quantile_policy: MlpPolicy) -> MlpPolicy:
+    rng = np.random.default_rng(3)
+    quantiles = quantile_policy.normalisation
+    assert isinstance(quantiles, QuantileNormalisation)
+    mean, scale = np.array([3, -1.5, 0], np.float32), np.array([0.1, 2.5, 1], np.float32)
+    normalisation = QuantileScoreNormalisation(quantiles.boundaries, mean, scale)
+    layers = initial_layers((12, 7, 1), rng)
+    return build(FEATURES, "decision", normalisation, layers, problem="anything")
+
+
+@pytest.fixture(scope="session")
 def trees_policy() -> TreesPolicy:
     """Two trees; the second shares a leaf with the first."""
     return TreesPolicy(
@@ -63,7 +75,7 @@ def ranged_policy(log_policy: MlpPolicy) -> MlpPolicy:
     return replace(log_policy, range=np.array([[-10.0, 300.0], [0.0, 200.0], [-50.0, 400.0]]))
 
 
-POLICIES = ["log_policy", "quantile_policy", "trees_policy", "ranged_policy"]
+POLICIES = ["log_policy", "quantile_policy", "score_policy", "trees_policy", "ranged_policy"]
 
 
 @pytest.fixture(scope="session", params=POLICIES)

@@ -15,6 +15,7 @@ from nestor.policy.network import (
     MlpPolicy,
     Network,
     QuantileNormalisation,
+    QuantileScoreNormalisation,
     build,
     fit_normalisation,
     from_torch,
@@ -154,6 +155,18 @@ def test_quantiles_count_the_boundaries_up_to_x() -> None:
     z = QuantileNormalisation(boundaries).apply(np.array([[0.0], [1], [3], [4], [1e300]]))
     assert z[:, 0].tolist() == [0, 0.75, 0.75, 1, 1]
     assert z[1].tolist() == [0.75, f32(math.sqrt(0.75)), 0.5625]
+
+
+def test_z_scores_stand_behind_quantiles() -> None:
+    boundaries = np.array([[1, 1, 1, 4], [0, 0, 0, 0]], dtype=np.float32)
+    mean, scale = np.array([4, 2.0**24], np.float32), np.array([0.5, 3], np.float32)
+    normalisation = QuantileScoreNormalisation(boundaries, mean, scale)
+    z = normalisation.apply(np.array([[3.0, 2.0**24 + 3]]))
+    root = f32(math.sqrt(0.75))
+    # 2^24 + 3 is 2^24 + 4 in f32.
+    assert z.tolist() == [[0.75, root, 0.5625, -0.5, 1, 1, 1, 12]]
+    with pytest.raises(PolicyError, match=r"normalise\.mean must have a value per feature"):
+        QuantileScoreNormalisation(boundaries, mean[:1], scale)
 
 
 def test_fitted_normalisation() -> None:

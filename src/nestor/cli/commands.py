@@ -90,6 +90,8 @@ COMMANDS: Final = {
     "problem check": Command("policies.problem:Check", "Check what learners rely on"),
     "log": Command("policies.log:Log", "Show what a policy decides in one compile"),
     "policy": Command("policies.policy:Policy", "Describe a policy file"),
+    "import": Command("policies.import_model:Import", "Read a policy from a TFLite model"),
+    "release": Command("use.release:Release", "Write a policy for a build without Nestor"),
 }
 """Commands with options of their own."""
 

@@ -32,6 +32,7 @@ from nestor.policy.network import (
     MlpPolicy,
     Normalisation,
     QuantileNormalisation,
+    QuantileScoreNormalisation,
 )
 from nestor.policy.portfolio import PortfolioPolicy
 from nestor.policy.spec import RANGE, Array, Metadata, Policy, PolicyError, shown
@@ -41,6 +42,15 @@ MAX_FILE: Final = 64 << 20
 MAX_HEADER: Final = 1 << 20
 MAX_NESTING: Final = 16
 _KEY: Final = "nestor"
+_NORMALISE: Final[Mapping[str, Mapping[str, str]]] = {
+    "log": {"normalise.shift": "F64", "normalise.scale": "F64"},
+    "quantile": {"normalise.boundaries": "F32"},
+    "quantile-z-score": {
+        "normalise.boundaries": "F32",
+        "normalise.mean": "F32",
+        "normalise.scale": "F32",
+    },
+}
 _TREE: Final = ("root", "feature", "threshold", "left", "right", "value")
 
 # A string, or a bracket outside of one. The closing quote is optional so that each character
@@ -214,10 +224,7 @@ def _check_entries(header: Mapping[str, Any], meta: Metadata) -> int:
     if meta.kind == "trees":
         expected = {f"tree.{n}": "F64" if n in ("threshold", "value") else "I32" for n in _TREE}
     else:
-        if meta.transform == "log":
-            expected = {"normalise.shift": "F64", "normalise.scale": "F64"}
-        else:
-            expected = {"normalise.boundaries": "F32"}
+        expected = dict(_NORMALISE[meta.transform])
         # One more than allowed, so that the error speaks of layers; without any, layer 0 lacks.
         while layers <= MAX_LAYERS and f"layer.{layers}.weight" in header:
             layers += 1
@@ -254,8 +261,11 @@ def _assemble(meta: Metadata, tensors: Mapping[str, Array], layers: int) -> Poli
     normalisation: Normalisation
     if meta.transform == "log":
         normalisation = LogNormalisation(tensors["normalise.shift"], tensors["normalise.scale"])
-    else:
+    elif meta.transform == "quantile":
         normalisation = QuantileNormalisation(tensors["normalise.boundaries"])
+    else:
+        names = ("boundaries", "mean", "scale")
+        normalisation = QuantileScoreNormalisation(*(tensors[f"normalise.{n}"] for n in names))
     parts = (Layer(tensors[f"layer.{k}.weight"], tensors[f"layer.{k}.bias"]) for k in range(layers))
     if meta.kind == "portfolio":
         return PortfolioPolicy(meta, normalisation, tuple(parts), range=limits)

@@ -14,9 +14,9 @@ from nestor.policy.rule import PICK, RULES, THRESHOLD
 VERSION: Final = 1
 ANSWERS: Final = ("decision", "deviation")
 TRANSFORMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "mlp": ("log", "quantile"),
+    "mlp": ("log", "quantile", "quantile-z-score"),
     "trees": ("none",),
-    "portfolio": ("log", "quantile"),
+    "portfolio": ("log", "quantile", "quantile-z-score"),
 }
 MAX_FEATURES: Final = 1024
 

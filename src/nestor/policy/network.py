@@ -21,6 +21,7 @@ from nestor.policy.normalisation import (
     LogNormalisation,
     Normalisation,
     QuantileNormalisation,
+    QuantileScoreNormalisation,
     fit_normalisation,
     squash,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "Network",
     "Normalisation",
     "QuantileNormalisation",
+    "QuantileScoreNormalisation",
     "build",
     "check_layers",
     "fit_normalisation",

@@ -105,6 +105,53 @@ class QuantileNormalisation:
         return {"normalise.boundaries": self.boundaries}
 
 
+@dataclass(frozen=True, eq=False)
+class QuantileScoreNormalisation:
+    """The inputs of `QuantileNormalisation`, and behind those of each feature its z-score.
+
+    The z-score is (x - mean) · scale in f32; `mean` and `scale` f32 [features].
+    """
+
+    transform: ClassVar[str] = "quantile-z-score"
+    boundaries: F32
+    mean: F32
+    scale: F32
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "boundaries", QuantileNormalisation(self.boundaries).boundaries)
+        for name in ("mean", "scale"):
+            array = tensor(f"normalise.{name}", getattr(self, name), np.float32, 1)
+            if len(array) != self.features:
+                raise PolicyError(f"normalise.{name} must have a value per feature")
+            object.__setattr__(self, name, array)
+
+    @property
+    def features(self) -> int:
+        """How many features go in."""
+        return int(self.boundaries.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Four inputs per feature: z, its root, its square and the z-score."""
+        return 4 * self.features
+
+    def apply(self, x: F64) -> F32:
+        """Turn x [n, features] into z, sqrt z, z² and the z-score of each [n, 4 · features]."""
+        shares = QuantileNormalisation(self.boundaries).apply(x)
+        shares = shares.reshape(len(x), self.features, 3)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            scores = (x.astype(np.float32) - self.mean) * self.scale
+        return np.concatenate([shares, scores[:, :, None]], axis=2).reshape(len(x), self.width)
+
+    def tensors(self) -> dict[str, Array]:
+        """Name → array, as they stand in the file."""
+        return {
+            "normalise.boundaries": self.boundaries,
+            "normalise.mean": self.mean,
+            "normalise.scale": self.scale,
+        }
+
+
 def squash(x: F64) -> F64:
     """A piecewise-linear log2(|x| + 1) with the sign of x; exact but for the last addition."""
     fraction, exponent = np.frexp(np.abs(x) + 1.0)

@@ -68,23 +68,32 @@ struct Network {
 };
 } // namespace
 
+/// Reads the tensor \p Name with one number per feature into \p Into.
+template <typename T>
+static Error readPerFeature(TensorReader &Reader, StringRef Name, DType Type,
+                            uint64_t Features, std::vector<T> &Into) {
+  std::vector<uint64_t> Shape;
+  auto Values = Reader.take<T>(Name, Type, 1, Shape);
+  if (!Values)
+    return Values.takeError();
+  if (Shape[0] != Features)
+    return bad("tensor '" + Name + "' needs a value per feature");
+  Into = std::move(*Values);
+  return Error::success();
+}
+
 static Expected<Network> readNetwork(TensorReader &Reader, StringRef Transform,
                                      uint64_t Features, unsigned MostOutputs) {
   Network Result;
   std::vector<uint64_t> Shape;
+  const bool HasScores = Transform == "quantile-z-score";
   if (Transform == "log") {
     Result.Log.emplace();
-    for (auto [Name, Into] :
-         {std::pair("normalise.shift", &Result.Log->Shift),
-          std::pair("normalise.scale", &Result.Log->Scale)}) {
-      auto Values = Reader.take<double>(Name, DType::F64, 1, Shape);
-      if (!Values)
-        return Values.takeError();
-      if (Shape[0] != Features)
-        return bad(Twine("tensor '") + Name + "' needs a value per feature");
-      *Into = std::move(*Values);
-    }
-  } else if (Transform == "quantile") {
+    if (Error E = readPerFeature(Reader, "normalise.shift", DType::F64, Features, Result.Log->Shift))
+      return std::move(E);
+    if (Error E = readPerFeature(Reader, "normalise.scale", DType::F64, Features, Result.Log->Scale))
+      return std::move(E);
+  } else if (Transform == "quantile" || HasScores) {
     auto Values =
         Reader.take<float>("normalise.boundaries", DType::F32, 2, Shape);
     if (!Values)
@@ -94,11 +103,20 @@ static Expected<Network> readNetwork(TensorReader &Reader, StringRef Transform,
     for (uint64_t Row = 0; Row < Features; ++Row)
       if (!llvm::is_sorted(ArrayRef(*Values).slice(Row * Shape[1], Shape[1])))
         return bad("tensor 'normalise.boundaries' is not ascending");
-    Result.Quantile = {unsigned(Shape[1]), std::move(*Values)};
+    MLPPolicy::QuantileTransform &Quantile = Result.Quantile;
+    Quantile.Boundaries = unsigned(Shape[1]);
+    Quantile.Values = std::move(*Values);
+    if (HasScores) {
+      if (Error E = readPerFeature(Reader, "normalise.mean", DType::F32, Features, Quantile.Mean))
+        return std::move(E);
+      if (Error E = readPerFeature(Reader, "normalise.scale", DType::F32, Features, Quantile.Scale))
+        return std::move(E);
+    }
   } else {
     return bad("unknown transform '" + Transform + "'");
   }
-  auto Layers = readLayers(Reader, Result.Log ? Features : 3 * Features, MostOutputs);
+  const uint64_t Inputs = Result.Log ? 1 : HasScores ? 4 : 3;
+  auto Layers = readLayers(Reader, Inputs * Features, MostOutputs);
   if (!Layers)
     return Layers.takeError();
   Result.Layers = std::move(*Layers);

@@ -30,13 +30,14 @@ void MLPPolicy::normalise(llvm::ArrayRef<double> Features, float *Out) const {
     return;
   }
   const float *Row = Quantile.Values.data();
-  for (double Feature : Features) {
-    const float *End = Row + Quantile.Boundaries;
-    float Z = float(std::upper_bound(Row, End, float(Feature)) - Row) /
-              float(Quantile.Boundaries);
+  for (size_t I = 0; I < Features.size(); ++I) {
+    const float X = float(Features[I]), *End = Row + Quantile.Boundaries;
+    float Z = float(std::upper_bound(Row, End, X) - Row) / float(Quantile.Boundaries);
     *Out++ = Z;
     *Out++ = std::sqrt(Z);
     *Out++ = Z * Z;
+    if (!Quantile.Mean.empty())
+      *Out++ = (X - Quantile.Mean[I]) * Quantile.Scale[I];
     Row = End;
   }
 }

@@ -43,6 +43,8 @@ public:
   struct QuantileTransform {
     unsigned Boundaries = 0;   ///< Per feature.
     std::vector<float> Values; ///< [feature][boundary], each row ascending.
+    /// Per feature, for a fourth input (x - Mean) * Scale; empty if there is none.
+    std::vector<float> Mean, Scale;
   };
 
   MLPPolicy(LogTransform Log, std::vector<Layer> Layers);

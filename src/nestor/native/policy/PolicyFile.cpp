@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PolicyFile.h"
+#include "Embedded.h"
 #include "EvaluatorFile.h"
 #include "PlainFile.h"
 #include "llvm/ADT/STLExtras.h"
@@ -178,7 +179,9 @@ Expected<LoadedPolicy> loadPolicy(StringRef Path) {
 
 Expected<LoadedPolicy> loadPolicyFor(StringRef Problem, Rule Needed, StringRef What,
                                      StringRef Path) {
-  Expected<LoadedPolicy> Policy = loadPolicy(Path);
+  Expected<LoadedPolicy> Policy = Path == EmbeddedName
+                                      ? parsePolicy(embeddedPolicy(Problem))
+                                      : loadPolicy(Path);
   if (!Policy)
     return Policy.takeError();
   if (Policy->Problem != Problem)

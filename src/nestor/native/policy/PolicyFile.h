@@ -60,7 +60,7 @@ llvm::Expected<LoadedPolicy> parsePolicy(llvm::StringRef File);
 llvm::Expected<LoadedPolicy> loadPolicy(llvm::StringRef Path);
 
 /// The same, for a policy that decides \p Problem by the rule \p Needed; \p What is
-/// the decision's name in errors.
+/// the decision's name in errors. \p Path may be EmbeddedName.
 llvm::Expected<LoadedPolicy> loadPolicyFor(llvm::StringRef Problem, Rule Needed,
                                            llvm::StringRef What,
                                            llvm::StringRef Path);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InliningOptions.h"
+#include "policy/Embedded.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace llvm;
@@ -42,6 +43,8 @@ InliningSettings currentInliningSettings() {
   InliningOptions &O = options();
   InliningSettings S;
   static_cast<Settings &>(S) = currentSettings();
+  if (S.Policy.empty() && !embeddedPolicy("inlining-size").empty())
+    S.Policy = EmbeddedName.str();
   S.Overrides = O.Overrides;
   S.Program = O.Program;
   S.Vocabulary = O.Vocabulary;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RegallocOptions.h"
+#include "policy/Embedded.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace llvm;
@@ -69,12 +70,20 @@ static RegallocOptions &options() {
 
 void registerRegallocOptions() { options(); }
 
+/// The policies that the user named, or the one that the plugin carries.
+static std::vector<std::string> policiesFor(StringRef Problem,
+                                            const cl::list<std::string> &Named) {
+  if (Named.empty() && !embeddedPolicy(Problem).empty())
+    return {EmbeddedName.str()};
+  return {Named.begin(), Named.end()};
+}
+
 RegallocSettings currentRegallocSettings() {
   RegallocOptions &O = options();
   const Settings Common = currentSettings();
   RegallocSettings S;
-  S.Eviction.assign(O.Eviction.begin(), O.Eviction.end());
-  S.Priority.assign(O.Priority.begin(), O.Priority.end());
+  S.Eviction = policiesFor("regalloc-eviction", O.Eviction);
+  S.Priority = policiesFor("regalloc-priority", O.Priority);
   S.Best = O.Best;
   S.Search = O.Search;
   S.SearchPriority = O.Searched != SearchedDecisions::Eviction;

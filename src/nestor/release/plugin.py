@@ -1,0 +1,127 @@
+"""The plugin with policies compiled in: one file that a compiler loads, without any option.
+
+The policy files stand in the plugin as they are, and are read by the same code as files: so nothing
+can differ but where the bytes come from.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from nestor.compiler.plugin import FILE_NAME, Plugin, configure_and_build, source_folder
+from nestor.compiler.process import run_tool
+from nestor.compiler.toolchain import Toolchain
+from nestor.policy.names import NamedPolicy
+from nestor.problem.in_builds import problems_in_builds
+from nestor.progress import Progress, silent
+from nestor.release.in_tree import PROBLEM, ReleaseError
+from nestor.temporary import temporary_folder
+
+_SOURCE: Final = """\
+// Written by 'nestor release': the policies that this plugin carries.
+#include "policy/Embedded.h"
+
+#pragma clang diagnostic ignored "-Wpragmas"
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+{tables}
+llvm::StringRef nestor::embeddedPolicy(llvm::StringRef Problem) {{
+{choices}  return {{}};
+}}
+"""
+_TABLE: Final = """\
+alignas(16) static const unsigned char Policy{number}[] = {{
+#embed "{file}"
+}};
+"""
+_CHOICE: Final = """\
+  if (Problem == "{problem}")
+    return {{reinterpret_cast<const char *>(Policy{number}), sizeof(Policy{number})}};
+"""
+
+
+def check_policies(policies: Sequence[NamedPolicy]) -> None:
+    """Raise ReleaseError unless a plugin can carry these policies together."""
+    able = problems_in_builds(PROBLEM)
+    seen: dict[str, str] = {}
+    for named in policies:
+        if named.policy is None:
+            raise ReleaseError(
+                "'default' is the compiler's own heuristic: a build without a plugin has it."
+            )
+        problem = named.policy.metadata.problem
+        if problem not in able:
+            raise ReleaseError(
+                f"{named.name} is for {problem}, and the plugin decides {', '.join(able)}."
+            )
+        if problem in seen:
+            raise ReleaseError(
+                f"{seen[problem]} and {named.name} are for the same problem, {problem}: name one"
+                " of them."
+            )
+        seen[problem] = named.name
+
+
+def build_plugin(
+    toolchain: Toolchain, policies: Sequence[NamedPolicy], progress: Progress = silent
+) -> bytes:
+    """Return the plugin that carries ``policies``; the same bytes in whatever folder it is built.
+
+    :param policies: as `check_policies` allows.
+    :raises ToolchainError: if it cannot be built.
+    """
+    tables, choices = "", ""
+    with temporary_folder("release") as name:
+        folder = Path(name)
+        for number, named in enumerate(policies):
+            assert named.policy is not None
+            file = f"{number}.safetensors"
+            (folder / file).write_bytes(named.data)
+            tables += _TABLE.format(number=number, file=file)
+            choices += _CHOICE.format(number=number, problem=named.policy.metadata.problem)
+        source = folder / "Embedded.cpp"
+        source.write_text(_SOURCE.format(tables=tables, choices=choices))
+        definitions = [f"-DNESTOR_EMBEDDED={source}", "-DCMAKE_MODULE_LINKER_FLAGS=-Wl,-s"]
+        configure_and_build(toolchain, folder / "build", definitions, progress)
+        return (folder / "build" / FILE_NAME).read_bytes()
+
+
+def check_objects(plugin: Plugin, content: bytes, policies: Sequence[NamedPolicy]) -> None:
+    """Compile two small sources both ways and compare.
+
+    :param plugin: the usual plugin, which reads policies from files.
+    :param content: the plugin that carries them.
+    :raises ReleaseError: if an object differs.
+    """
+    able = problems_in_builds(PROBLEM)
+    with temporary_folder("check") as name:
+        folder = Path(name)
+        released = folder / FILE_NAME
+        released.write_bytes(content)
+        by_file, problems = [f"-fpass-plugin={plugin.path}"], set()
+        for number, named in enumerate(policies):
+            assert named.policy is not None
+            problem = named.policy.metadata.problem
+            file = folder / f"{number}.safetensors"
+            file.write_bytes(named.data)
+            problems.add(problem)
+            by_file += ["-Xclang", "-mllvm", "-Xclang", f"{able[problem].policy}={file}"]
+        level = "-Oz" if PROBLEM in problems else "-O2"
+        for source in sorted((source_folder() / "identity").glob("probe.c*")):
+            objects = [
+                _compiled(plugin.toolchain, source, [level, *flags], folder / "probe.o")
+                for flags in (by_file, [f"-fpass-plugin={released}"])
+            ]
+            if objects[0] != objects[1]:
+                raise ReleaseError(
+                    f"The plugin that carries the policies compiles {source.name} to another object"
+                    " than the plugin that reads them from files: please report this."
+                )
+
+
+def _compiled(toolchain: Toolchain, source: Path, flags: Sequence[str], result: Path) -> bytes:
+    compiler = toolchain.clang if source.suffix == ".c" else toolchain.clangxx
+    done = run_tool([str(compiler), *flags, "-c", str(source), "-o", str(result)])
+    if done.returncode != 0:
+        raise ReleaseError(f"{source.name} cannot be compiled: {done.stderr.strip()[:300]}")
+    return result.read_bytes()
