@@ -14,9 +14,6 @@ from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
-from nestor.report.page import page
-from nestor.report.sides import compile_sides
-from nestor.report.tables import page_data
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 _SCHEMES: Final = ("https://", "http://", "file://", "vscode://")
@@ -72,6 +69,10 @@ class Report:
 
     def run(self) -> int:
         """Compile the program under every policy and write the page."""
+        from nestor.report.page import page
+        from nestor.report.sides import compile_sides
+        from nestor.report.tables import page_data
+
         problem = find_problem(self.problem)
         names = (self.policy,) if self.against is None else (self.policy, self.against)
         policies = [problem.policy(name) for name in names]

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 from rich.markup import escape
@@ -17,10 +17,10 @@ from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
-from nestor.report.size_text import as_markdown
-from nestor.report.sized_builds import built_files, compiled_corpus, logged_decisions
-from nestor.report.sizes import SizeCheck, SizedBuild, compare_sizes
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+if TYPE_CHECKING:
+    from nestor.report.sizes import SizeCheck, SizedBuild
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,9 @@ class SizeCheckCommand:
 
         :raises NestorError: if a file grew beyond the limit, after the report was printed.
         """
+        from nestor.report.size_text import as_markdown
+        from nestor.report.sizes import compare_sizes
+
         problem = find_problem(DEFAULT_PROBLEM)
         corpora = [(place / MANIFEST).exists() for place in (self.base, self.head)]
         if corpora[0] != corpora[1]:
@@ -106,11 +109,16 @@ class SizeCheckCommand:
             )
         return 0
 
-    def _built(self, problem: Problem, place: Path, logs: Path | None) -> SizedBuild:
+    def _built(self, problem: Problem, place: Path, logs: Path | None) -> "SizedBuild":
+        from nestor.report.sized_builds import built_files, logged_decisions
+        from nestor.report.sizes import SizedBuild
+
         build = built_files(place, objects=self.objects)
         return SizedBuild(build.files, None if logs is None else logged_decisions(problem, logs))
 
-    def _corpus(self, problem: Problem, place: Path, logs: Path | None) -> SizedBuild:
+    def _corpus(self, problem: Problem, place: Path, logs: Path | None) -> "SizedBuild":
+        from nestor.report.sized_builds import compiled_corpus
+
         corpus = store.load(place)
         programs = programs_named(corpus, self.program) if self.program else corpus.programs
         if not programs:
@@ -121,7 +129,7 @@ class SizeCheckCommand:
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 return compiled_corpus(pool, programs, policy, report)
 
-    def _readable(self, check: SizeCheck) -> dict[str, str]:
+    def _readable(self, check: "SizeCheck") -> dict[str, str]:
         names = {f.name for f in check.functions[: self.rows]}
         names |= {n for d in (check.decisions or ())[: self.rows] for n in (d.caller, d.callee)}
         try:
@@ -131,7 +139,7 @@ class SizeCheckCommand:
         return dict(demangle(toolchain, sorted(name for name in names if name.isprintable())))
 
 
-def _as_json(check: SizeCheck, limit: float | None) -> dict[str, Any]:
+def _as_json(check: "SizeCheck", limit: float | None) -> dict[str, Any]:
     return {
         "before": check.before,
         "after": check.after,

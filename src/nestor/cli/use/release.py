@@ -9,7 +9,8 @@ import tyro
 from rich.markup import escape
 
 from nestor.api.releases import release_policy
-from nestor.cli.console import print_json, progress, stderr, stdout
+from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.remarks import remark
 from nestor.release.forms import Form, Released, ReleaseSettings
 
 
@@ -75,7 +76,7 @@ class Release:
             stdout.print(escape(str(path)), soft_wrap=True)
         stdout.print(f"use it:  {escape(self._use(released))}", soft_wrap=True)
         if released.remark:
-            stderr.print(f"nestor: remark: {escape(released.remark)}.", soft_wrap=True)
+            remark(f"remark: {released.remark}.")
 
     def _use(self, released: Released) -> str:
         out = shlex.quote(str(self.out))
