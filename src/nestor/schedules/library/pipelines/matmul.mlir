@@ -35,15 +35,16 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @matmul_tiles(%op: !transform.any_op {transform.consumed},
       %module: !transform.any_op {transform.consumed}) -> !transform.any_op {
     %tile_m = transform.tune.knob<"tile_m">
-      options = [8, 16, 24, 32, 48, 56, 64, 84, 96, 112, 128, 168, 192, 224, 256, 384, 512]
+      options = [16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096]
       -> !transform.param<i64>
     %tile_n = transform.tune.knob<"tile_n">
-      options = [16, 32, 48, 64, 96, 128, 192, 256, 384, 512] -> !transform.param<i64>
+      options = [16, 32, 64, 96, 128, 192, 256, 384, 512, 1024] -> !transform.param<i64>
     %tile_k = transform.tune.knob<"tile_k">
-      options = [16, 32, 48, 64, 96, 128, 160, 192, 224, 256, 320, 384, 512]
+      options = [32, 64, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1536, 2048]
       -> !transform.param<i64>
-    %reg_m = transform.tune.knob<"reg_m"> options = [1, 2, 4, 6, 8, 12, 14] -> !transform.param<i64>
-    %reg_n = transform.tune.knob<"reg_n"> options = [8, 16, 32, 48, 64] -> !transform.param<i64>
+    %reg_m = transform.tune.knob<"reg_m"> options = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14]
+      -> !transform.param<i64>
+    %reg_n = transform.tune.knob<"reg_n"> options = [8, 16, 32, 64, 128] -> !transform.param<i64>
     transform.include @tile_and_fuse_2d failures(propagate) (%op, %tile_m, %tile_n, %module)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.any_op) -> ()
     %done = transform.include @matmul_block failures(propagate) (%module, %reg_m, %reg_n, %tile_k)

@@ -1,6 +1,8 @@
 // From tensors to memory.
 module attributes {transform.with_named_sequence} {
   transform.named_sequence private @cleanup(!transform.any_op {transform.readonly})
+  transform.named_sequence private @vectorize_copies(!transform.any_op {transform.consumed})
+      -> !transform.any_op
 
   // Place all tensors in memory: results are arguments of the caller, temporaries live outside loops.
   transform.named_sequence @bufferize(%module: !transform.any_op {transform.consumed})
@@ -21,6 +23,8 @@ module attributes {transform.with_named_sequence} {
     %freed = transform.apply_registered_pass "buffer-deallocation-pipeline" to %results
       : (!transform.any_op) -> !transform.any_op
     transform.include @cleanup failures(propagate) (%freed) : (!transform.any_op) -> ()
-    transform.yield %freed : !transform.any_op
+    %copied = transform.include @vectorize_copies failures(propagate) (%freed)
+      : (!transform.any_op) -> !transform.any_op
+    transform.yield %copied : !transform.any_op
   }
 }
