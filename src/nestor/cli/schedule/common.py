@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from nestor.errors import NestorError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nestor.schedules.language.decisions import Decision
     from nestor.schedules.language.library import Library
     from nestor.schedules.payload.reading import Payload
     from nestor.schedules.target import Target
@@ -34,12 +37,14 @@ def open_payload(
     words: tuple[str, ...],
     target: str,
     llvm: str | None,
+    threads: int = 1,
 ) -> Opened:
     """Read a payload and decide on all that the command line leaves open.
 
     :param library: files and folders of the user's, on top of the packaged library.
     :param words: answers to decisions, such as ``tile_m=64``.
     """
+    from nestor.schedules.language.linking import decisions_of
     from nestor.schedules.payload.reading import read_payload
     from nestor.schedules.target import find_target
     from nestor.schedules.tools import find_tools
@@ -48,7 +53,9 @@ def open_payload(
     opened = open_library(library)
     content = read_payload(payload, tools, function=function)
     name = schedule_for(content, opened, schedule)
-    choice = choice_for(content, opened, name, machine, words)
+    choice = choice_for(content, opened, name, machine, words) | shared_among(
+        threads, decisions_of(opened, name), words
+    )
     return Opened(tools, machine, opened, content, name, choice)
 
 
@@ -92,6 +99,20 @@ def choice_for(
             raise NestorError(f"'{schedule}' has no decision '{name}'; it has {there}.")
         choice[name] = int(value)
     return choice
+
+
+def shared_among(
+    threads: int, decisions: "Iterable[Decision]", words: tuple[str, ...] = ()
+) -> dict[str, int]:
+    """Return the answer that lets several threads share a loop, unless the words say otherwise.
+
+    :raises NestorError: if there are to be several threads and the schedule cannot share a loop.
+    """
+    if threads < 2:
+        return {}
+    if "parallel" not in {d.name for d in decisions}:
+        raise NestorError("The schedule has no decision 'parallel', so it runs on one thread.")
+    return {} if any(word.startswith("parallel=") for word in words) else {"parallel": 1}
 
 
 def written(choice: dict[str, int]) -> str:

@@ -32,6 +32,8 @@ class Replay:
     """Of the inputs."""
     core: int | None = None
     """The processor to pin the run to."""
+    threads: int = 1
+    """Threads of the kernel, where the schedule shares a loop among threads."""
     target: str = "host"
     """The instruction set: host, or one that this machine has too: avx512, avx2, sse2."""
     llvm: str | None = None
@@ -50,7 +52,7 @@ class Replay:
 
         tools = find_tools(self.llvm)
         payload = read_payload(self.payload, tools, function=self.function)
-        settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0)
+        settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0, threads=self.threads)
         result = run_once(
             payload, read_resolved(self.schedule), find_target(self.target), tools, settings
         )

@@ -16,8 +16,7 @@ from nestor.cli.schedule.common import open_payload, written
 class Run:
     """Compile a payload by a schedule, verify it against numpy on fresh inputs, then time it.
 
-    The kernel runs in a process of its own, within limits, on one thread. It is timed beside numpy
-    in turns. A wrong result is an error and is not timed.
+    The kernel runs in a process of its own, within limits. It is timed beside numpy in turns. A wrong result is an error and is not timed.
 
     Examples:
         nestor schedule run matmul.mlir
@@ -41,6 +40,8 @@ class Run:
     """Of the inputs."""
     core: int | None = None
     """The processor to pin the run to."""
+    threads: int = 1
+    """Threads of the kernel; with more than one the outer loop is shared among them (OpenMP)."""
     target: str = "host"
     """The instruction set: host, or one that this machine has too: avx512, avx2, sse2."""
     llvm: str | None = None
@@ -56,9 +57,9 @@ class Run:
 
         opened = open_payload(
             self.payload, self.function, self.library, self.schedule, self.choice, self.target,
-            self.llvm,
+            self.llvm, self.threads,
         )  # fmt: skip
-        settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0)
+        settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0, threads=self.threads)
         linked = link(opened.library, opened.schedule, opened.choice)
         result: dict[str, Any] = {"schedule": opened.schedule, "choice": opened.choice}
         result |= run_once(opened.payload, linked, opened.target, opened.tools, settings)

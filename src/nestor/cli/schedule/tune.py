@@ -8,7 +8,13 @@ import tyro
 
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.remarks import remark
-from nestor.cli.schedule.common import database_at, open_library, schedule_for, written
+from nestor.cli.schedule.common import (
+    database_at,
+    open_library,
+    schedule_for,
+    shared_among,
+    written,
+)
 from nestor.schedules.tune.tuning import TuneSettings
 
 if TYPE_CHECKING:
@@ -50,6 +56,8 @@ class Tune:
     """The function to tune, if the payload has several."""
     core: int | None = None
     """The processor to pin runs to."""
+    threads: int = 1
+    """Threads of the kernel; with more than one the outer loop is shared among them (OpenMP)."""
     target: str = "host"
     """The instruction set: host, or one that this machine has too: avx512, avx2, sse2."""
     llvm: str | None = None
@@ -63,6 +71,7 @@ class Tune:
         from nestor.policy import bundle
         from nestor.schedules.kernel.evaluate import Task
         from nestor.schedules.kernel.measure import Settings
+        from nestor.schedules.language.linking import decisions_of
         from nestor.schedules.payload.reading import read_payload
         from nestor.schedules.target import find_target
         from nestor.schedules.tools import find_tools
@@ -74,7 +83,8 @@ class Tune:
         schedule = schedule_for(payload, library, self.schedule)
         task = Task(
             payload, library, schedule, find_target(self.target), tools,
-            Settings(self.rounds, core=self.core, numpy=False),
+            Settings(self.rounds, core=self.core, numpy=False, threads=self.threads),
+            fixed=shared_among(self.threads, decisions_of(library, schedule)),
         )  # fmt: skip
         policy = bundle.load(self.policy) if self.policy else None
         with progress() as report:

@@ -49,9 +49,9 @@ def build_library(
     object_file = out.with_suffix(".o")
     build_object(lowered, target, tools, object_file, limits)
     extra = ["-lm"]
-    if "memrefCopy" in lowered.text:
-        folder = tools.libraries
-        extra += [f"-L{folder}", f"-Wl,-rpath,{folder}", "-lmlir_c_runner_utils"]
+    needed = {"memrefCopy": "-lmlir_c_runner_utils", "omp.parallel": "-lomp"}
+    if libraries := [library for sign, library in needed.items() if sign in lowered.text]:
+        extra += [f"-L{tools.libraries}", f"-Wl,-rpath,{tools.libraries}", *libraries]
     linked = run_limited([tools.clang, "-shared", object_file, "-o", out, *extra], limits)
     object_file.unlink()
     if not linked.ok:

@@ -1,8 +1,8 @@
 """One evaluation: lower a payload under a choice, compile, verify, time."""
 
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -50,6 +50,8 @@ class Task:
     target: Target
     tools: Tools
     settings: Settings = TUNING
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    """Answers that a search must not change."""
     lowering_limits: Limits = LIMITS
     run_limits: Limits = RUN_LIMITS
 
@@ -59,18 +61,46 @@ class Task:
         return as_generics(self.payload, self.tools)
 
 
+def build_choice(task: Task, choice: Mapping[str, int], out: Path) -> None:
+    """Write the shared object of a choice.
+
+    :raises LoweringError: if there is none.
+    """
+    linked = link(task.library, task.schedule, choice)
+    lowered = lower(task.payload, linked, task.tools, task.lowering_limits)
+    build_library(lowered, task.target, task.tools, out, task.lowering_limits)
+
+
+def compare(task: Task, evaluations: Sequence[Evaluation], seed: int) -> list[Evaluation]:
+    """Return evaluations with the times of a run in which all take turns, twice as many as usual.
+
+    Those of which that run has no time are left as they are.
+    """
+    with temporary_folder("kernels") as name:
+        files = {str(i): Path(name) / f"{i}.so" for i in range(len(evaluations))}
+        for evaluation, file in zip(evaluations, files.values(), strict=True):
+            build_choice(task, evaluation.choice, file)
+        settings = replace(task.settings, seed=seed, rounds=2 * task.settings.rounds)
+        measured = measure(
+            files, task.payload, task.tools, settings, task.run_limits, task.generics
+        )
+    timings = [measured.timings.get(name) for name in files]
+    return [
+        e if t is None else replace(e, least=t.least, middle=t.middle)
+        for e, t in zip(evaluations, timings, strict=True)
+    ]
+
+
 def evaluate(task: Task, choice: Mapping[str, int], seed: int) -> Evaluation:
     """Return what becomes of a choice; failures are results.
 
     :param seed: of the inputs, another one for each evaluation.
     """
     try:
-        linked = link(task.library, task.schedule, choice)
-        lowered = lower(task.payload, linked, task.tools, task.lowering_limits)
         with temporary_folder("kernel") as name:
             library = Path(name) / "kernel.so"
-            build_library(lowered, task.target, task.tools, library, task.lowering_limits)
-            settings = Settings(task.settings.rounds, seed, task.settings.core, task.settings.numpy)
+            build_choice(task, choice, library)
+            settings = replace(task.settings, seed=seed)
             measured = measure(
                 {"kernel": library}, task.payload, task.tools, settings, task.run_limits,
                 task.generics,

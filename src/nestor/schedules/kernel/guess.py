@@ -33,28 +33,34 @@ _Guess = Callable[[Sequence[int], Loops, Target, Choice], int]
 
 
 def _reg_n(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> int:
-    """Two vectors of columns: with fewer, loads of the other operand limit the speed."""
+    """Several vectors of columns: with fewer, loads of the other operand limit the speed."""
     lanes = target.lanes(loops.bits)
-    fitting = [o for o in options if o % lanes == 0 and o <= 2 * lanes] or [min(options)]
-    small = [o for o in fitting if o >= min(loops.n, max(fitting))]
-    return min(small or [max(fitting)])
+    most = 2 if _windows(loops) or target.registers < 32 else 4
+    if loops.m == 1:
+        most = target.registers // 4  # one row has no other accumulators
+    fitting = [o for o in options if o % lanes == 0 and o <= most * lanes] or [min(options)]
+    return min(fitting, key=lambda o: (math.ceil(loops.n / o) * o / loops.n // 0.05, -o))
 
 
 def _reg_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """As many rows as registers hold accumulators; rather fewer than rows of padding."""
+    """As many rows as registers hold accumulators; rather fewer than a part of a kernel left."""
     vectors = max(1, choice.get("reg_n", 1) // target.lanes(loops.bits))
     # A convolution holds its window and its part of the input in registers as well.
     room = {"depthwise": target.registers // 3, "conv": target.registers // 2}.get(
-        loops.kind, target.registers - vectors - 1
+        loops.kind, target.registers - 2 * vectors - 1
     )
-    fitting = [o for o in options if o * vectors <= room] or [min(options)]
+    fitting = [o for o in options if o * vectors <= room and o <= loops.m] or [min(options)]
 
     def cost(rows: int) -> float:
-        padded = math.ceil(loops.m / rows) * rows / loops.m
+        left = (math.ceil(loops.m / rows) * rows - loops.m) / loops.m
         # Each step of the kernel loads ``rows + vectors`` for ``rows * vectors`` multiply-adds.
-        return padded * (1.0 + 0.6 * (rows + vectors) / (rows * vectors))
+        return (1.0 + left) * (1.0 + 0.6 * (rows + vectors) / (rows * vectors))
 
     return min(fitting, key=cost)
+
+
+def _windows(loops: Loops) -> bool:
+    return loops.kind in ("conv", "depthwise")
 
 
 def _reg_k(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> int:
@@ -63,24 +69,33 @@ def _reg_k(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
 
 
 def _tile_k(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """A panel of packed columns, and one of rows, in the first level of cache."""
-    row = (choice.get("reg_n", 16) + choice.get("reg_m", 8)) * loops.bits // 8
-    fitting = [o for o in options if o * row <= 1.5 * target.l1_bytes] or [min(options)]
-    return min(fitting, key=lambda o: (math.ceil(loops.k / o) * max(o, 32), -o))
+    """The whole reduction, or even parts of it whose packed columns fill half of the second level."""
+    row = choice.get("reg_n", 16) * loops.bits // 8
+    most = max([o for o in options if o * row <= target.l2_bytes // 4] or [min(options)])
+    part = loops.k / math.ceil(loops.k / most)
+    return min((o for o in options if o >= part), default=max(options))
 
 
 def _tile_n(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """A packed block of the right operand in a part of the second level of cache."""
-    depth = min(choice.get("tile_k", 256), loops.k)
-    fitting = [o for o in options if o * depth * loops.bits // 8 <= target.l2_bytes // 4]
-    return _even(fitting or [min(options)], loops.n, choice.get("reg_n", 16))
+    """One packed panel of columns: it is contiguous, and all rows of the tile use it."""
+    return min((o for o in options if o >= choice.get("reg_n", 16)), default=max(options))
 
 
 def _tile_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """The same for the left operand."""
-    depth = min(choice.get("tile_k", 256), loops.k)
-    fitting = [o for o in options if o * depth * loops.bits // 8 <= target.l2_bytes // 4]
+    """Rows that stay in the second level of cache, or near it, while all columns pass."""
+    row = min(choice.get("tile_k", 256), loops.k) * loops.bits // 8
+    fitting = [o for o in options if o * row <= 2 * target.l2_bytes]
     return _even(fitting or [min(options)], loops.m, choice.get("reg_m", 8))
+
+
+def _packing(options: Sequence[int], loops: Loops, _: Target, choice: Choice) -> int:
+    """The right operand, where many rows use it and its columns are not one panel anyway."""
+    return 1 if loops.m >= 96 and loops.n > choice.get("tile_n", 64) else 0
+
+
+def _inner(options: Sequence[int], loops: Loops, _: Target, __: Choice) -> int:
+    """Along the rows first."""
+    return max(options)
 
 
 def _even(options: Sequence[int], size: int, unit: int) -> int:
@@ -121,10 +136,12 @@ _GUESSES: Final[dict[str, _Guess]] = {
     "tile_k": _tile_k,
     "tile_n": _tile_n,
     "tile_m": _tile_m,
+    "packing": _packing,
+    "inner": _inner,
     "reg_k": _reg_k,
     "rows": _rows,
     "lanes": _lanes,
     "vectors": _vectors,
 }
-_KINDS: Final = {"vectors": "alternatives"}
+_KINDS: Final = dict.fromkeys(("vectors", "packing", "inner"), "alternatives")
 _ORDER: Final = tuple(_GUESSES)

@@ -21,11 +21,11 @@ RUN_LIMITS: Final = Limits(seconds=60.0, memory_mib=8192)
 
 _SOURCES: Final = Path(__file__).resolve().parents[3]
 _START: Final = (
-    # One thread, set before numpy is imported.
+    # Threads are set before numpy is imported.
     "import os, sys; os.environ.update(dict.fromkeys("
-    "('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'), '1'));"
+    "('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'), sys.argv[2]));"
     " sys.path.insert(0, sys.argv[1]);"
-    " from nestor.schedules.kernel.worker import main; main(*sys.argv[2:])"
+    " from nestor.schedules.kernel.worker import main; main(*sys.argv[3:])"
 )
 _REASONS: Final = {
     Ending.CRASHED: "the kernel crashes",
@@ -50,6 +50,8 @@ class Settings:
     """The processor to pin the run to."""
     numpy: bool = True
     """Time numpy too."""
+    threads: int = 1
+    """Threads of the kernel, and of numpy."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ def measure(
             "numpy": settings.numpy,
         }
         write_atomically(request, json.dumps(content))
-        outcome = run_limited([sys.executable, "-c", _START, _SOURCES, request, result], limits)
+        words = [_SOURCES, str(settings.threads), request, result]
+        outcome = run_limited([sys.executable, "-c", _START, *words], limits)
         if not outcome.ok or not result.exists():
             raise RunError(_REASONS.get(outcome.ending, _last_line(outcome.stderr)) + ".")
         found = json.loads(result.read_text())

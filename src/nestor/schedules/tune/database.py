@@ -57,7 +57,8 @@ def key_of(task: Task) -> Key:
     """Return the key of a task."""
     closure = task.library.closure(task.schedule)
     digest = hashlib.sha256("\n".join(s.text for s in closure).encode()).hexdigest()
-    cpu = f"{task.target.processor} {' '.join(task.target.flags)}"
+    threads = f" {task.settings.threads} threads" if task.settings.threads > 1 else ""
+    cpu = f"{task.target.processor} {' '.join(task.target.flags)}{threads}"
     return Key(task.payload.digest, f"{task.schedule} {digest[:16]}", cpu, task.tools.version)
 
 

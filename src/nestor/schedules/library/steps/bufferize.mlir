@@ -25,6 +25,11 @@ module attributes {transform.with_named_sequence} {
     transform.include @cleanup failures(propagate) (%freed) : (!transform.any_op) -> ()
     %copied = transform.include @vectorize_copies failures(propagate) (%freed)
       : (!transform.any_op) -> !transform.any_op
+    // Buffers begin at a line of the cache.
+    %buffers_left = transform.structured.match ops{["memref.alloc"]} in %copied
+      : (!transform.any_op) -> !transform.any_op
+    %line = transform.param.constant 64 : i64 -> !transform.param<i64>
+    transform.annotate %buffers_left "alignment" = %line : !transform.any_op, !transform.param<i64>
     transform.yield %copied : !transform.any_op
   }
 }

@@ -17,7 +17,15 @@ module attributes {transform.with_named_sequence} {
       -> !transform.any_op {
     %loops = transform.apply_registered_pass "convert-linalg-to-loops" to %module
       : (!transform.any_op) -> !transform.any_op
-    %plain = transform.apply_registered_pass "lower-affine" to %loops
+    // Loops that threads share become OpenMP's; where there are none nothing changes.
+    %shared = transform.apply_registered_pass "scf-forall-to-parallel" to %loops
+      : (!transform.any_op) -> !transform.any_op
+    %scoped = transform.apply_registered_pass "convert-scf-to-openmp" to %shared
+      : (!transform.any_op) -> !transform.any_op
+    // It wraps the body in a scope, which has one block only.
+    %threads = transform.apply_registered_pass "canonicalize" to %scoped
+      : (!transform.any_op) -> !transform.any_op
+    %plain = transform.apply_registered_pass "lower-affine" to %threads
       : (!transform.any_op) -> !transform.any_op
     %rows = transform.apply_registered_pass "convert-vector-to-scf"
       with options = {"full-unroll" = true} to %plain : (!transform.any_op) -> !transform.any_op

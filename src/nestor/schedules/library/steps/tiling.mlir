@@ -6,9 +6,18 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @tile_and_fuse_2d(%op: !transform.any_op {transform.consumed},
       %m: !transform.param<i64> {transform.readonly}, %n: !transform.param<i64> {transform.readonly},
       %module: !transform.any_op {transform.readonly}) {
-    %tiled, %loops:2 = transform.structured.fuse %op tile_sizes [%m, %n] {apply_cleanup}
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.tune.alternatives<"parallel"> selected_region = 0 {
+      // One after the other.
+      %tiled, %loops:2 = transform.structured.fuse %op tile_sizes [%m, %n] {apply_cleanup}
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    }, {
+      // Shared among threads.
+      %tiled_all, %loop = transform.structured.fuse %op tile_sizes [%m, %n]
+        {apply_cleanup, use_forall}
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op)
+    }
     transform.include @cleanup failures(propagate) (%module) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -17,9 +26,18 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @tile_and_fuse_batch(%op: !transform.any_op {transform.consumed},
       %m: !transform.param<i64> {transform.readonly}, %n: !transform.param<i64> {transform.readonly},
       %module: !transform.any_op {transform.readonly}) {
-    %tiled, %loops:3 = transform.structured.fuse %op tile_sizes [1, %m, %n] {apply_cleanup}
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.tune.alternatives<"parallel"> selected_region = 0 {
+      // One after the other.
+      %tiled, %loops:3 = transform.structured.fuse %op tile_sizes [1, %m, %n] {apply_cleanup}
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    }, {
+      // Shared among threads.
+      %tiled_all, %loop = transform.structured.fuse %op tile_sizes [1, %m, %n]
+        {apply_cleanup, use_forall}
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op)
+    }
     transform.include @cleanup failures(propagate) (%module) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -28,8 +46,18 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @tile_and_fuse_rows(%op: !transform.any_op {transform.consumed},
       %rows: !transform.param<i64> {transform.readonly},
       %module: !transform.any_op {transform.readonly}) {
-    %tiled, %loop = transform.structured.fuse %op tile_sizes [%rows] {apply_cleanup}
-      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    transform.tune.alternatives<"parallel"> selected_region = 0 {
+      // One after the other.
+      %tiled, %loops = transform.structured.fuse %op tile_sizes [%rows] {apply_cleanup}
+        : (!transform.any_op, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op)
+    }, {
+      // Shared among threads.
+      %tiled_all, %loop = transform.structured.fuse %op tile_sizes [%rows]
+        {apply_cleanup, use_forall}
+        : (!transform.any_op, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op)
+    }
     transform.include @cleanup failures(propagate) (%module) : (!transform.any_op) -> ()
     transform.yield
   }
