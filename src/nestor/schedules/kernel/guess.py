@@ -93,6 +93,17 @@ def _packing(options: Sequence[int], loops: Loops, _: Target, choice: Choice) ->
     return 1 if loops.m >= 96 and loops.n > choice.get("tile_n", 64) else 0
 
 
+def _edge(options: Sequence[int], loops: Loops, _: Target, choice: Choice) -> int:
+    """The least padding by which kernels at the edge have a power of two of columns."""
+    unit = choice.get("reg_n", 16)
+
+    def left(option: int) -> int:
+        return math.ceil(loops.n % unit / option) * option
+
+    whole = [o for o in options if (left(o) & (left(o) - 1)) == 0]
+    return min(whole or options, key=left)
+
+
 def _inner(options: Sequence[int], loops: Loops, _: Target, __: Choice) -> int:
     """Along the rows first."""
     return max(options)
@@ -137,6 +148,7 @@ _GUESSES: Final[dict[str, _Guess]] = {
     "tile_n": _tile_n,
     "tile_m": _tile_m,
     "packing": _packing,
+    "edge": _edge,
     "inner": _inner,
     "reg_k": _reg_k,
     "rows": _rows,

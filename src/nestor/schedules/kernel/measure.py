@@ -23,7 +23,9 @@ _SOURCES: Final = Path(__file__).resolve().parents[3]
 _START: Final = (
     # Threads are set before numpy is imported.
     "import os, sys; os.environ.update(dict.fromkeys("
-    "('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'), sys.argv[2]));"
+    "('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'), sys.argv[2]),"
+    # Threads of OpenBLAS that wait must not take the processors of the kernel's.
+    " OPENBLAS_THREAD_TIMEOUT='16');"
     " sys.path.insert(0, sys.argv[1]);"
     " from nestor.schedules.kernel.worker import main; main(*sys.argv[3:])"
 )

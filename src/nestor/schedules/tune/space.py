@@ -12,7 +12,7 @@ from nestor.schedules.payload.loops import Loops
 from nestor.schedules.target import Target
 
 KNOBS: Final = (
-    "tile_m", "tile_n", "tile_k", "reg_m", "reg_n", "reg_k", "packing", "inner", "rows", "lanes",
+    "tile_m", "tile_n", "tile_k", "reg_m", "reg_n", "reg_k", "packing", "edge", "inner", "rows", "lanes",
     "vectors",
 )  # fmt: skip
 """Decisions of the packaged pipelines, which policies know by name."""

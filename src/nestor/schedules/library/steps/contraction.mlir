@@ -21,8 +21,8 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> !transform.any_op
     transform.foreach %blocks : !transform.any_op {
     ^bb0(%one: !transform.any_op):
-      %packed = transform.include @pack_operands failures(propagate) (%one, %reg_n)
-        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      %packed = transform.include @pack_operands failures(propagate) (%one)
+        : (!transform.any_op) -> !transform.any_op
       transform.include @register_tiles failures(propagate) (%packed, %reg_m, %reg_n)
         : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.yield
@@ -36,13 +36,14 @@ module attributes {transform.with_named_sequence} {
     transform.yield %static : !transform.any_op
   }
 
-  // Copy operands of a block to contiguous memory; columns grow to a multiple of the micro kernel's.
-  transform.named_sequence @pack_operands(%block: !transform.any_op {transform.consumed},
-      %reg_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  // Copy operands of a block to contiguous memory; columns at the edge grow.
+  transform.named_sequence @pack_operands(%block: !transform.any_op {transform.consumed})
+      -> !transform.any_op {
+    %edge = transform.tune.knob<"edge"> options = [16, 32, 64] -> !transform.param<i64>
     %packed = transform.tune.alternatives<"packing"> -> !transform.any_op {
       // Read operands where they are, unless columns must grow.
       %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, %reg_n, 1] {padding_dimensions = [0, 1, 2],
+        pad_to_multiple_of [1, %edge, 1] {padding_dimensions = [0, 1, 2],
           nofold_flags = [0, 0, 0], copy_back_op = "none"}
         : (!transform.any_op, !transform.param<i64>)
         -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -50,7 +51,7 @@ module attributes {transform.with_named_sequence} {
     }, {
       // Pack the right operand, which all rows of the block read.
       %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, %reg_n, 1] {padding_dimensions = [0, 1, 2],
+        pad_to_multiple_of [1, %edge, 1] {padding_dimensions = [0, 1, 2],
           nofold_flags = [0, 1, 0], copy_back_op = "none"}
         : (!transform.any_op, !transform.param<i64>)
         -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -60,7 +61,7 @@ module attributes {transform.with_named_sequence} {
     }, {
       // Pack both operands.
       %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, %reg_n, 1] {padding_dimensions = [0, 1, 2],
+        pad_to_multiple_of [1, %edge, 1] {padding_dimensions = [0, 1, 2],
           nofold_flags = [1, 1, 0], copy_back_op = "none"}
         : (!transform.any_op, !transform.param<i64>)
         -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -105,8 +106,8 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> !transform.any_op
     transform.foreach %blocks : !transform.any_op {
     ^bb0(%one: !transform.any_op):
-      %packed = transform.include @pack_batch_operands failures(propagate) (%one, %reg_n)
-        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      %packed = transform.include @pack_batch_operands failures(propagate) (%one)
+        : (!transform.any_op) -> !transform.any_op
       transform.include @batch_register_tiles failures(propagate) (%packed, %reg_m, %reg_n)
         : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.yield
@@ -120,13 +121,14 @@ module attributes {transform.with_named_sequence} {
     transform.yield %static : !transform.any_op
   }
 
-  // Copy operands of a block to contiguous memory; columns grow to a multiple of the micro kernel's.
-  transform.named_sequence @pack_batch_operands(%block: !transform.any_op {transform.consumed},
-      %reg_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  // Copy operands of a block to contiguous memory; columns at the edge grow.
+  transform.named_sequence @pack_batch_operands(%block: !transform.any_op {transform.consumed})
+      -> !transform.any_op {
+    %edge = transform.tune.knob<"edge"> options = [16, 32, 64] -> !transform.param<i64>
     %packed = transform.tune.alternatives<"packing"> -> !transform.any_op {
       // Read operands where they are, unless columns must grow.
       %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, 1, %reg_n, 1] {padding_dimensions = [0, 1, 2, 3],
+        pad_to_multiple_of [1, 1, %edge, 1] {padding_dimensions = [0, 1, 2, 3],
           nofold_flags = [0, 0, 0], copy_back_op = "none"}
         : (!transform.any_op, !transform.param<i64>)
         -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -134,7 +136,7 @@ module attributes {transform.with_named_sequence} {
     }, {
       // Pack the right operand, which all rows of the block read.
       %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, 1, %reg_n, 1] {padding_dimensions = [0, 1, 2, 3],
+        pad_to_multiple_of [1, 1, %edge, 1] {padding_dimensions = [0, 1, 2, 3],
           nofold_flags = [0, 1, 0], copy_back_op = "none"}
         : (!transform.any_op, !transform.param<i64>)
         -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -144,7 +146,7 @@ module attributes {transform.with_named_sequence} {
     }, {
       // Pack both operands.
       %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, 1, %reg_n, 1] {padding_dimensions = [0, 1, 2, 3],
+        pad_to_multiple_of [1, 1, %edge, 1] {padding_dimensions = [0, 1, 2, 3],
           nofold_flags = [1, 1, 0], copy_back_op = "none"}
         : (!transform.any_op, !transform.param<i64>)
         -> (!transform.any_op, !transform.any_op, !transform.any_op)
