@@ -1,19 +1,20 @@
-"""Kernels from schedules beside OpenBLAS, oneDNN and PyTorch, on one thread.
+"""Kernels from schedules beside OpenBLAS, MKL, oneDNN, libxsmm and PyTorch, on one thread.
 
-    python -m benchmarks.schedule_kernels [--operator matmul …] [--evaluations 24] [--rounds 40]
-        [--json benchmarks/results/schedule_kernels.json]
+    python -m benchmarks.schedule_kernels --training DATABASE --state FILE [--operator matmul …]
+        [--evaluations 24] [--rounds 20] [--json benchmarks/results/schedule_kernels.json]
 
-Each kernel is tuned first, then verified against numpy, then timed in turns with its references in
-one process. OpenBLAS chooses its instruction set by the name of the processor, which it may not
-know; so there is a second process in which the core type is forced, and the two alternate.
-The best reference of a shape is the bar. Prints which instruction set each reference has used, and
-the load of the machine: **run it on a quiet machine only**.
+Each kernel is tuned first, by a policy that has learned from the database of ``schedule_record``,
+which has none of these shapes. Then it is verified against numpy and timed in turns with its
+references in one process, several times over. The best reference of a shape is the bar. The names
+of references say which instruction set they have chosen. FILE keeps what was tuned and timed, so
+that an interrupted run goes on. **Run it on a quiet machine only.**
 """
 
 import argparse
 import json
 import math
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -22,89 +23,68 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import machine, record
-from nestor.compiler.cache import cache_place
+from benchmarks.schedule_payloads import KERNELS, WINDOWS, Shape, payload_of, written
+from benchmarks.schedule_peak import fma_peak
+from benchmarks.schedule_references import ONE_THREAD
 from nestor.compiler.toolchain import find
-from nestor.schedules.kernel.building import build_library
-from nestor.schedules.kernel.evaluate import Task
-from nestor.schedules.kernel.lowering import lower
+from nestor.schedules.kernel.evaluate import Task, build_choice
 from nestor.schedules.kernel.measure import Settings
 from nestor.schedules.language.library import packaged
-from nestor.schedules.language.linking import link
-from nestor.schedules.payload import operators
 from nestor.schedules.payload.loops import loops_of, suggest
-from nestor.schedules.payload.reading import Payload, parse_type, read_payload
+from nestor.schedules.payload.reading import Payload, parse_type
 from nestor.schedules.payload.reference import as_generics
-from nestor.schedules.target import host
+from nestor.schedules.target import find_target
 from nestor.schedules.tools import Tools, find_tools
 from nestor.schedules.tune.database import Database
 from nestor.schedules.tune.tuning import TuneSettings, tune
 from nestor.temporary import temporary_folder
 
-_SQUARE: Final = (256, 384, 512, 768, 1024, 1536, 2048)
-_OTHER: Final[tuple[tuple[int, ...], ...]] = (
-    (2048, 64, 512), (64, 2048, 512), (4096, 32, 256), (32, 4096, 256), (1000, 1000, 1000),
-    (257, 513, 129), (768, 3072, 768), (3072, 768, 768), (128, 768, 3072), (100, 300, 700),
-    (31, 1001, 499), (1, 1024, 1024), (1536, 96, 2048),
-)  # fmt: skip
-SHAPES: Final[dict[str, list[tuple[int, ...]]]] = {
-    "matmul": [*((n, n, n) for n in _SQUARE), *_OTHER],
-    "matmul_bias_relu": [(512, 512, 512), (128, 3072, 768), (1000, 1000, 1000), (257, 513, 129)],
-    "batch_matmul": [(12, 128, 128, 64), (96, 64, 64, 64), (8, 512, 64, 512), (16, 100, 300, 50)],
-    "softmax": [(128, 1024), (4096, 128), (64, 10000), (1000, 1000)],
-    "layer_norm": [(128, 768), (2048, 1024), (64, 4096), (1000, 1000)],
-    "depthwise": [(64, 1), (256, 1), (96, 2), (33, 1)],
-    "convolution": [(64, 64), (128, 128), (32, 96), (3, 64)],
-}
-_IMAGE: Final = {"height": 58, "width": 58, "batch": 1}
-_WINDOWS: Final = ("depthwise", "convolution")
+PRODUCTS: Final = ("matmul", "matmul_bias_relu", "matmul_bias_gelu")
+_PASSES: Final = 3
+"""Processes in which a kernel is timed: where memory lies differs between them."""
 
 
-def payload_of(operator: str, shape: tuple[int, ...], tools: Tools) -> Payload:
-    """Return the payload of an operator and a shape."""
-    make: Callable[..., str] = getattr(operators, operator)
-    return read_payload(make(*shape, **(_IMAGE if operator in _WINDOWS else {})), tools)
+def task_of(payload: Payload, target: str, tools: Tools) -> Task:
+    """Return what is tuned."""
+    settings = Settings(7, numpy=False)
+    return Task(payload, packaged(), suggest(payload), find_target(target), tools, settings)
 
 
-def tuned_kernel(
-    payload: Payload, tools: Tools, out: Path, settings: TuneSettings, database: Database
-) -> dict[str, int]:
-    """Write the shared object of the best choice, and return the choice."""
-    task = Task(payload, packaged(), suggest(payload), host(), tools, Settings(7, numpy=False))
-    best = tune(task, settings, database).best
-    linked = link(task.library, task.schedule, best.choice)
-    build_library(lower(payload, linked, tools), task.target, tools, out)
-    return dict(best.choice)
+def tuned(task: Task, training: Path, settings: TuneSettings) -> dict[str, Any]:
+    """Return the best choice, found with nothing but the training database to begin with."""
+    with temporary_folder("database") as name:
+        database = Path(name) / "results.sqlite"
+        shutil.copyfile(training, database)
+        found = tune(task, settings, Database(database))
+    return {"choice": dict(found.best.choice), "evaluations": settings.evaluations,
+            "first": found.first.least, "failures": found.failures}  # fmt: skip
 
 
-def in_turns(
-    library: Path, payload: Payload, operator: str, tools: Tools, rounds: int, passes: int
-) -> dict[str, list[float]]:
-    """Return the seconds of a call by name, from processes that alternate."""
-    core = "SkylakeX" if "avx512f" in host().features else "Haswell"
+def in_turns(task: Task, choice: dict[str, int], operator: str, rounds: int) -> dict[str, Any]:
+    """Return the seconds of a call by name, from several processes."""
+    payload = task.payload
     seconds: dict[str, list[float]] = {}
     with temporary_folder("kernels") as name:
-        request, result = Path(name) / "request.json", Path(name) / "result.json"
+        library, request, result = (
+            Path(name) / n for n in ("kernel.so", "request.json", "result.json")
+        )
+        build_choice(task, choice, library)
         content = {
             "library": str(library),
             "operator": operator,
             "function": payload.name,
             "arguments": [str(kind) for kind in payload.arguments],
             "results": [str(kind) for kind in payload.results],
-            "generics": as_generics(payload, tools),
-            "rounds": max(2, rounds // passes),
+            "generics": as_generics(payload, task.tools),
+            "rounds": max(2, rounds // _PASSES),
         }
         request.write_text(json.dumps(content))
-        for _ in range(passes):
-            for forced in (None, core):
-                words = [sys.executable, "-m", "benchmarks.schedule_kernels", "--child"]
-                threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-                environment = os.environ | dict.fromkeys(threads, "1")
-                environment.pop("OPENBLAS_CORETYPE", None)
-                environment |= {"OPENBLAS_CORETYPE": forced} if forced else {}
-                subprocess.run([*words, str(request), str(result)], env=environment, check=True)
-                for one, values in json.loads(result.read_text()).items():
-                    seconds.setdefault(one, []).extend(values)
-    return seconds
+        words = [sys.executable, "-m", "benchmarks.schedule_kernels", "--child"]
+        for _ in range(_PASSES):
+            subprocess.run([*words, request, result], env=os.environ | ONE_THREAD, check=True)
+            for one, values in json.loads(result.read_text()).items():
+                seconds.setdefault(one, []).extend(values)
+    return {n: [min(v), statistics.median(v)] for n, v in seconds.items()}
 
 
 def child(request_file: str, result_file: str) -> None:
@@ -113,7 +93,7 @@ def child(request_file: str, result_file: str) -> None:
 
     from nestor.schedules.kernel.calling import Kernel, empty
     from nestor.schedules.kernel.verify import fresh_inputs, verify
-    from nestor.schedules.kernel.worker import blas, interleaved
+    from nestor.schedules.kernel.worker import interleaved
     from nestor.schedules.payload.reference import Reference
 
     torch.set_num_threads(1)
@@ -130,48 +110,113 @@ def child(request_file: str, result_file: str) -> None:
         "kernel": kernel.prepared(inputs, [empty(kind) for kind in results])
     }
     capability = torch.backends.cpu.get_cpu_capability()
-    calls[f"torch {torch.__version__}, {capability}"] = torch_call(request["operator"], inputs)
-    plain = numpy_call(request["operator"], inputs)
-    if plain is not None:
-        calls[blas()] = plain
+    calls[f"PyTorch {torch.__version__}: {capability}"] = torch_call(
+        request["operator"], inputs, results[0].shape
+    )
+    calls |= product_calls(request["operator"], inputs)
     Path(result_file).write_text(json.dumps(interleaved(calls, request["rounds"])))
 
 
-def numpy_call(operator: str, inputs: list[Any]) -> Callable[[], Any] | None:
-    """Return the operator in numpy, where it is a product."""
+def product_calls(operator: str, inputs: list[Any]) -> dict[str, Callable[[], Any]]:
+    """Return the calls of libraries of products; each is compared with numpy first."""
     import numpy as np
 
-    a, b, *rest = (*inputs, None)
-    if operator in ("matmul", "batch_matmul"):
-        return lambda: np.matmul(a, b)
-    if operator == "matmul_bias_relu":
-        return lambda: np.maximum(a @ b + rest[0], 0.0)
-    return None
+    from benchmarks.schedule_references import fused, products
+
+    if operator == "batch_matmul":
+        return {f"numpy {np.__version__}": lambda: np.matmul(inputs[0], inputs[1])}
+    if operator not in PRODUCTS:
+        return {}
+    a, b = inputs[:2]
+    found: dict[str, Callable[[], Any]] = {}
+    for name, product in products(a.shape[0], b.shape[1], a.shape[1]).items():
+        out = np.empty((a.shape[0], b.shape[1]), np.float32)
+        product(a, b, out)
+        if not np.allclose(out, a @ b, rtol=1e-3, atol=1e-2):
+            raise SystemExit(f"{name} computes something else")
+        whole, label = product, name
+        if operator != "matmul":
+            whole = fused(product, inputs[2], gelu=operator.endswith("gelu"))
+            label = f"{name}, then numpy"
+        found[label] = lambda whole=whole, out=out: whole(a, b, out)
+    return found
 
 
-def torch_call(operator: str, inputs: list[Any]) -> Callable[[], Any]:
-    """Return the operator in PyTorch, whose products are oneDNN's or MKL's."""
+def torch_call(operator: str, inputs: list[Any], result: Shape) -> Callable[[], Any]:
+    """Return the operator in PyTorch, whose products are MKL's.
+
+    :param result: the shape of the result, which says by how much windows move.
+    """
     import torch
     from torch.nn import functional
 
     tensors = [torch.from_numpy(array) for array in inputs]
     first = tensors[0]
-    if operator == "matmul_bias_relu":
-        return lambda: torch.relu(torch.addmm(tensors[2], first, tensors[1]))
+    if operator.startswith("matmul_bias"):
+        product = lambda: torch.addmm(tensors[2], first, tensors[1])  # noqa: E731
+        if operator.endswith("gelu"):
+            return lambda: functional.gelu(product(), approximate="tanh")
+        return lambda: torch.relu_(product())
     if operator == "softmax":
         return lambda: torch.softmax(first, 1)
     if operator == "layer_norm":
         shape = (first.shape[1],)
         return lambda: functional.layer_norm(first, shape, tensors[1], tensors[2])
-    if operator in _WINDOWS:
+    if operator in WINDOWS:
         image = first.permute(0, 3, 1, 2)  # channels last, as the kernel has them
         window = tensors[1]
         if operator == "depthwise":
             weight = window.permute(2, 0, 1).unsqueeze(1).contiguous()
-            return lambda: functional.conv2d(image, weight, groups=image.shape[1])
+            stride = (first.shape[1] - 3) // (result[1] - 1)
+            return lambda: functional.conv2d(image, weight, stride=stride, groups=image.shape[1])
         weight = window.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
         return lambda: functional.conv2d(image, weight)
-    return lambda: torch.matmul(first, tensors[1])
+    out = torch.empty((*first.shape[:-1], tensors[1].shape[-1]))
+    return lambda: torch.matmul(first, tensors[1], out=out)
+
+
+class State:
+    """What was found so far, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found = json.loads(path.read_text()) if path.exists() else {}
+
+    def get(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return what was found under a key, or make it."""
+        if key not in self.found:
+            self.found[key] = make()
+            self.path.write_text(json.dumps(self.found, indent=1))
+        result: dict[str, Any] = self.found[key]
+        return result
+
+
+def row_of(seconds: dict[str, Any], operations: float, peak: float) -> list[Any]:
+    """Return the cells of a shape: times, speeds, and the best reference."""
+    least, middle = seconds["kernel"]
+    best = min((n for n in seconds if n != "kernel"), key=lambda n: seconds[n][0])
+    reference = seconds[best][0]
+    speed = operations / least
+    return [least * 1e6, middle * 1e6, speed / 1e9, 100 * speed / peak, reference * 1e6,
+            reference / least, best]  # fmt: skip
+
+
+def tables_of(rows: dict[str, list[list[Any]]]) -> dict[str, record.Table]:
+    """Return the tables: each shape, and means by operator."""
+    columns = [("operator", "{}"), ("shape", "{}"), ("min, µs", "{:.1f}"),
+               ("median, µs", "{:.1f}"), ("Gop/s", "{:.1f}"), ("of the peak", "{:.0f} %"),
+               ("best reference, µs", "{:.1f}"), ("times its speed", "{:.2f}"),
+               ("best reference", "{}")]  # fmt: skip
+    every = [[operator, *row] for operator, some in rows.items() for row in some]
+    means = [
+        [operator, len(some), math.exp(statistics.mean(math.log(row[6]) for row in some)),
+         min(row[6] for row in some), max(row[4] for row in some)]
+        for operator, some in rows.items()
+    ]  # fmt: skip
+    summary = [("operator", "{}"), ("shapes", "{}"), ("times the speed of the best reference,"
+               " geometric mean", "{:.2f}"), ("at least", "{:.2f}"),
+               ("of the FMA peak at best", "{:.0f} %")]  # fmt: skip
+    return {"kernels": record.table(columns, every), "means": record.table(summary, means)}
 
 
 def main() -> None:
@@ -180,52 +225,51 @@ def main() -> None:
         child(*sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--operator", nargs="*", choices=list(SHAPES), default=list(SHAPES))
+    parser.add_argument("--training", type=Path, required=True, help="what the policy learns from")
+    parser.add_argument("--state", type=Path, required=True, help="keeps what was found")
+    parser.add_argument("--operator", nargs="*", choices=list(KERNELS), default=list(KERNELS))
+    parser.add_argument(
+        "--target", default="host", help="host, or avx2 on a processor that has more"
+    )
     parser.add_argument("--evaluations", type=int, default=24, help="choices tried for each shape")
     parser.add_argument("--search", default="learned", help="as of nestor schedule tune")
-    parser.add_argument("--rounds", type=int, default=40, help="repeats of each call")
-    parser.add_argument("--passes", type=int, default=4, help="times that processes alternate")
+    parser.add_argument("--rounds", type=int, default=21, help="repeats of each call")
     parser.add_argument("--limit", type=int, help="shapes of each operator")
-    parser.add_argument("--database", type=Path, default=Path(cache_place()) / "schedules.sqlite")
     parser.add_argument("--json", type=Path, help="write the tables to this file")
     options = parser.parse_args()
-    tools = find_tools()
+    tools, state = find_tools(), State(options.state)
+    peak = fma_peak(find_target(options.target), tools)
+    print(f"peak of multiply-adds: {peak / 1e9:.1f} Gop/s")
     settings = TuneSettings(options.search, options.evaluations)
-    rows: list[list[Any]] = []
-    ratios: dict[str, list[float]] = {}
+    rows: dict[str, list[list[Any]]] = {}
     for operator in options.operator:
-        for shape in SHAPES[operator][: options.limit]:
-            payload = payload_of(operator, shape, tools)
-            with temporary_folder("best") as folder:
-                library = Path(folder) / "kernel.so"
-                tuned_kernel(payload, tools, library, settings, Database(options.database))
-                seconds = in_turns(
-                    library, payload, operator, tools, options.rounds, options.passes
-                )
-            least = {name: min(values) for name, values in seconds.items()}
-            middle = statistics.median(seconds["kernel"])
-            best = min((n for n in least if n != "kernel"), key=lambda n: least[n])
-            ratio = least[best] / least["kernel"]
-            ratios.setdefault(operator, []).append(math.log(ratio))
-            speed = loops_of(payload).operations / least["kernel"] / 1e9
-            row = ["×".join(map(str, shape)), least["kernel"] * 1e6, middle * 1e6, speed,
-                   least[best] * 1e6, ratio, best]  # fmt: skip
-            rows.append([operator, *row])
-            print(operator, *row, sep="  ")
-    means = {name: math.exp(statistics.mean(values)) for name, values in ratios.items()}
-    for name, mean in means.items():
-        print(f"{name}: {mean:.2f} times the speed of the best reference (geometric mean)")
+        for shape in KERNELS[operator][: options.limit]:
+            row = one_shape(operator, shape, options, tools, state, settings, peak)
+            rows.setdefault(operator, []).append([written(shape), *row])
+            print(
+                operator, written(shape), *(f"{c:.4g}" if isinstance(c, float) else c for c in row)
+            )
+    tables = tables_of(rows)
+    for line in tables["means"]["rows"]:
+        print(line)
     if options.json is not None:
-        columns = [("operator", "{}"), ("shape", "{}"), ("min, µs", "{:.1f}"),
-                   ("median, µs", "{:.1f}"), ("Gop/s", "{:.1f}"), ("best reference, µs", "{:.1f}"),
-                   ("times its speed", "{:.2f}"), ("best reference", "{}")]  # fmt: skip
         about = "Kernels of tuned schedules beside the best reference, one thread, verified."
-        summary = record.table(
-            [("operator", "{}"), ("shapes", "{}"), ("geometric mean", "{:.2f}")],
-            [[name, len(ratios[name]), mean] for name, mean in means.items()],
-        )
-        tables = {"kernels": record.table(columns, rows), "means": summary}
-        record.write(options.json, about, tables, machine.describe(find()))
+        record.write(options.json, about, tables, machine.describe(find()), peak_gops=peak / 1e9)
+
+
+def one_shape(
+    operator: str, shape: Shape, options: Any, tools: Tools, state: State, settings: TuneSettings,
+    peak: float,
+) -> list[Any]:  # fmt: skip
+    """Tune and time one shape, unless the state has it."""
+    payload = payload_of(operator, shape, tools)
+    task = task_of(payload, options.target, tools)
+    key = f"{options.target} {operator} {written(shape)}"
+    best = state.get(f"{key} tuned", lambda: tuned(task, options.training, settings))
+    seconds = state.get(
+        f"{key} timed", lambda: in_turns(task, best["choice"], operator, options.rounds)
+    )
+    return row_of(seconds, loops_of(payload).operations, peak)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 Every name says which instruction set the library has chosen in this process. What is not
 installed is left out: MKL comes from its wheel (``pip install 'nestor-mlgo[references]'``), oneDNN
-from ``libdnnl2``, libxsmm from ``libxsmm-dev``; PyTorch and the OpenBLAS of numpy's wheel are always
-there. All use one thread, if ``ONE_THREAD`` is in the environment before they are loaded.
+from ``libdnnl2``, libxsmm from ``libxsmm-dev``; the OpenBLAS of numpy's wheel is always there. All use one thread, if ``ONE_THREAD`` is in the environment before they are loaded.
 """
 
 import contextlib

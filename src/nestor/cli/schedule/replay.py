@@ -52,7 +52,9 @@ class Replay:
 
         tools = find_tools(self.llvm)
         payload = read_payload(self.payload, tools, function=self.function)
-        settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0, threads=self.threads)
+        settings = Settings(
+            self.rounds, self.seed, self.core, numpy=self.rounds > 0, threads=self.threads
+        )
         result = run_once(
             payload, read_resolved(self.schedule), find_target(self.target), tools, settings
         )

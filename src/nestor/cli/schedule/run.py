@@ -59,7 +59,9 @@ class Run:
             self.payload, self.function, self.library, self.schedule, self.choice, self.target,
             self.llvm, self.threads,
         )  # fmt: skip
-        settings = Settings(self.rounds, self.seed, self.core, numpy=self.rounds > 0, threads=self.threads)
+        settings = Settings(
+            self.rounds, self.seed, self.core, numpy=self.rounds > 0, threads=self.threads
+        )
         linked = link(opened.library, opened.schedule, opened.choice)
         result: dict[str, Any] = {"schedule": opened.schedule, "choice": opened.choice}
         result |= run_once(opened.payload, linked, opened.target, opened.tools, settings)

@@ -69,7 +69,7 @@ def _reg_k(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
 
 
 def _tile_k(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """The whole reduction, or even parts of it whose packed columns fill half of the second level."""
+    """All, or even parts of it whose packed columns fill a quarter of the second level of cache."""
     row = choice.get("reg_n", 16) * loops.bits // 8
     most = max([o for o in options if o * row <= target.l2_bytes // 4] or [min(options)])
     part = loops.k / math.ceil(loops.k / most)

@@ -69,6 +69,29 @@ func.func @dense(%a: {a}, %b: {b}, %bias: tensor<{n}xf32>) -> {c} {{
 """
 
 
+def matmul_bias_gelu(m: int, n: int, k: int) -> str:
+    """Return a product, a bias for each column, and GELU by its approximation with tanh."""
+    text = matmul_bias_relu(m, n, k)
+    head, _, rest = text.partition("    %positive = arith.maximumf %sum, %zero : f32\n")
+    constants = """  %half = arith.constant 0.5 : f32
+  %one = arith.constant 1.0 : f32
+  %slope = arith.constant 0.7978845608 : f32
+  %cubic = arith.constant 0.044715 : f32
+"""
+    body = """    %square = arith.mulf %sum, %sum : f32
+    %cube = arith.mulf %square, %sum : f32
+    %small = arith.mulf %cube, %cubic : f32
+    %both = arith.addf %sum, %small : f32
+    %inner = arith.mulf %both, %slope : f32
+    %tanh = math.tanh %inner : f32
+    %plus = arith.addf %tanh, %one : f32
+    %part = arith.mulf %sum, %half : f32
+    %positive = arith.mulf %part, %plus : f32
+"""
+    start = "  %zero = "
+    return head.replace(start, constants + start, 1) + body + rest
+
+
 def softmax(rows: int, columns: int) -> str:
     """Return softmax of each row."""
     kind = f"tensor<{rows}x{columns}xf32>"

@@ -12,8 +12,8 @@ from nestor.schedules.payload.loops import Loops
 from nestor.schedules.target import Target
 
 KNOBS: Final = (
-    "tile_m", "tile_n", "tile_k", "reg_m", "reg_n", "reg_k", "packing", "edge", "inner", "rows", "lanes",
-    "vectors",
+    "tile_m", "tile_n", "tile_k", "reg_m", "reg_n", "reg_k", "packing", "edge", "inner", "rows",
+    "lanes", "vectors",
 )  # fmt: skip
 """Decisions of the packaged pipelines, which policies know by name."""
 
@@ -86,10 +86,26 @@ def row(choice: Mapping[str, int], loops: Loops, target: Target) -> dict[str, fl
             "blocks_m": math.log2(math.ceil(m / tile_m)),
             "blocks_n": math.log2(math.ceil(n / tile_n)),
             "blocks_k": math.log2(math.ceil(k / tile_k)),
+            "vectors": float(math.ceil(reg_n / lanes)),
+            "left_m": (m % reg_m) / m,
+            "left_n": float(-n % max(1, choice.get("edge", 1))) / n,
+            # Rows of a matrix whose distance is a power of two share few lines of the cache.
+            "stride_k": float(_zeros(int(k * element))),
+            "stride_n": float(_zeros(int(n * element))),
+            "left_in_l2": tile_m * tile_k * element / target.l2_bytes,
+            "right_in_l2": tile_n * tile_k * element / target.l2_bytes,
+            "right_in_l1": reg_n * tile_k * element / target.l1_bytes,
+            "copied": (choice.get("packing", 0) > 0) / tile_m
+            + (choice.get("packing", 0) > 1) / tile_n,
             "rows_left": float(m % max(1, choice.get("rows", 1)) > 0),
             "row_in_l1": n * max(1, choice.get("rows", 1)) * element / target.l1_bytes,
         }
     )
+
+
+def _zeros(number: int) -> int:
+    """Return how many bits at the end of a number are zero, at most 12: those of a page."""
+    return min(12, (number & -number).bit_length() - 1) if number else 12
 
 
 def _padded(length: int, tile: int, unit: int) -> float:

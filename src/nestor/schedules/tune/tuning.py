@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from nestor.errors import NestorError
 from nestor.policy.spec import Policy
@@ -24,19 +23,17 @@ from nestor.schedules.tune.searches import (
 from nestor.schedules.tune.space import row, size
 
 
-_FINALISTS: Final = 3
-"""Choices that are timed again, in turns: the shortest of many noisy times is not the fastest."""
-
-
 @dataclass(frozen=True)
 class TuneSettings:
     """How to search."""
 
     search: SearchName = "learned"
     evaluations: int = 24
-    """How many choices to evaluate, the guess among them; from 12 on the last three evaluations
-    time the three fastest choices again, in turns."""
+    """How many choices to evaluate, the guess among them."""
     seed: int = 0
+    finalists: int = 3
+    """How many of the evaluations time the fastest choices again, in turns: the shortest of many
+    noisy times is not the fastest. None where there are fewer than four times as many."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ def tune(
     history: list[Evaluation] = []
     reused = 0
     total = min(settings.evaluations, size(decisions))
-    for number in range(total - _finalists(total)):
+    for number in range(total - _finalists(total, settings)):
         free = [replace(e, choice=_without(e.choice, fixed)) for e in history]
         choice = _next(number, problem, stale, free, search) | fixed
         evaluation = database.find(key, choice)
@@ -142,15 +139,15 @@ def _next(
     return search(history)
 
 
-def _finalists(total: int) -> int:
-    return _FINALISTS if total >= 4 * _FINALISTS else 0
+def _finalists(total: int, settings: TuneSettings) -> int:
+    return settings.finalists if total >= 4 * settings.finalists else 0
 
 
 def _fastest(task: Task, right: Sequence[Evaluation], settings: TuneSettings) -> Evaluation:
     """Return the fastest evaluation, by a second run of the best few where the budget has it."""
     ordered = sorted(right, key=lambda e: e.least or 0.0)
     choices = {json.dumps(dict(e.choice), sort_keys=True): e for e in ordered}
-    few = list(choices.values())[: _finalists(settings.evaluations)]
+    few = list(choices.values())[: _finalists(settings.evaluations, settings)]
     if len(few) < 2:
         return ordered[0]
     return min(compare(task, few, settings.seed * 1000 + 999), key=lambda e: e.least or 0.0)

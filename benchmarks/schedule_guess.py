@@ -1,0 +1,234 @@
+"""How good is the first guess of the learned policy on payloads that it has not seen?
+
+    python -m benchmarks.schedule_guess TRAINING STATE [--evaluations 20] [--other DATABASE]
+        [--json benchmarks/results/schedule_guess.json]
+
+TRAINING is the database of ``schedule_record``. On each held-out payload, of other shapes and in
+part of other operators, four searches of the same budget run for real, and the first guesses of
+policies of five seeds are measured. At the end the choices in question are timed again in turns
+with the fastest of all that was measured: those times are compared, so that the shortest of many
+noisy times does not count as fast. The five seeds of each search are replayed on what was measured:
+a search proposes a choice, and gets the measured one that is most like it.
+
+``--other`` is a database of another machine, or of another instruction set of this one: the first
+guesses of a policy that has learned from it alone are measured too.
+"""
+
+import argparse
+import json
+import math
+import shutil
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import machine, record
+from benchmarks.schedule_kernels import State, task_of
+from benchmarks.schedule_payloads import HELD_OUT, payload_of, written
+from nestor.compiler.toolchain import find
+from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate
+from nestor.schedules.kernel.guess import guess
+from nestor.schedules.language.linking import decisions_of
+from nestor.schedules.payload.loops import loops_of
+from nestor.schedules.tools import find_tools
+from nestor.schedules.tune import policy as policies
+from nestor.schedules.tune.database import Database, Result, key_of
+from nestor.schedules.tune.searches import Problem, SearchName, first_guess, make_search
+from nestor.schedules.tune.space import row
+from nestor.schedules.tune.tuning import TuneSettings, tune
+from nestor.temporary import temporary_folder
+
+SEARCHES: Final[tuple[SearchName, ...]] = ("learned", "random", "tpe", "evolution")
+SEEDS: Final = 5
+_STEPS: Final = (1, 2, 5, 10, 20)
+
+Choice = Mapping[str, int]
+
+
+def problem_of(task: Task) -> tuple[Problem, dict[str, int]]:
+    """Return what a search may decide, and what is fixed."""
+    every = decisions_of(task.library, task.schedule)
+    fixed = {d.name: d.selected for d in every if d.selected is not None}
+    loops = loops_of(task.payload)
+    start = {n: v for n, v in guess(every, loops, task.target).items() if n not in fixed}
+    return Problem([d for d in every if d.name not in fixed], loops, task.target, start), fixed
+
+
+def measured(task: Task, training: Path, other: Path | None, evaluations: int) -> dict[str, Any]:
+    """Return all that is measured of one payload."""
+    problem, fixed = problem_of(task)
+    histories = {}
+    for search in SEARCHES:
+        with temporary_folder("database") as name:
+            database = Path(name) / "results.sqlite"
+            shutil.copyfile(training, database)
+            # Without the run in turns at the end: every evaluation proposes something.
+            budget = TuneSettings(search, evaluations, finalists=0)
+            found = tune(task, budget, Database(database))
+            histories[search] = [_as_json(e) for e in found.history]
+    guesses = {}
+    results = Database(training).all()
+    for seed in range(SEEDS):
+        policy = policies.train(results, seed)
+        guesses[f"learned {seed}"] = first_guess(problem, policy, seed) | fixed
+    if other is not None:
+        policy = policies.train(Database(other).all(), 0)
+        guesses["other machine"] = first_guess(problem, policy, 0) | fixed
+    guesses["computed"] = dict(problem.guess) | fixed
+    done = {_text(e["choice"]): e for h in histories.values() for e in h}
+    for choice in guesses.values():
+        if _text(choice) not in done:
+            done[_text(choice)] = _as_json(evaluate(task, choice, 77))
+    fastest = sorted((e for e in done.values() if e["least"]), key=lambda e: e["least"])
+    wanted = {
+        **{name: done[_text(choice)] for name, choice in guesses.items()},
+        **{f"best of {s}": _best(h) for s, h in histories.items()},
+        **{f"fastest {i}": e for i, e in enumerate(fastest[:3])},
+    }
+    again = _again(task, [e for e in wanted.values() if e["least"]])
+    return {
+        "histories": histories,
+        "pool": list(done.values()),
+        "again": {n: again.get(_text(e["choice"])) for n, e in wanted.items()},
+    }
+
+
+def _again(task: Task, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return seconds by choice, of a run in which all take turns."""
+    different = {_text(e["choice"]): e for e in evaluations}
+    inputs = [Evaluation(e["choice"], "ok", "", e["least"], None) for e in different.values()]
+    timed = compare(replace(task, settings=replace(task.settings, rounds=8)), inputs, 78)
+    return {_text(e.choice): e.least or math.inf for e in timed}
+
+
+def replayed(task: Task, training: Sequence[Result], pool: Sequence[Mapping[str, Any]], name: SearchName,
+             seed: int, evaluations: int) -> list[float]:  # fmt: skip
+    """Return the best seconds after each evaluation of a search over what was measured."""
+    problem, fixed = problem_of(task)
+    key, loops = key_of(task), loops_of(task.payload)
+    left = {_text(e["choice"]): e for e in pool}
+    done: list[Evaluation] = []
+
+    def refit(own: Sequence[Evaluation]) -> Any:
+        rows = [Result(key, loops.kind, e, row(e.choice, loops, task.target)) for e in own]
+        weight = max(1, len(training) // max(1, 4 * len(own)))
+        return policies.train([*training, *rows * weight], seed)
+
+    search = make_search(name, problem, seed, refit)
+    start = first_guess(problem, refit([]), seed) if name == "learned" else dict(problem.guess)
+    course: list[float] = []
+    for number in range(min(evaluations, len(left))):
+        wanted = start if number == 0 else search(done)
+        found = left.pop(_nearest(wanted | fixed, left, problem))
+        open_part = {n: v for n, v in found["choice"].items() if n not in fixed}
+        done.append(Evaluation(open_part, "ok" if found["least"] else "crashed", "",
+                               found["least"], found["least"]))  # fmt: skip
+        course.append(min([e.least for e in done if e.least] or [math.inf]))
+    return course
+
+
+def _nearest(choice: Choice, left: Mapping[str, Any], problem: Problem) -> str:
+    """Return the measured choice that is most like another, by steps between options."""
+    places = {d.name: {o: i / len(d.options) for i, o in enumerate(d.options)}
+              for d in problem.decisions}  # fmt: skip
+
+    def distance(text: str) -> float:
+        there = left[text]["choice"]
+        return sum(abs(at[choice[n]] - at[there[n]]) for n, at in places.items())
+
+    return min(left, key=distance)
+
+
+def _best(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return min(history, key=lambda e: e["least"] or math.inf)
+
+
+def _as_json(evaluation: Evaluation) -> dict[str, Any]:
+    return {"choice": dict(evaluation.choice), "least": evaluation.least,
+            "reason": evaluation.reason}  # fmt: skip
+
+
+def _text(choice: Choice) -> str:
+    return json.dumps(dict(choice), sort_keys=True)
+
+
+def mean(ratios: Sequence[float]) -> float:
+    """Return the geometric mean; a failure counts as a twentieth of the speed."""
+    return math.exp(statistics.mean(math.log(max(r, 0.05)) for r in ratios))
+
+
+def main() -> None:
+    """Measure, replay and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("training", type=Path)
+    parser.add_argument("state", type=Path, help="keeps what was measured")
+    parser.add_argument("--other", type=Path, help="a database of another machine")
+    parser.add_argument("--evaluations", type=int, default=20, help="of each search")
+    parser.add_argument("--limit", type=int, help="shapes of each operator")
+    parser.add_argument("--json", type=Path, help="write the tables to this file")
+    options = parser.parse_args()
+    tools, state = find_tools(), State(options.state)
+    training = Database(options.training).all()
+    rows, ratios, courses = [], {}, {}
+    for operator, shapes in HELD_OUT.items():
+        for shape in shapes[: options.limit]:
+            task = task_of(payload_of(operator, shape, tools), "host", tools)
+            data = state.get(
+                f"{operator} {written(shape)}",
+                lambda task=task: measured(
+                    task, options.training, options.other, options.evaluations
+                ),
+            )
+            again = {n: s for n, s in data["again"].items() if s}
+            best = min(again.values())
+            speed = {n: best / s for n, s in again.items()}
+            learned = mean([speed.get(f"learned {s}", 0.0) for s in range(SEEDS)])
+            named = {"learned": learned} | {
+                n: speed.get(n, 0.0)
+                for n in ("computed", "other machine", *(f"best of {s}" for s in SEARCHES))
+                if n in data["again"]
+            }
+            for name, ratio in named.items():
+                ratios.setdefault(name, []).append(ratio)
+            rows.append(
+                [
+                    operator,
+                    written(shape),
+                    best * 1e6,
+                    *(100 * named.get(n, 0.0) for n in ("computed", "learned", "best of learned")),
+                ]
+            )
+            print(*rows[-1], flush=True)
+            fastest = min(e["least"] for e in data["pool"] if e["least"])
+            for search in SEARCHES:
+                for seed in range(SEEDS):
+                    course = replayed(
+                        task, training, data["pool"], search, seed, options.evaluations
+                    )
+                    for step in _STEPS:
+                        at = course[min(step, len(course)) - 1]
+                        courses.setdefault((search, step), []).append(fastest / at)
+    summary = [[name, 100 * mean(values), 100 * min(values)] for name, values in ratios.items()]
+    curve = [[s, *(100 * mean(courses[s, step]) for step in _STEPS)] for s in SEARCHES]
+    for line in [*summary, *curve]:
+        print(*line)
+    if options.json is not None:
+        tables = {
+            "payloads": record.table(
+                [("operator", "{}"), ("shape", "{}"), ("fastest, µs", "{:.1f}"),
+                 ("computed guess", "{:.0f} %"), ("learned guess", "{:.0f} %"),
+                 ("learned, 20 evaluations", "{:.0f} %")], rows),
+            "real": record.table(
+                [("choice", "{}"), ("of the fastest, geometric mean", "{:.1f} %"),
+                 ("at least", "{:.0f} %")], summary),
+            "replayed": record.table(
+                [("search", "{}"), *((f"after {s}", "{:.1f} %") for s in _STEPS)], curve),
+        }  # fmt: skip
+        about = "The first guess of the learned policy, and searches, on held-out payloads."
+        record.write(options.json, about, tables, machine.describe(find()), payloads=len(rows))
+
+
+if __name__ == "__main__":
+    main()

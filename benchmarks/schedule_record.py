@@ -1,0 +1,47 @@
+"""Fill a database with results of the payloads that the policy learns from.
+
+    python -m benchmarks.schedule_record DATABASE [--target host] [--evaluations 20] [--limit N]
+
+Each payload is searched by evolution from the computed guess. What is in the database already is
+not measured again.
+"""
+
+import argparse
+from pathlib import Path
+
+from benchmarks.schedule_payloads import TRAINING, payload_of, written
+from nestor.schedules.kernel.evaluate import Task
+from nestor.schedules.kernel.measure import Settings
+from nestor.schedules.language.library import packaged
+from nestor.schedules.payload.loops import suggest
+from nestor.schedules.target import find_target
+from nestor.schedules.tools import find_tools
+from nestor.schedules.tune.database import Database
+from nestor.schedules.tune.tuning import TuneSettings, tune
+
+
+def main() -> None:
+    """Search all payloads."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("database", type=Path)
+    parser.add_argument("--target", default="host")
+    parser.add_argument("--evaluations", type=int, default=20, help="choices of each payload")
+    parser.add_argument("--limit", type=int, help="shapes of each operator")
+    options = parser.parse_args()
+    tools, target = find_tools(), find_target(options.target)
+    database = Database(options.database)
+    settings = TuneSettings("evolution", options.evaluations)
+    for operator, shapes in TRAINING.items():
+        for shape in shapes[: options.limit]:
+            payload = payload_of(operator, shape, tools)
+            task = Task(
+                payload, packaged(), suggest(payload), target, tools, Settings(7, numpy=False)
+            )
+            tuned = tune(task, settings, database)
+            best = (tuned.best.least or 0.0) * 1e6
+            first = (tuned.first.least or 0.0) * 1e6
+            print(operator, written(shape), f"{first:.1f} µs, then {best:.1f} µs", flush=True)
+
+
+if __name__ == "__main__":
+    main()
