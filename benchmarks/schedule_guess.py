@@ -15,6 +15,7 @@ guesses of a policy that has learned from it alone are measured too.
 """
 
 import argparse
+import functools
 import json
 import math
 import shutil
@@ -103,8 +104,14 @@ def _again(task: Task, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, fl
     return {_text(e.choice): e.least or math.inf for e in timed}
 
 
-def replayed(task: Task, training: Sequence[Result], pool: Sequence[Mapping[str, Any]], name: SearchName,
-             seed: int, evaluations: int) -> list[float]:  # fmt: skip
+def replayed(
+    task: Task,
+    training: Sequence[Result],
+    pool: Sequence[Mapping[str, Any]],
+    name: SearchName,
+    seed: int,
+    evaluations: int,
+) -> list[float]:
     """Return the best seconds after each evaluation of a search over what was measured."""
     problem, fixed = problem_of(task)
     key, loops = key_of(task), loops_of(task.payload)
@@ -171,16 +178,16 @@ def main() -> None:
     options = parser.parse_args()
     tools, state = find_tools(), State(options.state)
     training = Database(options.training).all()
-    rows, ratios, courses = [], {}, {}
+    rows: list[list[Any]] = []
+    ratios: dict[str, list[float]] = {}
+    courses: dict[tuple[str, int], list[float]] = {}
     for operator, shapes in HELD_OUT.items():
         for shape in shapes[: options.limit]:
             task = task_of(payload_of(operator, shape, tools), "host", tools)
-            data = state.get(
-                f"{operator} {written(shape)}",
-                lambda task=task: measured(
-                    task, options.training, options.other, options.evaluations
-                ),
+            make = functools.partial(
+                measured, task, options.training, options.other, options.evaluations
             )
+            data = state.get(f"{operator} {written(shape)}", make)
             again = {n: s for n, s in data["again"].items() if s}
             best = min(again.values())
             speed = {n: best / s for n, s in again.items()}

@@ -11,6 +11,7 @@ that an interrupted run goes on. **Run it on a quiet machine only.**
 """
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -138,7 +139,7 @@ def product_calls(operator: str, inputs: list[Any]) -> dict[str, Callable[[], An
         if operator != "matmul":
             whole = fused(product, inputs[2], gelu=operator.endswith("gelu"))
             label = f"{name}, then numpy"
-        found[label] = lambda whole=whole, out=out: whole(a, b, out)
+        found[label] = functools.partial(whole, a, b, out)
     return found
 
 
@@ -153,10 +154,10 @@ def torch_call(operator: str, inputs: list[Any], result: Shape) -> Callable[[], 
     tensors = [torch.from_numpy(array) for array in inputs]
     first = tensors[0]
     if operator.startswith("matmul_bias"):
-        product = lambda: torch.addmm(tensors[2], first, tensors[1])  # noqa: E731
+        product = functools.partial(torch.addmm, tensors[2], first, tensors[1])
         if operator.endswith("gelu"):
             return lambda: functional.gelu(product(), approximate="tanh")
-        return lambda: torch.relu_(product())
+        return lambda: product().relu_()
     if operator == "softmax":
         return lambda: torch.softmax(first, 1)
     if operator == "layer_norm":

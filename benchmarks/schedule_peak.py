@@ -51,6 +51,6 @@ def fma_peak(target: Target, tools: Tools) -> float:
         source, program = Path(name) / "peak.c", Path(name) / "peak"
         write_atomically(source, _SOURCE % (target.vector_bits // 8))
         words = [tools.clang, "-O2", "-ffp-contract=fast", *target.flags, source, "-o", program]
-        subprocess.run(words, check=True)
+        subprocess.run([str(word) for word in words], check=True)
         done = subprocess.run([program], check=True, capture_output=True, text=True)
     return float(done.stdout)

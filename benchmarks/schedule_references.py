@@ -2,7 +2,8 @@
 
 Every name says which instruction set the library has chosen in this process. What is not
 installed is left out: MKL comes from its wheel (``pip install 'nestor-mlgo[references]'``), oneDNN
-from ``libdnnl2``, libxsmm from ``libxsmm-dev``; the OpenBLAS of numpy's wheel is always there. All use one thread, if ``ONE_THREAD`` is in the environment before they are loaded.
+from ``libdnnl2``, libxsmm from ``libxsmm-dev``; the OpenBLAS of numpy's wheel is always there.
+All use one thread, if ``ONE_THREAD`` is in the environment before they are loaded.
 """
 
 import contextlib
@@ -159,7 +160,7 @@ def _libxsmm(m: int, n: int, k: int) -> tuple[str, Product | None]:
         whole = ["-Wl,--whole-archive", _LIBXSMM, _LIBXSMM.with_name("libxsmmnoblas.a")]
         command = [find_tools().clang, "-shared", *whole, "-Wl,--no-whole-archive", "-lm",
                    "-lpthread", "-ldl", "-o", shared]  # fmt: skip
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run([str(word) for word in command], check=True, capture_output=True)
     library = ctypes.CDLL(str(shared))
     library.libxsmm_init()
     library.libxsmm_get_target_arch.restype = ctypes.c_char_p

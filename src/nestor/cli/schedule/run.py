@@ -16,7 +16,8 @@ from nestor.cli.schedule.common import open_payload, written
 class Run:
     """Compile a payload by a schedule, verify it against numpy on fresh inputs, then time it.
 
-    The kernel runs in a process of its own, within limits. It is timed beside numpy in turns. A wrong result is an error and is not timed.
+    The kernel runs in a process of its own, within limits. It is timed beside numpy in turns. A
+    wrong result is an error and is not timed.
 
     Examples:
         nestor schedule run matmul.mlir

@@ -113,7 +113,7 @@ def measure(
             "numpy": settings.numpy,
         }
         write_atomically(request, json.dumps(content))
-        words = [_SOURCES, str(settings.threads), request, result]
+        words: list[str | Path] = [_SOURCES, str(settings.threads), request, result]
         outcome = run_limited([sys.executable, "-c", _START, *words], limits)
         if not outcome.ok or not result.exists():
             raise RunError(_REASONS.get(outcome.ending, _last_line(outcome.stderr)) + ".")
