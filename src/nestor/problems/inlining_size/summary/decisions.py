@@ -32,10 +32,10 @@ def expected_saving(policy: Policy, log: Trajectory, summary: ProgramSummary) ->
     """Return what ``policy`` expects to save by the answers that it gives otherwise than stock.
 
     A distilled policy's logit is the number of bytes that it expects such an answer to save; of
-    other policies each such answer counts alike. The sum is 0 if no answer differs: then a compile under the policy asks the same questions in the
-    same order and gives the same object, since every feature but those of the summary is that of
-    the log. More than 0 may be wrong, such as for questions in functions of another level, and
-    costs a compile.
+    other policies each such answer counts alike. The sum is 0 if no answer differs: then a compile
+    under the policy asks the same questions in the same order and gives the same object, since
+    every feature but those of the summary is that of the log. More than 0 may be wrong, such as for
+    questions in functions of another level, and costs a compile.
 
     :param log: of a stock compile of the module.
     :return: bytes; infinity for a policy whose logits do not say whether it differs from stock.
