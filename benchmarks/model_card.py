@@ -150,6 +150,11 @@ def origin(policy: Policy) -> Table:
     ]
     if (logit := as_sum(policy)) is not None:
         rows.append(["logit", f"`{logit}`"])
+    if "growth bound" in provenance:
+        bound = ", ".join(f"{name} {limit}" for name, limit in provenance["growth bound"].items())
+        rows.append(["sum", f"`{provenance['sum']}`"])
+        rows.append(["limits of cost_estimate", bound])
+        rows.append(["rules of a summary", ", ".join(provenance.get("summary rules", ["none"]))])
     names = ("learner", "seed", "corpus", "compiler", "plugin", "nestor")
     rows += [[name, f"`{provenance[name]}`"] for name in names if name in provenance]
     if "settings" in provenance:

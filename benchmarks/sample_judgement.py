@@ -46,7 +46,7 @@ from nestor.rollout.cache import baselines
 from nestor.temporary import temporary_folder
 
 POLICIES: Final = ("threshold:15", "threshold:25", "mlgo2020", "shipped", "distilled")
-WITH_SUMMARY: Final = ("distilled",)
+WITH_SUMMARY: Final = ("shipped", "distilled")
 MODES: Final = ("gc", "no-gc", "icf")
 _PLACES: Final = re.compile(r" *\[IP: [^]]*\]|https?://[^/\s]+|/\S*/unpacked/source/")
 """What a message says about this machine: a mirror's address, a temporary folder."""
@@ -136,8 +136,8 @@ def _programs(corpus: Corpus, most: int, seen: frozenset[str] | None) -> list[di
     with local_pool(corpus) as pool:
         policies = [policy_named(name) for name in POLICIES]
         summarised = [policy_named(name) for name in WITH_SUMMARY]
-        plain = evaluate(pool, LINK, programs, policies, EvaluateSettings(MODES))
-        summary = EvaluateSettings(MODES, summary=True)
+        plain = evaluate(pool, LINK, programs, policies, EvaluateSettings(MODES, log=False))
+        summary = EvaluateSettings(MODES, summary=True, log=False)
         with_summary = evaluate(pool, LINK, programs, summarised, summary)
         shares = {p.name: _share(pool, corpus, p, seen) for p in programs}
     named = [(one.policy, one) for one in plain]

@@ -7,7 +7,7 @@ import pytest
 
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError
-from nestor.evaluate.compare import evaluate, select_programs
+from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
 from nestor.evaluate.statistics import (
     change_pct,
     geometric_mean_change_pct,
@@ -35,6 +35,16 @@ def test_another_policy_changes_something(small_corpus: Corpus, plugin: Plugin) 
     assert not always.failures + never.failures
     sizes = {p.policy.columns["linked"] for r in (always, never) for p in r.programs if p.policy}
     assert len(sizes) > 1
+
+
+def test_a_build_less_without_the_log(small_corpus: Corpus, plugin: Plugin) -> None:
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        with_log, without = (
+            evaluate(pool, LINK, small_corpus.programs, [policy_named("always")], settings)[0]
+            for settings in (EvaluateSettings(), EvaluateSettings(log=False))
+        )
+    assert without.programs == with_log.programs
+    assert with_log.decisions > 0 == without.decisions
 
 
 def test_json_has_the_documented_shape(small_corpus: Corpus, plugin: Plugin) -> None:

@@ -1,8 +1,9 @@
 """Compare policies with the stock compiler, program by program.
 
 Every program is built stock and, under each policy, twice: as in use, side by side with stock
-so that their CPU times compare, and once more with a log, which counts the decisions and must
-give the same objects again. Failures are results: counted, named and never dropped.
+so that their CPU times compare, and (unless the settings leave it out) once more with a log, which
+counts the decisions and must give the same objects again. Failures are results: counted, named
+and never dropped.
 """
 
 import hashlib
@@ -42,6 +43,8 @@ class EvaluateSettings:
     then compiled for each."""
     smoke: bool = False
     """Run the programs briefly: foreign code."""
+    log: bool = True
+    """Build once more with a log, which counts the decisions and must give the same objects."""
 
 
 def select_programs(corpus: Corpus, split: Split | Literal["all"] | None) -> tuple[Program, ...]:
@@ -132,7 +135,7 @@ def _jobs(
         overrides=settings.overrides,
         summary=summaries.get((program.name, mode)) if reads else None,
     )
-    return stock, used, replace(used, log=True, keep=False)
+    return stock, used, replace(used, log=True, keep=False) if settings.log else used
 
 
 def _evaluation(

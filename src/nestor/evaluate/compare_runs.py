@@ -117,19 +117,31 @@ def _naming(path: Path) -> Iterator[Path]:
         raise RunError(f"{path} of a run cannot be read ({what}); remove it.") from None
 
 
-def _curve(path: Path) -> list[Point]:
-    points = []
+def curve_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a run's file of curves, an update each; none if there is no file yet.
+
+    A last line that is not whole is left out: it is that of a run that is going on.
+
+    :raises NestorError: if the file is too large, or no file.
+    """
+    rows: list[dict[str, Any]] = []
     text = read_regular_text(path, "curves", limit=_LARGEST) if path.exists() else ""
     for line in text.splitlines():
         try:
             row = json.loads(line)
         except ValueError:
-            break  # the last line of a run that is going on
+            break
+        if isinstance(row, dict):
+            rows.append(row)
+    return rows
+
+
+def _curve(path: Path) -> Iterator[Point]:
+    for row in curve_rows(path):
         named = [name for name in _PREFERRED if name in row]
         if named and "spent/compiles" in row:
             cost = int(row["spent/compiles"]), float(row["spent/cpu_minutes"])
-            points.append(Point(*cost, float(row[named[0]])))
-    return points
+            yield Point(*cost, float(row[named[0]]))
 
 
 @dataclass(frozen=True)

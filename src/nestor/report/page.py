@@ -45,7 +45,7 @@ def sheet_page(data: dict[str, Any]) -> str:
     return _page("sheet.html", SHEET_SCRIPTS, data, Pack())
 
 
-def _page(template: str, scripts: tuple[str, ...], data: dict[str, Any], pack: Pack) -> str:
+def _page(body: str, scripts: tuple[str, ...], data: dict[str, Any], pack: Pack) -> str:
     first = pack.text(data)
     script = "\n".join(("(() => {", '"use strict";', *map(_asset, scripts), "})();"))
     style = _asset("style.css")
@@ -57,8 +57,9 @@ def _page(template: str, scripts: tuple[str, ...], data: dict[str, Any], pack: P
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)};"
         " base-uri 'none'; form-action 'none'"
     )
-    text = _asset(template)
+    text = _asset("frame.html")
     for name, value in (
+        ("BODY", _asset(body)),
         ("SECURITY", security),
         ("STYLE", style),
         ("FIRST", str(first)),

@@ -1,9 +1,11 @@
 """The rules of a program's summary, as numbers and in linked programs."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from nestor.build.build import find_build
@@ -21,6 +23,16 @@ from tests.problems.inlining_size.sums import linear
 
 RANGE = np.array([[0.0, 1.0], *[[-50.0, 3000.0]] * 7, [0.0, 51.0]])
 """Of the nine features of :func:`linear`, the callee's size last."""
+
+
+def assert_each_is_refused(
+    policy: MlpPolicy, row: npt.NDArray[np.int64], wrong: Mapping[str, int]
+) -> None:
+    """Assert that one wrong value at a time in ``row`` makes the policy refuse."""
+    for name, value in wrong.items():
+        other = row.copy()
+        other[policy.features.index(name)] = value
+        assert policy.logits(other[None])[0] < 0, name
 
 
 @pytest.fixture
@@ -51,16 +63,14 @@ def test_the_only_call_needs_all_of_its_conditions(bounded: MlpPolicy) -> None:
     row[at["callee_uses"]] = row[at["program_callee_calls"]] = row[at["program_link_gc"]] = 1
     row[at["cost_estimate"]], row[at["callee_code_size"]] = 2000, 400
     assert policy.logits(row[None])[0] > 0
-    for name, wrong in {
+    wrong = {
         "inlining_default": 1,
         "callee_uses": 2,
         "program_callee_calls": 2,
         "program_callee_address_taken": 1,
         "program_link_gc": 0,
-    }.items():
-        other = row.copy()
-        other[at[name]] = wrong
-        assert policy.logits(other[None])[0] < 0, name
+    }
+    assert_each_is_refused(policy, row, wrong)
 
 
 def test_the_bound_does_not_hold_for_the_only_copy(bounded: MlpPolicy) -> None:
@@ -75,15 +85,13 @@ def test_the_bound_does_not_hold_for_the_only_copy(bounded: MlpPolicy) -> None:
     free[at["cost_estimate"]] = 10
     assert bounded.logits(row[None, : len(bounded.features)])[0] < 0 < bounded.logits(free[None])[0]
     assert policy.logits(row[None])[0] > 0
-    for name, wrong in {
+    wrong = {
         "program_callee_copies": 2,
         "program_callee_address_taken": 1,
         "program_link_gc": 0,
         "callee_code_size": 52,
-    }.items():
-        other = row.copy()
-        other[at[name]] = wrong
-        assert policy.logits(other[None])[0] < 0, name
+    }
+    assert_each_is_refused(policy, row, wrong)
 
 
 def test_other_policies_are_refused() -> None:

@@ -5,6 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nestor.cost.model.hybrid import HybridModel
     from nestor.cost.registry import Target
     from nestor.cost.sources.inputs import Code
 
@@ -27,6 +28,24 @@ def read_code(words: tuple[str, ...], assembly: str | None, intel: bool) -> "Cod
     if not blocks:
         raise ModelError("There is no code on standard input; name blocks or files.")
     return inputs.Code(blocks)
+
+
+def open_explainable(model: str, machine: str | None) -> "HybridModel":
+    """Return the model that a command line names, of the kind that says how it comes to its answer.
+
+    :raises ModelError: if it is of another kind.
+    """
+    from nestor.cost.contract import ModelError
+    from nestor.cost.model.hybrid import HybridModel
+    from nestor.cost.registry import open_model
+
+    opened = open_model(model, machine)
+    if not isinstance(opened, HybridModel):
+        raise ModelError(
+            f"Only our own kind of model can be explained, and '{model}' is another; name 'shipped'"
+            " or a file of 'nestor costmodel train'."
+        )
+    return opened
 
 
 def about(target: "Target") -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import tyro
 from rich.markup import escape
 
-from nestor.cli.blocks.code import about, interval, read_code
+from nestor.cli.blocks.code import about, interval, open_explainable, read_code
 from nestor.cli.console import print_json, stdout
 from nestor.files import write_atomically
 from nestor.report.sheet import Bar, Bars, Cell, Column, Section, Table, Text, sheet
@@ -54,15 +54,9 @@ class CostPage:
         """Explain every block and write the page; 1 if none is code."""
         from nestor.cost.contract import ModelError
         from nestor.cost.model.explain import explain
-        from nestor.cost.model.hybrid import HybridModel
-        from nestor.cost.registry import open_model, target_of
+        from nestor.cost.registry import target_of
 
-        model = open_model(self.model, self.machine)
-        if not isinstance(model, HybridModel):
-            raise ModelError(
-                f"Only our own kind of model can be explained, and '{self.model}' is another; name"
-                " 'shipped' or a file of 'nestor costmodel train'."
-            )
+        model = open_explainable(self.model, self.machine)
         code = read_code(self.code, self.assembly, self.intel)
         blocks = [("", number, block) for number, block in enumerate(code.blocks)]
         blocks += [(f.name, n, b) for f in code.functions for n, b in enumerate(f.blocks)]

@@ -7,7 +7,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from nestor.cli.blocks.code import about, about_json, interval, read_code
+from nestor.cli.blocks.code import about, about_json, interval, open_explainable, read_code
 from nestor.cli.blocks.costmodel import shown
 from nestor.cli.console import print_json, stdout
 
@@ -49,15 +49,9 @@ class Explain:
         """Explain every block and print; 1 if none is code."""
         from nestor.cost.contract import ModelError
         from nestor.cost.model.explain import explain
-        from nestor.cost.model.hybrid import HybridModel
-        from nestor.cost.registry import open_model, target_of
+        from nestor.cost.registry import target_of
 
-        model = open_model(self.model, self.machine)
-        if not isinstance(model, HybridModel):
-            raise ModelError(
-                f"Only our own kind of model can be explained, and '{self.model}' is another; name"
-                " 'shipped' or a file of 'nestor costmodel train'."
-            )
+        model = open_explainable(self.model, self.machine)
         code = read_code(self.code, self.assembly, self.intel)
         blocks = [("", block) for block in code.blocks]
         blocks += [(f.name, block) for f in code.functions for block in f.blocks]

@@ -2,19 +2,18 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from nestor.errors import NestorError
-from nestor.evaluate.compare_runs import Learner, TrainingRun
-from nestor.files import read_regular, read_regular_text
+from nestor.evaluate.compare_runs import Learner, TrainingRun, curve_rows
+from nestor.files import read_regular
 from nestor.report.sheet import Bar, Bars, Chart, Column, Section, Series, Table, Text, sheet
 
 _AXIS: Final = "spent/compiles"
 _MOST_POINTS: Final = 400
 """Of a run's curve: more cannot be seen."""
-_LARGEST: Final = 1 << 30
 
 
 def compare_page(
@@ -133,7 +132,7 @@ def _raw(runs: Sequence[TrainingRun]) -> list[Section]:
     """Return a chart for each quantity that the learners recorded, a curve for each run."""
     charts: defaultdict[str, list[Series]] = defaultdict(list)
     for run in runs:
-        rows = _rows(run.folder / "curves.jsonl")
+        rows = curve_rows(run.folder / "curves.jsonl")
         for name in dict.fromkeys(key for row in rows for key in row):
             points = [
                 (float(row.get(_AXIS, number)), float(row[name]))
@@ -149,16 +148,3 @@ def _raw(runs: Sequence[TrainingRun]) -> list[Section]:
         Chart(name, "compiles (updates where none are counted)", name, tuple(series), small=True)
         for name, series in sorted(charts.items())
     ]
-
-
-def _rows(path: Path) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = []
-    text = read_regular_text(path, "curves", limit=_LARGEST) if path.exists() else ""
-    for line in text.splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            break  # the last line of a run that is going on
-        if isinstance(row, dict):
-            rows.append(row)
-    return rows

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from nestor.policy.linear import as_sum
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy, squash
 from nestor.policy.spec import F64, PolicyError
 
@@ -93,7 +94,8 @@ def bound_growth(policy: MlpPolicy, bound: GrowthBound) -> MlpPolicy:
         np.array([last.bias[0], -last.bias[0], in_caller[1], of_callee[1]], np.float32),
     )
     second = Layer(np.array([[1, -1, -_SURELY, -_SURELY]], np.float32), np.zeros(1, np.float32))
-    provenance = {**policy.metadata.provenance, "growth bound": asdict(bound)}
+    made = {"growth bound": asdict(bound), "sum": str(as_sum(policy))}
+    provenance = {**policy.metadata.provenance, **made}
     return MlpPolicy(
         replace(policy.metadata, features=features, provenance=provenance),
         LogNormalisation(shift, scale),

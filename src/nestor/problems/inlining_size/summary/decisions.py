@@ -18,6 +18,8 @@ _COUNTS: Final = {
 }
 _LINK: Final = {"no-gc": 0, "gc": 1, "icf": 2}
 _MISSING: Final = -1
+_TYPICAL_SAVING: Final = 30.0
+"""Bytes that another answer than stock's saves, where a policy does not say how many."""
 _IDS: Final = (1 << 64) - 1
 
 
@@ -27,16 +29,16 @@ def reads_summary(policy: Policy) -> bool:
 
 
 def expected_saving(policy: Policy, log: Trajectory, summary: ProgramSummary) -> float:
-    """Return the sum of the logits of the questions that ``policy`` answers otherwise than stock.
+    """Return what ``policy`` expects to save by the answers that it gives otherwise than stock.
 
-    A distilled policy's logit is the number of bytes that it expects such an answer to save. The
-    sum is 0 if no answer differs: then a compile under the policy asks the same questions in the
-    same order and gives the same object, since every feature but those of the summary is that of
-    the log. More than 0 may be wrong, such as for questions in functions of another level, and
-    costs a compile.
+    A distilled policy's logit is the number of bytes that it expects such an answer to save; of
+    other policies each such answer counts alike. The sum is 0 if no answer differs: then a compile
+    under the policy asks the same questions in the same order and gives the same object, since
+    every feature but those of the summary is that of the log. More than 0 may be wrong, such as for
+    questions in functions of another level, and costs a compile.
 
     :param log: of a stock compile of the module.
-    :return: infinity for a policy whose logits do not say whether it differs from stock.
+    :return: bytes; infinity for a policy whose logits do not say whether it differs from stock.
     """
     if policy.metadata.answers != "deviation":
         return math.inf  # LLVM's growth cap holds for these policies, and for stock it does not
@@ -44,6 +46,8 @@ def expected_saving(policy: Policy, log: Trajectory, summary: ProgramSummary) ->
         return 0.0
     logits = policy.logits(_inputs(policy.features, log, summary))
     differs = policy.rule.greedy(logits, log.questions).astype(bool)
+    if policy.metadata.provenance.get("learner") != "distil":
+        return _TYPICAL_SAVING * int(np.count_nonzero(differs))
     return float(np.sum(np.abs(logits[differs])))
 
 
