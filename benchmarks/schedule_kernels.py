@@ -41,7 +41,7 @@ from nestor.schedules.tune.tuning import TuneSettings, tune
 from nestor.temporary import temporary_folder
 
 PRODUCTS: Final = ("matmul", "matmul_bias_relu", "matmul_bias_gelu")
-_PASSES: Final = 3
+_PASSES: Final = 2
 """Processes in which a kernel is timed: where memory lies differs between them."""
 
 
