@@ -217,8 +217,12 @@ def main() -> None:
                     for step in _STEPS:
                         at = course[min(step, len(course)) - 1]
                         courses.setdefault((search, step), []).append(fastest / at)
-    summary = [[name, 100 * mean(values), 100 * min(values)] for name, values in ratios.items()]
-    curve = [[s, *(100 * mean(courses[s, step]) for step in _STEPS)] for s in SEARCHES]
+    summary: list[list[Any]] = [
+        [name, 100 * mean(values), 100 * min(values)] for name, values in ratios.items()
+    ]
+    curve: list[list[Any]] = [
+        [s, *[100 * mean(courses[s, step]) for step in _STEPS]] for s in SEARCHES
+    ]
     for line in [*summary, *curve]:
         print(*line)
     if options.json is not None:
