@@ -46,7 +46,7 @@ from nestor.rollout.cache import baselines
 from nestor.temporary import temporary_folder
 
 POLICIES: Final = ("threshold:15", "threshold:25", "mlgo2020", "shipped", "distilled")
-WITH_SUMMARY: Final = ("shipped", "distilled")
+WITH_SUMMARY: Final = ("distilled",)
 MODES: Final = ("gc", "no-gc", "icf")
 _PLACES: Final = re.compile(r" *\[IP: [^]]*\]|https?://[^/\s]+|/\S*/unpacked/source/")
 """What a message says about this machine: a mirror's address, a temporary folder."""

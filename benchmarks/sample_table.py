@@ -83,7 +83,8 @@ def _changes(programs: Sequence[Line], group_of: Callable[[Line], str]) -> Table
         own = [program for program in programs if group_of(program) == group]
         policies = list(dict.fromkeys(policy for program in own for policy in program["change"]))
         for policy in policies:
-            for mode in own[0]["change"][policy]:
+            first = next(program for program in own if policy in program["change"])
+            for mode in first["change"][policy]:
                 rows.append([group, policy, mode, *_row(own, policy, mode)])
     columns = [
         ("programs", "{}"), ("policy", "{}"), ("mode", "{}"), ("number", "{}"),

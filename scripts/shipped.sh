@@ -17,6 +17,7 @@ run nestor train inlining-size --corpus "$work/bench" --out "$run" --learner cma
   --budget.compiles 10651
 # What one module cannot know is bounded, by validation programs weighed as parts of larger ones.
 run python -m benchmarks.growth_bound "$work/bench" "$run/policy.safetensors" \
+  --own 5 --comdat 120 --several 0 \
   --out src/nestor/problems/inlining_size/data/shipped.safetensors
 nestor evaluate --policy shipped --mode gc no-gc icf --smoke \
   --corpus "$work/bench" --json > "$run/own.json"

@@ -139,7 +139,7 @@ def test_nestor_clang_reads_and_leaves_what_the_variable_names(
     expected = sources(project.parent / "other")
     make(command, BUILD, expected)
     monkeypatch.setenv("NESTOR_PROGRAM", str(project / "kept"))
-    line = [*BUILD, f"CC={command} clang shipped --"]
+    line = [*BUILD, f"CC={command} clang distilled --"]
     subprocess.run(line, cwd=project, check=True, capture_output=True)
     done = make(command, line, project)  # up to date: only the summary is to be made
     assert done.returncode == 0, done.stderr

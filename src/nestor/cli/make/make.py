@@ -24,7 +24,7 @@ HELP: Final = """\
 usage: nestor make [--policy POLICY] [--summary DIR] [--link MODE] [--jobs N] [--again PERCENT]
        [--renew] [--llvm PREFIX] [--json] -- COMMAND…
 
-Run COMMAND, which builds something, under POLICY (a file or a built-in; default: shipped) with a
+Run COMMAND, which builds something, under POLICY (a file or a built-in; default: distilled) with a
 summary of the program: what one module cannot see, such as how many modules hold a copy of a
 function. CC and CXX name the compilers for COMMAND, and they are first on PATH as clang and
 clang++, so configure the build under 'nestor make' too. Ask for -Oz -ffunction-sections

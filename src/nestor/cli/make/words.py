@@ -21,7 +21,7 @@ class Words:
     """What a user wants of a build."""
 
     def __init__(self, values: dict[str, str], switches: set[str], command: list[str]):
-        self.policy = values.get("--policy", "shipped")
+        self.policy = values.get("--policy", "distilled")
         """A file or a built-in."""
         folder = values.get("--summary") or os.environ.get("NESTOR_PROGRAM") or ".nestor"
         self.folder = os.path.abspath(folder)  # noqa: PTH100  pathlib is slow to import

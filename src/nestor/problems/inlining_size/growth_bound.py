@@ -94,8 +94,8 @@ def bound_growth(policy: MlpPolicy, bound: GrowthBound) -> MlpPolicy:
         np.array([last.bias[0], -last.bias[0], in_caller[1], of_callee[1]], np.float32),
     )
     second = Layer(np.array([[1, -1, -_SURELY, -_SURELY]], np.float32), np.zeros(1, np.float32))
-    made = {"growth bound": asdict(bound), "sum": str(as_sum(policy))}
-    provenance = {**policy.metadata.provenance, **made}
+    origin = {"growth bound": asdict(bound), "sum": str(as_sum(policy))}
+    provenance = {**policy.metadata.provenance, **origin}
     return MlpPolicy(
         replace(policy.metadata, features=features, provenance=provenance),
         LogNormalisation(shift, scale),
