@@ -16,6 +16,7 @@ from nestor.corpus.model import Corpus
 from nestor.policy import bundle
 from nestor.problems.inlining_size import builtins
 from tests.conftest import SOURCE
+from tests.problems.inlining_size.sums import linear
 
 
 def nestor(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
@@ -188,10 +189,12 @@ def test_mistakes_are_one_sentence(words: list[str], said: str) -> None:
     assert done.stdout.startswith(refused) and bool(done.stdout) == bool(refused)
 
 
-def test_policy_shows_what_a_linear_one_computes() -> None:
-    said = nestor("policy", "shipped").stdout
+def test_policy_shows_what_a_linear_one_computes(tmp_path: Path) -> None:
+    path = tmp_path / "sum.safetensors"
+    bundle.save(linear(), path)
+    said = nestor("policy", str(path)).stdout
     (line,) = [line for line in said.splitlines() if line.startswith("logit")]
-    factors = json.loads(nestor("policy", "shipped", "--json").stdout)["logit"]["factors"]
+    factors = json.loads(nestor("policy", str(path), "--json").stdout)["logit"]["factors"]
     assert all(f"{factor:+.3f}·l({name})" in line for name, factor in factors.items())
     assert "logit" not in nestor("policy", "never").stdout
 
