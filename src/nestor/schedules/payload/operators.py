@@ -48,37 +48,17 @@ def attention_scores(batch: int, queries: int, keys: int, width: int) -> str:
 
 def matmul_bias_relu(m: int, n: int, k: int) -> str:
     """Return a product, a bias for each column, and ReLU."""
-    a, b, c = (f"tensor<{r}x{s}xf32>" for r, s in ((m, k), (k, n), (m, n)))
-    return f"""#whole = affine_map<(d0, d1) -> (d0, d1)>
-#columns = affine_map<(d0, d1) -> (d1)>
-func.func @dense(%a: {a}, %b: {b}, %bias: tensor<{n}xf32>) -> {c} {{
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : {c}
-  %start = linalg.fill ins(%zero : f32) outs(%empty : {c}) -> {c}
-  %product = linalg.matmul ins(%a, %b : {a}, {b}) outs(%start : {c}) -> {c}
-  %result = linalg.generic {{indexing_maps = [#whole, #columns, #whole],
-      iterator_types = ["parallel", "parallel"]}}
-      ins(%product, %bias : {c}, tensor<{n}xf32>) outs(%empty : {c}) {{
-  ^bb0(%x: f32, %y: f32, %out: f32):
-    %sum = arith.addf %x, %y : f32
-    %positive = arith.maximumf %sum, %zero : f32
-    linalg.yield %positive : f32
-  }} -> {c}
-  return %result : {c}
-}}
-"""
+    return _matmul_bias(m, n, k, "", "    %positive = arith.maximumf %sum, %zero : f32\n")
 
 
 def matmul_bias_gelu(m: int, n: int, k: int) -> str:
     """Return a product, a bias for each column, and GELU by its approximation with tanh."""
-    text = matmul_bias_relu(m, n, k)
-    head, _, rest = text.partition("    %positive = arith.maximumf %sum, %zero : f32\n")
     constants = """  %half = arith.constant 0.5 : f32
   %one = arith.constant 1.0 : f32
   %slope = arith.constant 0.7978845608 : f32
   %cubic = arith.constant 0.044715 : f32
 """
-    body = """    %square = arith.mulf %sum, %sum : f32
+    activation = """    %square = arith.mulf %sum, %sum : f32
     %cube = arith.mulf %square, %sum : f32
     %small = arith.mulf %cube, %cubic : f32
     %both = arith.addf %sum, %small : f32
@@ -88,8 +68,29 @@ def matmul_bias_gelu(m: int, n: int, k: int) -> str:
     %part = arith.mulf %sum, %half : f32
     %positive = arith.mulf %part, %plus : f32
 """
-    start = "  %zero = "
-    return head.replace(start, constants + start, 1) + body + rest
+    return _matmul_bias(m, n, k, constants, activation)
+
+
+def _matmul_bias(m: int, n: int, k: int, constants: str, activation: str) -> str:
+    """Return a product, a bias for each column, and lines that make ``%positive`` of ``%sum``."""
+    a, b, c = (f"tensor<{r}x{s}xf32>" for r, s in ((m, k), (k, n), (m, n)))
+    return f"""#whole = affine_map<(d0, d1) -> (d0, d1)>
+#columns = affine_map<(d0, d1) -> (d1)>
+func.func @dense(%a: {a}, %b: {b}, %bias: tensor<{n}xf32>) -> {c} {{
+{constants}  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : {c}
+  %start = linalg.fill ins(%zero : f32) outs(%empty : {c}) -> {c}
+  %product = linalg.matmul ins(%a, %b : {a}, {b}) outs(%start : {c}) -> {c}
+  %result = linalg.generic {{indexing_maps = [#whole, #columns, #whole],
+      iterator_types = ["parallel", "parallel"]}}
+      ins(%product, %bias : {c}, tensor<{n}xf32>) outs(%empty : {c}) {{
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %sum = arith.addf %x, %y : f32
+{activation}    linalg.yield %positive : f32
+  }} -> {c}
+  return %result : {c}
+}}
+"""
 
 
 def softmax(rows: int, columns: int) -> str:
