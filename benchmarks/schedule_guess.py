@@ -30,15 +30,13 @@ from benchmarks.schedule_kernels import State, task_of
 from benchmarks.schedule_payloads import HELD_OUT, payload_of, written
 from nestor.compiler.toolchain import find
 from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate
-from nestor.schedules.kernel.guess import guess
-from nestor.schedules.language.linking import decisions_of
 from nestor.schedules.payload.loops import loops_of
 from nestor.schedules.tools import find_tools
 from nestor.schedules.tune import policy as policies
 from nestor.schedules.tune.database import Database, Result, key_of
 from nestor.schedules.tune.searches import Problem, SearchName, first_guess, make_search
 from nestor.schedules.tune.space import row
-from nestor.schedules.tune.tuning import TuneSettings, tune
+from nestor.schedules.tune.tuning import TuneSettings, problem_of, tune
 from nestor.temporary import temporary_folder
 
 SEARCHES: Final[tuple[SearchName, ...]] = ("learned", "random", "tpe", "evolution")
@@ -46,15 +44,6 @@ SEEDS: Final = 5
 _STEPS: Final = (1, 2, 5, 10, 20)
 
 Choice = Mapping[str, int]
-
-
-def problem_of(task: Task) -> tuple[Problem, dict[str, int]]:
-    """Return what a search may decide, and what is fixed."""
-    every = decisions_of(task.library, task.schedule)
-    fixed = {d.name: d.selected for d in every if d.selected is not None}
-    loops = loops_of(task.payload)
-    start = {n: v for n, v in guess(every, loops, task.target).items() if n not in fixed}
-    return Problem([d for d in every if d.name not in fixed], loops, task.target, start), fixed
 
 
 def measured(task: Task, training: Path, other: Path | None, evaluations: int) -> dict[str, Any]:

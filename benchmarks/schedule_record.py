@@ -9,12 +9,8 @@ not measured again.
 import argparse
 from pathlib import Path
 
+from benchmarks.schedule_kernels import task_of
 from benchmarks.schedule_payloads import TRAINING, payload_of, written
-from nestor.schedules.kernel.evaluate import Task
-from nestor.schedules.kernel.measure import Settings
-from nestor.schedules.language.library import packaged
-from nestor.schedules.payload.loops import suggest
-from nestor.schedules.target import find_target
 from nestor.schedules.tools import find_tools
 from nestor.schedules.tune.database import Database
 from nestor.schedules.tune.tuning import TuneSettings, tune
@@ -28,15 +24,12 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=20, help="choices of each payload")
     parser.add_argument("--limit", type=int, help="shapes of each operator")
     options = parser.parse_args()
-    tools, target = find_tools(), find_target(options.target)
+    tools = find_tools()
     database = Database(options.database)
     settings = TuneSettings("evolution", options.evaluations)
     for operator, shapes in TRAINING.items():
         for shape in shapes[: options.limit]:
-            payload = payload_of(operator, shape, tools)
-            task = Task(
-                payload, packaged(), suggest(payload), target, tools, Settings(7, numpy=False)
-            )
+            task = task_of(payload_of(operator, shape, tools), options.target, tools)
             tuned = tune(task, settings, database)
             best = (tuned.best.least or 0.0) * 1e6
             first = (tuned.first.least or 0.0) * 1e6

@@ -55,6 +55,18 @@ class Tuned:
         return sum(e.status != "ok" for e in self.history)
 
 
+def problem_of(task: Task) -> tuple[Problem, dict[str, int]]:
+    """Return what a search may decide, and the answers that it may not change.
+
+    Those are what the schedule selects itself, and what the task fixes.
+    """
+    every = decisions_of(task.library, task.schedule)
+    fixed = {d.name: d.selected for d in every if d.selected is not None} | dict(task.fixed)
+    loops = loops_of(task.payload)
+    start = _without(guess(every, loops, task.target), fixed)
+    return Problem([d for d in every if d.name not in fixed], loops, task.target, start), fixed
+
+
 def tune(
     task: Task,
     settings: TuneSettings,
@@ -68,16 +80,9 @@ def tune(
         database, or, where it has too few results, the guess.
     :raises NestorError: if nothing can be decided, or no choice gave a right kernel.
     """
-    every = decisions_of(task.library, task.schedule)
-    guessed = guess(every, loops_of(task.payload), task.target)
-    # What the schedule selects itself, or the caller fixes, is not searched.
-    fixed = {d.name: d.selected for d in every if d.selected is not None} | dict(task.fixed)
-    decisions = [d for d in every if d.name not in fixed]
-    if not decisions:
+    problem, fixed = problem_of(task)
+    if not problem.decisions:
         raise NestorError(f"The schedule '{task.schedule}' leaves nothing to decide.")
-    loops = loops_of(task.payload)
-    start = {name: value for name, value in guessed.items() if name not in fixed}
-    problem = Problem(decisions, loops, task.target, start)
     key = key_of(task)
     refit = _refit(task, database, policy, settings.seed)
     if settings.search == "learned":
@@ -86,7 +91,7 @@ def tune(
     stale = database.stale(key)
     history: list[Evaluation] = []
     reused = 0
-    total = min(settings.evaluations, size(decisions))
+    total = min(settings.evaluations, size(problem.decisions))
     for number in range(total - _finalists(total, settings)):
         free = [replace(e, choice=_without(e.choice, fixed)) for e in history]
         choice = _next(number, problem, stale, free, search) | fixed
