@@ -29,14 +29,12 @@ from benchmarks import machine, record
 from benchmarks.schedule_kernels import State, task_of
 from benchmarks.schedule_payloads import HELD_OUT, payload_of, written
 from nestor.compiler.toolchain import find
+from nestor.policy.spec import Policy
 from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate
-from nestor.schedules.payload.loops import loops_of
 from nestor.schedules.tools import find_tools
-from nestor.schedules.tune import policy as policies
-from nestor.schedules.tune.database import Database, Result, key_of
+from nestor.schedules.tune.database import Database
 from nestor.schedules.tune.searches import Problem, SearchName, first_guess, make_search
-from nestor.schedules.tune.space import row
-from nestor.schedules.tune.tuning import TuneSettings, problem_of, tune
+from nestor.schedules.tune.tuning import TuneSettings, prior, problem_of, tune
 from nestor.temporary import temporary_folder
 
 SEARCHES: Final[tuple[SearchName, ...]] = ("learned", "random", "tpe", "evolution")
@@ -59,12 +57,11 @@ def measured(task: Task, training: Path, other: Path | None, evaluations: int) -
             found = tune(task, budget, Database(database))
             histories[search] = [_as_json(e) for e in found.history]
     guesses = {}
-    results = Database(training).all()
     for seed in range(SEEDS):
-        policy = policies.train(results, seed)
+        policy = prior(task, Database(training), seed)
         guesses[f"learned {seed}"] = first_guess(problem, policy, seed) | fixed
     if other is not None:
-        policy = policies.train(Database(other).all(), 0)
+        policy = prior(task, Database(other), 0)
         guesses["other machine"] = first_guess(problem, policy, 0) | fixed
     guesses["computed"] = dict(problem.guess) | fixed
     done = {_text(e["choice"]): e for h in histories.values() for e in h}
@@ -95,7 +92,7 @@ def _again(task: Task, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, fl
 
 def replayed(
     task: Task,
-    training: Sequence[Result],
+    policy: Policy,
     pool: Sequence[Mapping[str, Any]],
     name: SearchName,
     seed: int,
@@ -103,17 +100,10 @@ def replayed(
 ) -> list[float]:
     """Return the best seconds after each evaluation of a search over what was measured."""
     problem, fixed = problem_of(task)
-    key, loops = key_of(task), loops_of(task.payload)
     left = {_text(e["choice"]): e for e in pool}
     done: list[Evaluation] = []
-
-    def refit(own: Sequence[Evaluation]) -> Any:
-        rows = [Result(key, loops.kind, e, row(e.choice, loops, task.target)) for e in own]
-        weight = max(1, len(training) // max(1, 4 * len(own)))
-        return policies.train([*training, *rows * weight], seed)
-
-    search = make_search(name, problem, seed, refit)
-    start = first_guess(problem, refit([]), seed) if name == "learned" else dict(problem.guess)
+    search = make_search(name, problem, seed, policy)
+    start = first_guess(problem, policy, seed) if name == "learned" else dict(problem.guess)
     course: list[float] = []
     for number in range(min(evaluations, len(left))):
         wanted = start if number == 0 else search(done)
@@ -166,7 +156,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the tables to this file")
     options = parser.parse_args()
     tools, state = find_tools(), State(options.state)
-    training = Database(options.training).all()
+    database = Database(options.training)
     rows: list[list[Any]] = []
     ratios: dict[str, list[float]] = {}
     courses: dict[tuple[str, int], list[float]] = {}
@@ -198,11 +188,10 @@ def main() -> None:
             )
             print(*rows[-1], flush=True)
             fastest = min(e["least"] for e in data["pool"] if e["least"])
-            for search in SEARCHES:
-                for seed in range(SEEDS):
-                    course = replayed(
-                        task, training, data["pool"], search, seed, options.evaluations
-                    )
+            for seed in range(SEEDS):
+                policy = prior(task, database, seed)
+                for search in SEARCHES:
+                    course = replayed(task, policy, data["pool"], search, seed, options.evaluations)
                     for step in _STEPS:
                         at = course[min(step, len(course)) - 1]
                         courses.setdefault((search, step), []).append(fastest / at)

@@ -28,6 +28,7 @@ from benchmarks.schedule_payloads import KERNELS, WINDOWS, Shape, payload_of, wr
 from benchmarks.schedule_peak import fma_peak
 from benchmarks.schedule_references import ONE_THREAD
 from nestor.compiler.toolchain import find
+from nestor.files import write_atomically
 from nestor.schedules.kernel.evaluate import Task, build_choice
 from nestor.schedules.kernel.measure import Settings
 from nestor.schedules.language.library import packaged
@@ -187,7 +188,7 @@ class State:
         """Return what was found under a key, or make it."""
         if key not in self.found:
             self.found[key] = make()
-            self.path.write_text(json.dumps(self.found, indent=1))
+            write_atomically(self.path, json.dumps(self.found, indent=1))
         result: dict[str, Any] = self.found[key]
         return result
 

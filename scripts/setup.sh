@@ -16,7 +16,7 @@ fail() { echo "setup: $*" >&2; exit 1; }
 packages="clang-22 llvm-22 llvm-22-dev lld-22 libclang-rt-22-dev g++ make cmake ninja-build pkg-config
   mlir-22-tools libmlir-22-dev libomp-22-dev doctest-dev valgrind groff-base python3-venv ca-certificates ccache meson autoconf automake libtool"
 # The oldest LLVM that is tested, where the archive has it; without it tests are skipped.
-older="clang-19 llvm-19-dev lld-19"
+older="clang-19 llvm-19-dev lld-19 libclang-rt-19-dev"
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 in_archive() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [0-9]'; }

@@ -1,7 +1,6 @@
 """Blocks that would take the harness down, each between two honest ones."""
 
 import dataclasses
-import os
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -176,7 +175,7 @@ def test_rounds_are_as_many_as_asked_for(harness: Path) -> None:
     [
         (HarnessSettings(rounds=0), "usage"),
         (HarnessSettings(page_limit=100_000), "usage"),
-        (HarnessSettings(core=min(set(range(1024)) - os.sched_getaffinity(0))), "core"),
+        (HarnessSettings(core=1023), "core"),
     ],
 )
 def test_settings_that_cannot_be_are_one_sentence(

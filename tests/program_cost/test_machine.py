@@ -51,4 +51,5 @@ def test_penalties_of_this_machine() -> None:
     assert 5 < found.mispredict < 80
     assert 2 < found.l1 < 10
     assert found.l1 < found.l2 < found.memory
-    assert found.taken_branch < 5
+    # A core whose nearest branch target buffer is small pays some cycles, but guesses right.
+    assert found.taken_branch < 0.5 * found.mispredict

@@ -1,5 +1,6 @@
 """A run that is killed: its compilers end with it, and its temporary folders do not stay."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -146,12 +147,20 @@ def test_what_a_build_has_started(scratch: Path, how: str) -> None:
 def test_killed_with_all_that_belongs_to_it(scratch: Path, endless: Corpus) -> None:
     """As when the machine goes down: the next run removes what nobody could."""
     process = evaluate(scratch, endless)
-    killed = [number for number, _ in processes_of(scratch)]
     # The one that would clean up is a child of the command and has no environment.
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    for number in {*killed, *map(int, children)}:
+    for number in {process.pid, *map(int, children)}:
         os.kill(number, signal.SIGKILL)
     process.communicate()
+
+    def nobody_lives() -> bool:
+        living = [number for number, _ in processes_of(scratch)]
+        for number in living:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        return not living
+
+    until(nobody_lives, "no process left")  # also of those that were just being started
     assert list(scratch.iterdir())
     living = evaluate(scratch, endless)
     try:

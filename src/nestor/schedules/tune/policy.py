@@ -18,7 +18,7 @@ from nestor.policy.spec import Policy
 from nestor.policy.trees import TreesPolicy, from_lightgbm
 from nestor.schedules.payload.loops import Loops
 from nestor.schedules.target import Target
-from nestor.schedules.tune.database import Result
+from nestor.schedules.tune.database import Key, Result
 from nestor.schedules.tune.space import matrix, row
 
 PROBLEM: Final = "schedule"
@@ -50,7 +50,7 @@ def train(results: Sequence[Result], seed: int) -> TreesPolicy:
     names = sorted(results[0].features)
     results = [r for r in results if sorted(r.features) == names]
     data = lightgbm.Dataset(
-        matrix([r.features for r in results], names), -np.array(_losses(results)),
+        matrix([r.features for r in results], names), -_losses_by_key(results),
         params={"verbose": -1},
     )  # fmt: skip
     booster = lightgbm.train(_SETTINGS | {"seed": seed}, data, _ROUNDS)
@@ -94,16 +94,20 @@ def scores(
     return policy.logits(matrix(rows, policy.features))
 
 
-def _losses(results: Sequence[Result]) -> list[float]:
-    """Return for each result the logarithm of its time over the best of the same key."""
-    best: dict[Any, float] = {}
-    for result in results:
-        if result.evaluation.least is not None:
-            least = best.get(result.key, math.inf)
-            best[result.key] = min(least, result.evaluation.least)
-    return [
-        FAILED
-        if r.evaluation.least is None
-        else min(FAILED, math.log(r.evaluation.least / best[r.key]))
-        for r in results
-    ]
+def losses(seconds: Sequence[float | None]) -> npt.NDArray[np.float64]:
+    """Return the logarithm of each time over the best of them; None, a failure, counts as 3."""
+    best = min((s for s in seconds if s is not None), default=1.0)
+    return np.array(
+        [FAILED if s is None else min(FAILED, math.log(s / best)) for s in seconds], np.float64
+    )
+
+
+def _losses_by_key(results: Sequence[Result]) -> npt.NDArray[np.float64]:
+    """Return the loss of each result among those of the same key."""
+    places: dict[Key, list[int]] = {}
+    for place, result in enumerate(results):
+        places.setdefault(result.key, []).append(place)
+    found = np.zeros(len(results))
+    for some in places.values():
+        found[some] = losses([results[p].evaluation.least for p in some])
+    return found

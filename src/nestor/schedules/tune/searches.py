@@ -14,7 +14,8 @@ from nestor.schedules.language.decisions import Decision
 from nestor.schedules.payload.loops import Loops
 from nestor.schedules.target import Target
 from nestor.schedules.tune import space
-from nestor.schedules.tune.policy import scores
+from nestor.schedules.tune.correction import corrected, positions
+from nestor.schedules.tune.policy import losses, scores
 
 SearchName = Literal["random", "tpe", "evolution", "learned"]
 
@@ -44,11 +45,11 @@ def make_search(
     name: SearchName,
     problem: Problem,
     seed: int,
-    refit: Callable[[Sequence[Evaluation]], Policy] | None = None,
+    policy: Policy | None = None,
 ) -> Search:
     """Return a search.
 
-    :param refit: for ``learned``: all evaluations of this payload so far → a policy.
+    :param policy: what ``learned`` starts from.
     :raises NestorError: if it needs a package that is not installed.
     """
     random = np.random.default_rng(seed)
@@ -58,9 +59,9 @@ def make_search(
         return lambda done: _new(done, lambda: _child(done, problem, random))
     if name == "tpe":
         return _Tpe(problem, seed)
-    if refit is None:
+    if policy is None:
         raise NestorError("The search 'learned' needs a policy or a database to learn from.")
-    return lambda done: _picked(done, problem, refit(done), random)
+    return lambda done: _picked(done, problem, policy, random)
 
 
 def first_guess(problem: Problem, policy: Policy, seed: int) -> dict[str, int]:
@@ -94,7 +95,7 @@ def _child(
 def _picked(
     done: Sequence[Evaluation], problem: Problem, policy: Policy, random: np.random.Generator
 ) -> dict[str, int]:
-    """Return the candidate that the policy picks among new ones.
+    """Return the candidate that the policy picks among new ones, corrected by what was measured.
 
     Candidates are the guess, random choices, and neighbours of the fastest so far.
     """
@@ -112,7 +113,15 @@ def _picked(
     fresh = [c for key, c in candidates.items() if key not in seen]
     if not fresh:
         return dict(problem.guess)
-    logits = scores(policy, fresh, problem.loops, problem.target)
+    tried = [e.choice for e in done]
+    known = scores(policy, [*fresh, *tried], problem.loops, problem.target)
+    logits = corrected(
+        known[: len(fresh)],
+        positions(fresh, problem.decisions),
+        -losses([e.least for e in done]),
+        known[len(fresh) :],
+        positions(tried, problem.decisions),
+    )
     action = PICK.greedy(logits, np.zeros(len(fresh), np.int64))
     return fresh[int(action[0])]
 

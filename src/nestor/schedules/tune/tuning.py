@@ -1,7 +1,7 @@
 """Tune a payload: evaluate what a search proposes, keep all results, return the best."""
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nestor.errors import NestorError
@@ -20,7 +20,7 @@ from nestor.schedules.tune.searches import (
     first_guess,
     make_search,
 )
-from nestor.schedules.tune.space import row, size
+from nestor.schedules.tune.space import size
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ def tune(
     if not problem.decisions:
         raise NestorError(f"The schedule '{task.schedule}' leaves nothing to decide.")
     key = key_of(task)
-    refit = _refit(task, database, policy, settings.seed)
     if settings.search == "learned":
-        problem = replace(problem, guess=first_guess(problem, refit([]), settings.seed))
-    search = make_search(settings.search, problem, settings.seed, refit)
+        policy = policy or prior(task, database, settings.seed)
+        problem = replace(problem, guess=first_guess(problem, policy, settings.seed))
+    search = make_search(settings.search, problem, settings.seed, policy)
     stale = database.stale(key)
     history: list[Evaluation] = []
     reused = 0
@@ -107,7 +107,7 @@ def tune(
     if not right:
         reasons = "; ".join(dict.fromkeys(e.reason for e in history))
         raise NestorError(f"No choice gave a right kernel: {reasons[:500]}.")
-    best = _fastest(task, right, settings)
+    best = _fastest(task, right, _finalists(total, settings), settings.seed)
     return Tuned(best, history[0], tuple(history), reused, len(stale))
 
 
@@ -148,40 +148,24 @@ def _finalists(total: int, settings: TuneSettings) -> int:
     return settings.finalists if total >= 4 * settings.finalists else 0
 
 
-def _fastest(task: Task, right: Sequence[Evaluation], settings: TuneSettings) -> Evaluation:
+def _fastest(task: Task, right: Sequence[Evaluation], finalists: int, seed: int) -> Evaluation:
     """Return the fastest evaluation, by a second run of the best few where the budget has it."""
     ordered = sorted(right, key=lambda e: e.least or 0.0)
     choices = {json.dumps(dict(e.choice), sort_keys=True): e for e in ordered}
-    few = list(choices.values())[: _finalists(settings.evaluations, settings)]
+    few = list(choices.values())[:finalists]
     if len(few) < 2:
         return ordered[0]
-    return min(compare(task, few, settings.seed * 1000 + 999), key=lambda e: e.least or 0.0)
+    return min(compare(task, few, seed * 1000 + 999), key=lambda e: e.least or 0.0)
 
 
 def _without(choice: Mapping[str, int], names: Container[str]) -> dict[str, int]:
     return {name: value for name, value in choice.items() if name not in names}
 
 
-def _refit(
-    task: Task, database: Database, policy: Policy | None, seed: int
-) -> Callable[[Sequence[Evaluation]], Policy]:
-    """Return what makes a policy of the evaluations so far and of other payloads' results."""
-    key = key_of(task)
-    loops = loops_of(task.payload)
-    others = [r for r in database.all() if r.key.payload != key.payload]
-
-    def refit(done: Sequence[Evaluation]) -> Policy:
-        if policy is not None and len(done) < policies.LEAST:
-            return policy
-        own = [Result(key, loops.kind, e, row(e.choice, loops, task.target)) for e in done]
-        # Results of this very payload count as much as all of the others together.
-        weight = max(1, len(others) // max(1, 4 * len(own)))
-        return policies.train([*others, *own * weight], seed)
-
-    def patient(done: Sequence[Evaluation]) -> Policy:
-        try:
-            return refit(done)
-        except NestorError:
-            return policies.nothing_learned()
-
-    return patient
+def prior(task: Task, database: Database, seed: int) -> Policy:
+    """Return the policy that the results of other payloads teach; none has too few results."""
+    digest = task.payload.digest
+    try:
+        return policies.train([r for r in database.all() if r.key.payload != digest], seed)
+    except NestorError:
+        return policies.nothing_learned()
