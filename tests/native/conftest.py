@@ -39,6 +39,7 @@ def build_programs(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactor
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not all((folder / name).exists() for name in PROGRAMS):
             build = folder / "build"
+            shutil.rmtree(build, ignore_errors=True)  # of a failed build, perhaps of other sources
             definitions = ["-DNESTOR_BUILD_TESTS=ON", f"-DNESTOR_TESTS_DIR={HERE}"]
             configure_and_build(toolchain, build, definitions)
             for name in PROGRAMS:
