@@ -12,6 +12,8 @@ import pytest
 from nestor.cli.main import main
 from nestor.errors import NestorError
 from nestor.policy import bundle
+from nestor.policy.metadata import Metadata
+from nestor.policy.trees import TreesPolicy
 from nestor.schedules.compiling import compile as compile_payload
 from nestor.schedules.kernel.evaluate import Evaluation, Task
 from nestor.schedules.kernel.guess import guess
@@ -110,6 +112,16 @@ def test_evolution_finds_what_random_choices_do_not() -> None:
     )
 
 
+def nothing_learned() -> TreesPolicy:
+    """Return a policy without preferences: one tree of one leaf."""
+    metadata = Metadata("trees", ("bits",), "decision", "none", problem="schedule", rule="pick")
+    index, number = np.zeros(1, np.int32), np.zeros(1, np.float64)
+    return TreesPolicy(
+        metadata, root=index, feature=index - 1, threshold=number, left=index, right=index,
+        value=number,
+    )  # fmt: skip
+
+
 def synthetic_results(seed: int) -> list[Result]:
     """Return results of invented payloads on which few accumulators are slow."""
     random = np.random.default_rng(seed)
@@ -145,8 +157,8 @@ def test_a_policy_learns_from_other_payloads(tmp_path: Path) -> None:
 
 def test_a_policy_for_something_else_is_refused() -> None:
     policy = replace(
-        policies.nothing_learned(),
-        metadata=replace(policies.nothing_learned().metadata, problem="other"),
+        nothing_learned(),
+        metadata=replace(nothing_learned().metadata, problem="other"),
     )
     with pytest.raises(NestorError, match="decides 'other'"):
         policies.scores(policy, [problem().guess], LOOPS, AVX2)

@@ -47,7 +47,8 @@ class Tune:
     settings: tyro.conf.OmitArgPrefixes[TuneSettings] = field(default_factory=TuneSettings)
     """How to search."""
     policy: Path | None = None
-    """The policy that 'learned' starts from (default: one trained on the database)."""
+    """The policy that 'learned' starts from (default: one trained on the database if that has
+    results of 24 other payloads, else the packaged one)."""
     database: Path | None = None
     """The file of results (default: schedules.sqlite in the cache)."""
     rounds: int = 7

@@ -7,13 +7,14 @@ logit is the negative of that. They learn from a database of results.
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.policy.metadata import Metadata
+from nestor.policy import bundle
 from nestor.policy.spec import Policy
 from nestor.policy.trees import TreesPolicy, from_lightgbm
 from nestor.schedules.payload.loops import Loops
@@ -22,14 +23,16 @@ from nestor.schedules.tune.database import Key, Result
 from nestor.schedules.tune.space import matrix, row
 
 PROBLEM: Final = "schedule"
-FAILED: Final = 3.0
-"""What a failure counts as: slower than the best by a factor of e³."""
+SLOW: Final = 1.0
+"""The largest loss, also of a failure: beyond a factor of e over the best, a policy need not tell
+how slow a choice is."""
+PACKAGED: Final = Path(__file__).resolve().parents[1] / "data" / "first_guess.safetensors"
 LEAST: Final = 8
 """Results that training needs."""
 
 _SETTINGS: Final[dict[str, Any]] = {
     "objective": "regression", "learning_rate": 0.08, "num_leaves": 15, "min_data_in_leaf": 4,
-    "feature_fraction": 0.8, "deterministic": True, "force_row_wise": True, "num_threads": 1,
+    "feature_fraction": 0.25, "deterministic": True, "force_row_wise": True, "num_threads": 1,
     "verbose": -1, "zero_as_missing": False, "use_missing": False,
 }  # fmt: skip
 _ROUNDS: Final = 200
@@ -67,15 +70,9 @@ def train(results: Sequence[Result], seed: int) -> TreesPolicy:
     )
 
 
-def nothing_learned() -> TreesPolicy:
-    """Return the policy that has no preference, for want of results."""
-    metadata = Metadata("trees", ("bits",), "decision", "none", problem=PROBLEM, rule="pick")
-    index, number = np.zeros(1, np.int32), np.zeros(1, np.float64)
-    # One tree of one leaf.
-    return TreesPolicy(
-        metadata, root=index, feature=index - 1, threshold=number, left=index, right=index,
-        value=number,
-    )  # fmt: skip
+def packaged() -> Policy:
+    """Return the policy that comes with Nestor, trained by ``benchmarks.schedule_record``."""
+    return bundle.load(PACKAGED)
 
 
 def scores(
@@ -95,10 +92,10 @@ def scores(
 
 
 def losses(seconds: Sequence[float | None]) -> npt.NDArray[np.float64]:
-    """Return the logarithm of each time over the best of them; None, a failure, counts as 3."""
+    """Return the logarithm of each time over the best of them, at most ``SLOW``, as of failures."""
     best = min((s for s in seconds if s is not None), default=1.0)
     return np.array(
-        [FAILED if s is None else min(FAILED, math.log(s / best)) for s in seconds], np.float64
+        [SLOW if s is None else min(SLOW, math.log(s / best)) for s in seconds], np.float64
     )
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from nestor.errors import NestorError
 from nestor.policy.spec import Policy
@@ -21,6 +22,9 @@ from nestor.schedules.tune.searches import (
     make_search,
 )
 from nestor.schedules.tune.space import size
+
+ENOUGH: Final = 24
+"""Payloads in a database whose results teach more than the packaged policy knows."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,7 @@ def tune(
 ) -> Tuned:
     """Search for the fastest choice.
 
-    :param policy: what ``learned`` starts from; None: one trained on the other payloads of the
-        database, or, where it has too few results, the guess.
+    :param policy: what ``learned`` starts from; None: as :func:`prior` has it.
     :raises NestorError: if nothing can be decided, or no choice gave a right kernel.
     """
     problem, fixed = problem_of(task)
@@ -163,9 +166,11 @@ def _without(choice: Mapping[str, int], names: Container[str]) -> dict[str, int]
 
 
 def prior(task: Task, database: Database, seed: int) -> Policy:
-    """Return the policy that the results of other payloads teach; none has too few results."""
-    digest = task.payload.digest
-    try:
-        return policies.train([r for r in database.all() if r.key.payload != digest], seed)
-    except NestorError:
-        return policies.nothing_learned()
+    """Return a policy that the results of other payloads teach, or, if they are few, the packaged.
+
+    :param seed: of the training.
+    """
+    others = [r for r in database.all() if r.key.payload != task.payload.digest]
+    if len({r.key.payload for r in others}) < ENOUGH:
+        return policies.packaged()
+    return policies.train(others, seed)

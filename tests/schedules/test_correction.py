@@ -1,0 +1,66 @@
+"""What a search learns from the measurements of its own payload, on top of a policy."""
+
+import numpy as np
+import pytest
+
+from nestor.schedules.kernel.evaluate import Evaluation
+from nestor.schedules.tune import space
+from nestor.schedules.tune.correction import corrected, positions
+from nestor.schedules.tune.searches import make_search
+from tests.schedules.test_tuning import nothing_learned, problem
+
+EMPTY = np.zeros((0, 1))
+
+
+def test_positions_go_from_the_first_option_to_the_last() -> None:
+    decisions = problem().decisions
+    first = {d.name: d.options[0] for d in decisions}
+    last = {d.name: d.options[-1] for d in decisions}
+    found = positions([first, last], decisions)
+    assert found.shape == (2, len(decisions))
+    assert not found[0].any()
+    assert np.array_equal(found[1], [float(len(d.options) > 1) for d in decisions])
+
+
+def test_without_measurements_the_policy_stands() -> None:
+    logits = np.array([0.3, -1.0])
+    at = np.array([[0.0], [1.0]])
+    found = corrected(logits, at, np.zeros(0), np.zeros(0), EMPTY)
+    assert np.array_equal(found, logits)
+
+
+def test_a_choice_slower_than_predicted_makes_its_neighbours_less_likely() -> None:
+    at = np.array([[0.1], [1.0]])
+    measured_at = np.array([[0.0], [0.5]])
+    # Predicted equal, but the first is three times slower.
+    found = corrected(np.zeros(2), at, np.array([-1.1, 0.0]), np.zeros(2), measured_at)
+    assert found[0] < found[1]
+
+
+def test_of_equal_predictions_the_one_far_from_what_is_known_comes_first() -> None:
+    at = np.array([[0.0], [1.0]])
+    found = corrected(np.zeros(2), at, np.zeros(1), np.zeros(1), np.array([[0.0]]))
+    assert found[1] > found[0]
+
+
+@pytest.mark.parametrize("failures", [False, True])
+def test_a_search_without_a_policy_worth_its_name_beats_random_choices(failures: bool) -> None:
+    one = problem()
+    best = {d.name: d.options[len(d.options) // 3] for d in one.decisions}
+    options = {d.name: d.options for d in one.decisions}
+
+    def evaluation(choice: dict[str, int]) -> Evaluation:
+        off = sum(abs(options[n].index(choice[n]) - options[n].index(best[n])) for n in best)
+        if failures and off > 12:
+            return Evaluation(choice, "crashed", "", None, None)
+        return Evaluation(choice, "ok", "", 1.0 + off, 1.0 + off)
+
+    def run(name: str, seed: int) -> float:
+        search = make_search(name, one, seed, nothing_learned())  # type: ignore[arg-type]
+        done = [evaluation(space.drawn(one.decisions, np.random.default_rng(seed)))]
+        for _ in range(30):
+            done.append(evaluation(search(done)))
+        return min((e.least or np.inf) for e in done)
+
+    learned, drawn = ([run(name, s) for s in range(4)] for name in ("learned", "random"))
+    assert np.mean(learned) < 0.8 * np.mean(drawn)
