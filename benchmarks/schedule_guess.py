@@ -30,7 +30,7 @@ from benchmarks.schedule_kernels import State, task_of
 from benchmarks.schedule_payloads import HELD_OUT, payload_of, written
 from nestor.compiler.toolchain import find
 from nestor.policy.spec import Policy
-from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate
+from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate, lowers
 from nestor.schedules.tools import find_tools
 from nestor.schedules.tune.database import Database
 from nestor.schedules.tune.searches import Problem, SearchName, first_guess, make_search
@@ -44,27 +44,52 @@ _STEPS: Final = (1, 2, 5, 10, 20)
 Choice = Mapping[str, int]
 
 
-def measured(task: Task, training: Path, other: Path | None, evaluations: int) -> dict[str, Any]:
-    """Return all that is measured of one payload."""
+def measured(
+    task: Task, name: str, training: Path, other: Path | None, evaluations: int, state: State
+) -> dict[str, Any]:
+    """Return all that is measured of one payload: histories, what was tried, times in turns."""
+    histories: dict[str, Any] = {
+        search: state.get(
+            f"{name} {search}",
+            functools.partial(_searched, task, search, training, evaluations),
+        )["history"]
+        for search in SEARCHES
+    }
+    pool = {_text(e["choice"]): e for history in histories.values() for e in history}
+    make = functools.partial(_compared, task, histories, pool, training, other)
+    compared = state.get(f"{name} guesses", make)
+    return {"pool": [*pool.values()], "again": compared["again"]}
+
+
+def _searched(task: Task, search: SearchName, training: Path, evaluations: int) -> dict[str, Any]:
+    """Return what a search finds with nothing but the training database to begin with."""
+    with temporary_folder("database") as folder:
+        database = Path(folder) / "results.sqlite"
+        shutil.copyfile(training, database)
+        # Without the run in turns at the end: every evaluation proposes something.
+        settings = TuneSettings(search, evaluations, finalists=0)
+        return {"history": [_as_json(e) for e in tune(task, settings, Database(database)).history]}
+
+
+def _compared(
+    task: Task,
+    histories: Mapping[str, Any],
+    pool: Mapping[str, Any],
+    training: Path,
+    other: Path | None,
+) -> dict[str, Any]:
+    """Return the seconds of first guesses, and of the best of each search, timed in turns."""
     problem, fixed = problem_of(task)
-    histories = {}
-    for search in SEARCHES:
-        with temporary_folder("database") as name:
-            database = Path(name) / "results.sqlite"
-            shutil.copyfile(training, database)
-            # Without the run in turns at the end: every evaluation proposes something.
-            budget = TuneSettings(search, evaluations, finalists=0)
-            found = tune(task, budget, Database(database))
-            histories[search] = [_as_json(e) for e in found.history]
-    guesses = {}
-    for seed in range(SEEDS):
-        policy = prior(task, Database(training), seed)
-        guesses[f"learned {seed}"] = first_guess(problem, policy, seed) | fixed
+
+    def guess(database: Path, seed: int) -> dict[str, int]:
+        policy = prior(task, Database(database), seed)
+        return first_guess(problem, policy, seed, lambda c: lowers(task, {**c, **fixed})) | fixed
+
+    guesses = {f"learned {seed}": guess(training, seed) for seed in range(SEEDS)}
     if other is not None:
-        policy = prior(task, Database(other), 0)
-        guesses["other machine"] = first_guess(problem, policy, 0) | fixed
+        guesses["other machine"] = guess(other, 0)
     guesses["computed"] = dict(problem.guess) | fixed
-    done = {_text(e["choice"]): e for h in histories.values() for e in h}
+    done = dict(pool)
     for choice in guesses.values():
         if _text(choice) not in done:
             done[_text(choice)] = _as_json(evaluate(task, choice, 77))
@@ -75,11 +100,7 @@ def measured(task: Task, training: Path, other: Path | None, evaluations: int) -
         **{f"fastest {i}": e for i, e in enumerate(fastest[:3])},
     }
     again = _again(task, [e for e in wanted.values() if e["least"]])
-    return {
-        "histories": histories,
-        "pool": list(done.values()),
-        "again": {n: again.get(_text(e["choice"])) for n, e in wanted.items()},
-    }
+    return {"again": {n: again.get(_text(e["choice"])) for n, e in wanted.items()}}
 
 
 def _again(task: Task, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -163,10 +184,10 @@ def main() -> None:
     for operator, shapes in HELD_OUT.items():
         for shape in shapes[: options.limit]:
             task = task_of(payload_of(operator, shape, tools), "host", tools)
-            make = functools.partial(
-                measured, task, options.training, options.other, options.evaluations
-            )
-            data = state.get(f"{operator} {written(shape)}", make)
+            data = measured(
+                task, f"{operator} {written(shape)}", options.training, options.other,
+                options.evaluations, state,
+            )  # fmt: skip
             again = {n: s for n, s in data["again"].items() if s}
             best = min(again.values())
             speed = {n: best / s for n, s in again.items()}

@@ -1,12 +1,23 @@
 """What a search learns from the measurements of its own payload, on top of a policy."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from nestor.schedules.kernel.evaluate import Evaluation
-from nestor.schedules.tune import space
+from nestor.schedules.kernel.evaluate import Evaluation, Task
+from nestor.schedules.language import library
+from nestor.schedules.payload import operators as texts
+from nestor.schedules.payload.reading import read_payload
+from nestor.schedules.target import find_target
+from nestor.schedules.tools import find_tools
+from nestor.schedules.tune import space, tuning
 from nestor.schedules.tune.correction import corrected, positions
-from nestor.schedules.tune.searches import make_search
+from nestor.schedules.tune.database import Database
+from nestor.schedules.tune.policy import packaged
+from nestor.schedules.tune.searches import first_guess, make_search
+from nestor.schedules.tune.tuning import prior, problem_of
 from tests.schedules.test_tuning import nothing_learned, problem
 
 EMPTY = np.zeros((0, 1))
@@ -64,3 +75,33 @@ def test_a_search_without_a_policy_worth_its_name_beats_random_choices(failures:
 
     learned, drawn = ([run(name, s) for s in range(4)] for name in ("learned", "random"))
     assert np.mean(learned) < 0.8 * np.mean(drawn)
+
+
+def test_the_packaged_policy_reads_what_candidates_have_and_fits_registers() -> None:
+    one = problem()
+    policy = packaged()
+    assert set(policy.features) <= set(space.row(one.guess, one.loops, one.target))
+    for seed in range(3):
+        choice = first_guess(one, policy, seed)
+        assert all(choice[d.name] in d.options for d in one.decisions)
+        assert space.row(choice, one.loops, one.target)["accumulators"] <= 1.0
+
+
+def test_a_database_of_many_payloads_takes_the_place_of_the_packaged_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "ENOUGH", 8)
+    task = Task(
+        read_payload(texts.matmul(24, 32, 16), find_tools()), library.packaged(), "matmul",
+        find_target("host"), find_tools(),
+    )  # fmt: skip
+    database = Database(tmp_path / "results.sqlite")
+    choice = dict(problem_of(task)[0].guess)
+    for number in range(8):
+        assert prior(task, database, 0).metadata == packaged().metadata
+        payload = read_payload(texts.matmul(8 + number, 16, 8), task.tools)
+        other = replace(task, payload=payload)
+        database.add(other, Evaluation(choice, "ok", "", 1e-5, 1e-5))
+        # What this very payload had is no reason.
+        database.add(task, Evaluation(choice | {"tile_k": number}, "ok", "", 1e-5, 1e-5))
+    assert prior(task, database, 0).metadata.provenance["payloads"] == 8

@@ -71,6 +71,16 @@ def build_choice(task: Task, choice: Mapping[str, int], out: Path) -> None:
     build_library(lowered, task.target, task.tools, out, task.lowering_limits)
 
 
+def lowers(task: Task, choice: Mapping[str, int]) -> bool:
+    """Return whether a payload can be lowered under a choice, without making a kernel of it."""
+    try:
+        linked = link(task.library, task.schedule, choice)
+        lower(task.payload, linked, task.tools, task.lowering_limits)
+    except LoweringError:
+        return False
+    return True
+
+
 def compare(task: Task, evaluations: Sequence[Evaluation], seed: int) -> list[Evaluation]:
     """Return evaluations with the times of a run in which all take turns, twice as many as usual.
 

@@ -102,14 +102,14 @@ class Database:
 
     def results(self, key: Key) -> list[Result]:
         """Return the results of a key, the fastest first, failures last."""
-        found = [r for r in self._rows() if r.key == key]
+        found = [r for r in self._rows(key.payload) if r.key == key]
         return sorted(found, key=_seconds)
 
     def stale(self, key: Key) -> list[Result]:
         """Return the results that another LLVM had, the fastest first."""
         found = [
             r
-            for r in self._rows()
+            for r in self._rows(key.payload)
             if (r.key.payload, r.key.schedule.split()[0], r.key.cpu)
             == (key.payload, key.schedule.split()[0], key.cpu)
             and (r.key.llvm, r.key.schedule) != (key.llvm, key.schedule)
@@ -120,11 +120,14 @@ class Database:
         """Return every result."""
         return list(self._rows())
 
-    def _rows(self) -> Iterator[Result]:
+    def _rows(self, payload: str | None = None) -> Iterator[Result]:
+        """Yield the results of a payload, or all."""
         with self._open() as connection:
             rows = connection.execute(
                 "SELECT payload, schedule, cpu, llvm, kind, choice, status, reason, least, middle,"
-                " features FROM results ORDER BY payload, schedule, cpu, llvm, choice"
+                " features FROM results WHERE ?1 IS NULL OR payload = ?1"
+                " ORDER BY payload, schedule, cpu, llvm, choice",
+                (payload,),
             ).fetchall()
         for payload, schedule, cpu, llvm, kind, choice, status, reason, least, middle, more in rows:
             evaluation = Evaluation(json.loads(choice), status, reason, least, middle)

@@ -7,7 +7,6 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from nestor.errors import NestorError
-from nestor.policy.rule import PICK
 from nestor.policy.spec import Policy
 from nestor.schedules.kernel.evaluate import Evaluation
 from nestor.schedules.language.decisions import Decision
@@ -24,6 +23,8 @@ _POOL: Final = 512
 _TRIES: Final = 200
 """Draws until a choice is taken that was evaluated before."""
 _PARENTS: Final = 6
+_ALTERNATIVES: Final = 8
+"""Candidates that are tried in turn for a first guess that gives a kernel."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,22 @@ def make_search(
         return _Tpe(problem, seed)
     if policy is None:
         raise NestorError("The search 'learned' needs a policy or a database to learn from.")
-    return lambda done: _picked(done, problem, policy, random)
+    return lambda done: _ranked(done, problem, policy, random)[0]
 
 
-def first_guess(problem: Problem, policy: Policy, seed: int) -> dict[str, int]:
-    """Return the candidate that a policy picks before anything is measured."""
-    return _picked([], problem, policy, np.random.default_rng(seed))
+def first_guess(
+    problem: Problem,
+    policy: Policy,
+    seed: int,
+    usable: Callable[[Mapping[str, int]], bool] = lambda _: True,
+) -> dict[str, int]:
+    """Return the candidate that a policy picks before anything is measured.
+
+    :param usable: whether a choice gives a kernel at all; the computed guess stands if none does
+        of the first few.
+    """
+    ranked = _ranked([], problem, policy, np.random.default_rng(seed))
+    return next((c for c in ranked[:_ALTERNATIVES] if usable(c)), dict(problem.guess))
 
 
 def _new(done: Sequence[Evaluation], draw: Callable[[], dict[str, int]]) -> dict[str, int]:
@@ -92,10 +103,10 @@ def _child(
     return space.mutated(space.crossed(one.choice, other.choice, random), problem.decisions, random)
 
 
-def _picked(
+def _ranked(
     done: Sequence[Evaluation], problem: Problem, policy: Policy, random: np.random.Generator
-) -> dict[str, int]:
-    """Return the candidate that the policy picks among new ones, corrected by what was measured.
+) -> list[dict[str, int]]:
+    """Return new candidates, best first: as the policy has it, corrected by what was measured.
 
     Candidates are the guess, random choices, and neighbours of the fastest so far.
     """
@@ -112,7 +123,7 @@ def _picked(
         candidates[_frozen(choice)] = choice
     fresh = [c for key, c in candidates.items() if key not in seen]
     if not fresh:
-        return dict(problem.guess)
+        return [dict(problem.guess)]
     tried = [e.choice for e in done]
     known = scores(policy, [*fresh, *tried], problem.loops, problem.target)
     logits = corrected(
@@ -122,8 +133,7 @@ def _picked(
         known[len(fresh) :],
         positions(tried, problem.decisions),
     )
-    action = PICK.greedy(logits, np.zeros(len(fresh), np.int64))
-    return fresh[int(action[0])]
+    return [fresh[int(i)] for i in np.argsort(-logits, kind="stable")]
 
 
 def _frozen(choice: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

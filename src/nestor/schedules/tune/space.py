@@ -61,9 +61,9 @@ def row(choice: Mapping[str, int], loops: Loops, target: Target) -> dict[str, fl
     lanes = target.lanes(loops.bits)
     element = loops.bits / 8
     m, n, k = max(1, loops.m), max(1, loops.n), max(1, loops.k)
-    reg_m, reg_n = choice.get("reg_m", 1), choice.get("reg_n", 1)
-    tile_m, tile_n = min(choice.get("tile_m", m), m), min(choice.get("tile_n", n), n)
-    tile_k = min(choice.get("tile_k", k), k)
+    reg_m, reg_n = _size(choice, "reg_m", 1), _size(choice, "reg_n", 1)
+    tile_m, tile_n = min(_size(choice, "tile_m", m), m), min(_size(choice, "tile_n", n), n)
+    tile_k = min(_size(choice, "tile_k", k), k)
     vectors = reg_m * math.ceil(reg_n / lanes)
     return (
         loops.features()
@@ -101,6 +101,12 @@ def row(choice: Mapping[str, int], loops: Loops, target: Target) -> dict[str, fl
             "row_in_l1": n * max(1, choice.get("rows", 1)) * element / target.l1_bytes,
         }
     )
+
+
+def _size(choice: Mapping[str, int], name: str, whole: int) -> int:
+    """Return the size that a decision chooses; 0, as schedules write "untiled", is the whole."""
+    size = choice.get(name, 0)
+    return size if size > 0 else whole
 
 
 def _zeros(number: int) -> int:

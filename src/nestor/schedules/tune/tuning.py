@@ -8,7 +8,7 @@ from typing import Final
 from nestor.errors import NestorError
 from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
-from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate
+from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate, lowers
 from nestor.schedules.kernel.guess import guess
 from nestor.schedules.language.linking import decisions_of, link
 from nestor.schedules.payload.loops import loops_of
@@ -89,7 +89,10 @@ def tune(
     key = key_of(task)
     if settings.search == "learned":
         policy = policy or prior(task, database, settings.seed)
-        problem = replace(problem, guess=first_guess(problem, policy, settings.seed))
+        guessed = first_guess(
+            problem, policy, settings.seed, lambda c: lowers(task, {**c, **fixed})
+        )
+        problem = replace(problem, guess=guessed)
     search = make_search(settings.search, problem, settings.seed, policy)
     stale = database.stale(key)
     history: list[Evaluation] = []
