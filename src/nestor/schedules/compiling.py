@@ -5,16 +5,17 @@ from pathlib import Path
 
 from nestor.schedules.kernel.building import build_library
 from nestor.schedules.kernel.calling import Kernel
-from nestor.schedules.kernel.guess import guess
+from nestor.schedules.kernel.evaluate import Task
 from nestor.schedules.kernel.lowering import lower
 from nestor.schedules.kernel.measure import RunError, Settings, measure
 from nestor.schedules.language.library import Library, packaged
-from nestor.schedules.language.linking import Linked, decisions_of, link
+from nestor.schedules.language.linking import Linked, link
 from nestor.schedules.language.text import Place
-from nestor.schedules.payload.loops import loops_of, suggest
+from nestor.schedules.payload.loops import suggest
 from nestor.schedules.payload.reading import Payload, read_payload
 from nestor.schedules.target import Target, find_target
 from nestor.schedules.tools import Tools, find_tools
+from nestor.schedules.tune.tuning import first_choice
 from nestor.temporary import temporary_folder
 
 
@@ -34,7 +35,7 @@ def compile(  # noqa: A001  # nestor.schedules.compile
     :param payload: a file, or MLIR text.
     :param schedule: the name of a schedule of the library, or the path of a resolved schedule, as
         ``nestor schedule tune`` writes it; None: the packaged one for such a payload.
-    :param choice: answers to decisions; the others are guessed.
+    :param choice: answers to decisions; the packaged policy picks the others.
     :param library: schedules; None: the packaged ones.
     :param target: the instruction set: ``host``, ``avx512``, ``avx2`` or ``sse2``.
     :param function: which function, if the payload has several.
@@ -51,9 +52,8 @@ def compile(  # noqa: A001  # nestor.schedules.compile
     else:
         sequences = library or packaged()
         name = schedule or suggest(read)
-        decisions = decisions_of(sequences, name)
-        answers = guess(decisions, loops_of(read), machine) | dict(choice or {})
-        linked = link(sequences, name, answers)
+        task = Task(read, sequences, name, machine, tools, fixed=dict(choice or {}))
+        linked = link(sequences, name, first_choice(task))
     return compile_linked(read, linked, machine, tools, verify=verify)
 
 

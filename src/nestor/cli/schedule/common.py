@@ -44,18 +44,20 @@ def open_payload(
     :param library: files and folders of the user's, on top of the packaged library.
     :param words: answers to decisions, such as ``tile_m=64``.
     """
+    from nestor.schedules.kernel.evaluate import Task
     from nestor.schedules.language.linking import decisions_of
     from nestor.schedules.payload.reading import read_payload
     from nestor.schedules.target import find_target
     from nestor.schedules.tools import find_tools
+    from nestor.schedules.tune.tuning import first_choice
 
     tools, machine = find_tools(llvm), find_target(target)
     opened = open_library(library)
     content = read_payload(payload, tools, function=function)
     name = schedule_for(content, opened, schedule)
-    choice = choice_for(content, opened, name, machine, words) | shared_among(
-        threads, decisions_of(opened, name), words
-    )
+    decisions = decisions_of(opened, name)
+    fixed = answers_in(words, name, decisions) | shared_among(threads, decisions, words)
+    choice = first_choice(Task(content, opened, name, machine, tools, fixed=fixed))
     return Opened(tools, machine, opened, content, name, choice)
 
 
@@ -76,29 +78,25 @@ def schedule_for(payload: "Payload", library: "Library", name: str | None) -> st
     return library.find(name or suggest(payload)).name
 
 
-def choice_for(
-    payload: "Payload", library: "Library", schedule: str, target: "Target", words: tuple[str, ...]
+def answers_in(
+    words: tuple[str, ...], schedule: str, decisions: "Iterable[Decision]"
 ) -> dict[str, int]:
-    """Return the guess for all decisions of a schedule, with the answers of the command line.
+    """Return the answers of the command line.
 
     :param words: such as ``tile_m=64``.
     :raises NestorError: if one is no answer to a decision of the schedule.
     """
-    from nestor.schedules.kernel.guess import guess
-    from nestor.schedules.language.linking import decisions_of
-    from nestor.schedules.payload.loops import loops_of
-
-    decisions = decisions_of(library, schedule)
-    choice = guess(decisions, loops_of(payload), target)
+    names = [d.name for d in decisions]
+    answers = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not value.lstrip("-").isdigit():
             raise NestorError(f"'{word}' is no answer to a decision; write NAME=NUMBER.")
-        if name not in choice:
-            there = ", ".join(choice) or "none"
+        if name not in names:
+            there = ", ".join(names) or "none"
             raise NestorError(f"'{schedule}' has no decision '{name}'; it has {there}.")
-        choice[name] = int(value)
-    return choice
+        answers[name] = int(value)
+    return answers
 
 
 def shared_among(

@@ -36,6 +36,8 @@ class Problem:
     target: Target
     guess: Mapping[str, int]
     """The choice computed without measurements; it is evaluated first by every search."""
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    """Answers that a search may not change."""
 
 
 Search = Callable[[Sequence[Evaluation]], dict[str, int]]
@@ -125,7 +127,8 @@ def _ranked(
     if not fresh:
         return [dict(problem.guess)]
     tried = [e.choice for e in done]
-    known = scores(policy, [*fresh, *tried], problem.loops, problem.target)
+    whole = [{**choice, **problem.fixed} for choice in (*fresh, *tried)]
+    known = scores(policy, whole, problem.loops, problem.target)
     logits = corrected(
         known[: len(fresh)],
         positions(fresh, problem.decisions),

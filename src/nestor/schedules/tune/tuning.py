@@ -68,7 +68,17 @@ def problem_of(task: Task) -> tuple[Problem, dict[str, int]]:
     fixed = {d.name: d.selected for d in every if d.selected is not None} | dict(task.fixed)
     loops = loops_of(task.payload)
     start = _without(guess(every, loops, task.target), fixed)
-    return Problem([d for d in every if d.name not in fixed], loops, task.target, start), fixed
+    free = [d for d in every if d.name not in fixed]
+    return Problem(free, loops, task.target, start, fixed), fixed
+
+
+def first_choice(task: Task) -> dict[str, int]:
+    """Return an answer to every decision without measuring: what the packaged policy picks."""
+    problem, fixed = problem_of(task)
+    if not problem.decisions:
+        return fixed
+    guessed = first_guess(problem, policies.packaged(), 0, lambda c: lowers(task, {**c, **fixed}))
+    return guessed | fixed
 
 
 def tune(
