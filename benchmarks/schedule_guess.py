@@ -58,7 +58,7 @@ def measured(
     pool = {_text(e["choice"]): e for history in histories.values() for e in history}
     make = functools.partial(_compared, task, histories, pool, training, other)
     compared = state.get(f"{name} guesses", make)
-    return {"pool": [*pool.values()], "again": compared["again"]}
+    return {"pool": [*pool.values()], **compared}
 
 
 def _searched(task: Task, search: SearchName, training: Path, evaluations: int) -> dict[str, Any]:
@@ -93,21 +93,34 @@ def _compared(
     for choice in guesses.values():
         if _text(choice) not in done:
             done[_text(choice)] = _as_json(evaluate(task, choice, 77))
-    fastest = sorted((e for e in done.values() if e["least"]), key=lambda e: e["least"])
-    wanted = {
-        **{name: done[_text(choice)] for name, choice in guesses.items()},
-        **{f"best of {s}": _best(h) for s, h in histories.items()},
-        **{f"fastest {i}": e for i, e in enumerate(fastest[:3])},
+    finalists = {s: _fastest(h) for s, h in histories.items()}
+    others = [done[_text(choice)] for choice in guesses.values()]
+    timed = [
+        *others,
+        *_fastest([*done.values()]),
+        *(e for some in finalists.values() for e in some),
+    ]
+    # One run in turns says which of a search's fastest is its best, as 'tune' does at the end; a
+    # second one, which has chosen nothing, says how fast that is.
+    chosen, again = (_again(task, timed, seed) for seed in (78, 79))
+    best = {
+        f"best of {s}": min((e["choice"] for e in some), key=lambda c: chosen[_text(c)])
+        for s, some in finalists.items()
     }
-    again = _again(task, [e for e in wanted.values() if e["least"]])
-    return {"again": {n: again.get(_text(e["choice"])) for n, e in wanted.items()}}
+    named = {n: again.get(_text(choice)) for n, choice in (guesses | best).items()}
+    return {"again": named, "least": min(again.values())}
 
 
-def _again(task: Task, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _fastest(history: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the three fastest choices by the times of the search."""
+    return sorted((e for e in history if e["least"]), key=lambda e: e["least"])[:3]
+
+
+def _again(task: Task, evaluations: Sequence[Mapping[str, Any]], seed: int) -> dict[str, float]:
     """Return seconds by choice, of a run in which all take turns."""
-    different = {_text(e["choice"]): e for e in evaluations}
+    different = {_text(e["choice"]): e for e in evaluations if e["least"]}
     inputs = [Evaluation(e["choice"], "ok", "", e["least"], None) for e in different.values()]
-    timed = compare(replace(task, settings=replace(task.settings, rounds=8)), inputs, 78)
+    timed = compare(replace(task, settings=replace(task.settings, rounds=8)), inputs, seed)
     return {_text(e.choice): e.least or math.inf for e in timed}
 
 
@@ -148,10 +161,6 @@ def _nearest(choice: Choice, left: Mapping[str, Any], problem: Problem) -> str:
     return min(left, key=distance)
 
 
-def _best(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    return min(history, key=lambda e: e["least"] or math.inf)
-
-
 def _as_json(evaluation: Evaluation) -> dict[str, Any]:
     return {"choice": dict(evaluation.choice), "least": evaluation.least,
             "reason": evaluation.reason}  # fmt: skip
@@ -188,9 +197,8 @@ def main() -> None:
                 task, f"{operator} {written(shape)}", options.training, options.other,
                 options.evaluations, state,
             )  # fmt: skip
-            again = {n: s for n, s in data["again"].items() if s}
-            best = min(again.values())
-            speed = {n: best / s for n, s in again.items()}
+            best = data["least"]
+            speed = {n: best / s for n, s in data["again"].items() if s}
             learned = mean([speed.get(f"learned {s}", 0.0) for s in range(SEEDS)])
             named = {"learned": learned} | {
                 n: speed.get(n, 0.0)
