@@ -1,6 +1,7 @@
 """Verify and time kernels in a process of their own, within limits."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -128,4 +129,6 @@ def measure(
 def _last_line(stderr: str) -> str:
     """Return the message of the error that ended a Python process."""
     lines = [line for line in stderr.splitlines() if line.strip()]
-    return (lines or ["the process that runs the kernel ends without a result"])[-1].rstrip(".")
+    last = (lines or ["the process that runs the kernel ends without a result"])[-1].rstrip(".")
+    # Python writes the class in front: 'nestor.errors.NestorError: what is wrong'.
+    return re.sub(r"^nestor\.[\w.]+: ", "", last)

@@ -14,6 +14,7 @@ from nestor.schedules.language.text import ScheduleError
 _NAME: Final = re.compile(r'"([\w.]+)"\s*\(')
 _RESULTS: Final = re.compile(r"%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*\s*=\s*")
 _BLOCK: Final = re.compile(r"\^\w+")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _OPEN: Final = "([{<"
 _CLOSE: Final = ")]}>"
 
@@ -85,20 +86,14 @@ def dictionary(text: str) -> dict[str, str]:
 
 
 def _outside_strings(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    quoted = escaped = False
-    for index in range(start, len(text)):
-        character = text[index]
-        if quoted:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                quoted = False
-        elif character == '"':
-            quoted = True
-        else:
-            yield index, character
+    index = start
+    while index < len(text):
+        if text[index] == '"':  # constants may have megabytes in quotation marks
+            quoted = _QUOTED.match(text, index)
+            index = quoted.end() if quoted else len(text)
+            continue
+        yield index, text[index]
+        index += 1
 
 
 class _Parser:

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,8 @@ from nestor.compiler.process import Limits
 from nestor.files import read_regular_text, write_atomically
 from nestor.schedules.language.diagnosis import Diagnosis, LoweringError, explain
 from nestor.schedules.language.text import ScheduleError
+from nestor.schedules.payload.exported import FOLDING, has_unit_dimensions, with_constants
+from nestor.schedules.payload.iree import without_iree
 from nestor.schedules.payload.operations import Operation, parse, split
 from nestor.schedules.tools import Tools, run_limited
 from nestor.temporary import temporary_folder
@@ -19,6 +22,8 @@ _ELEMENTS: Final = {
     "f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "i1": 8,
     "index": 64,
 }  # fmt: skip
+_FOREIGN: Final = re.compile(r"Dialect `\w+' not found|unregistered dialect")
+_FOREIGN_NAME: Final = re.compile(r"custom op '([^']+)'|[!#]\"(\w+)\"<")
 _FUNCTION: Final = re.compile(r'"func\.func"\(\) <\{(?P<properties>.*?)\}> \(\{', re.DOTALL)
 
 
@@ -79,23 +84,12 @@ def read_payload(
     :raises ScheduleError: if it has no such function, or one with types that numpy cannot pass.
     """
     text = source if isinstance(source, str) else read_regular_text(source, "a payload")
-    with temporary_folder("payload") as folder:
-        file = Path(folder) / "payload.mlir"
-        write_atomically(file, text)
-        out = Path(folder) / "generic.mlir"
-        outcome = run_limited(
-            [
-                tools.mlir_opt, file, "--mlir-print-op-generic", "--mlir-print-local-scope",
-                "--mlir-print-debuginfo", "--mlir-elide-resource-strings-if-larger=1000000",
-            ],
-            limits or Limits(seconds=30.0),
-            stdout=out,
-        )  # fmt: skip
-        shown = source if isinstance(source, Path) else Path("payload")
-        if not outcome.ok:
-            diagnoses = [_in_source(d, file, shown) for d in explain(outcome, None, file)]
-            raise LoweringError(diagnoses, outcome.ending)
-        generic = out.read_text().replace(str(file), str(shown))
+    shown = source if isinstance(source, Path) else Path("payload")
+    text = without_iree(text, shown)
+    generic = _generic(text, shown, tools, limits or Limits(seconds=30.0))
+    if has_unit_dimensions(generic):
+        generic = _generic(text, shown, tools, limits or Limits(seconds=30.0), FOLDING)
+    generic = with_constants(generic, text)
     module = parse(generic)
     name = function or _only_function(module)
     types = _function(module, name).attributes["function_type"]
@@ -103,6 +97,44 @@ def read_payload(
     if not results:
         raise ScheduleError(f"The function '{name}' returns nothing: a payload returns tensors.")
     return Payload(name, _read_only(generic, name), arguments, results, module)
+
+
+def _generic(
+    text: str, shown: Path, tools: Tools, limits: Limits, passes: Sequence[str] = ()
+) -> str:
+    """Return a module in generic form, with the places of the source.
+
+    :param shown: the file that the places name.
+    """
+    with temporary_folder("payload") as folder:
+        file, out = Path(folder) / "payload.mlir", Path(folder) / "generic.mlir"
+        write_atomically(file, text)
+        outcome = run_limited(
+            [
+                tools.mlir_opt, file, *passes, "--mlir-print-op-generic",
+                "--mlir-print-local-scope", "--mlir-print-debuginfo",
+            ],
+            limits,
+            stdout=out,
+        )  # fmt: skip
+        if not outcome.ok:
+            found = [_in_source(d, file, shown) for d in explain(outcome, None, file)]
+            diagnoses = [foreign] if (foreign := _foreign(found[0])) else found
+            raise LoweringError(diagnoses, outcome.ending)
+        return out.read_text().replace(str(file), str(shown))
+
+
+def _foreign(diagnosis: Diagnosis) -> Diagnosis | None:
+    """Return what to say where a payload has operations or types of another project."""
+    if _FOREIGN.search(diagnosis.reason) is None:
+        return None
+    named = _FOREIGN_NAME.search(diagnosis.reason)
+    what = f"'{named[1] or named[2]}'" if named else "this operation"
+    reason = (
+        f"{what} is of a dialect that MLIR does not have: export the payload as linalg on tensors"
+        " (torch-mlir: output_type='linalg-on-tensors'; IREE: iree-compile --compile-to=input)"
+    )
+    return Diagnosis("error", reason, diagnosis.place)
 
 
 def _in_source(diagnosis: Diagnosis, file: Path, shown: Path) -> Diagnosis:

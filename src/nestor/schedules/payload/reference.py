@@ -60,6 +60,8 @@ class Reference:
         """
         self._module = parse(generics)
         self._name = name
+        # Exporters write the maximum of a row together with its unused index.
+        self._used = {name for o in self._module.walk() for name in o.operands}
 
     def __call__(self, *arrays: Any, precise: bool = True) -> list[Any]:
         """Return the results.
@@ -79,7 +81,7 @@ class Reference:
             for a in arrays
         ]
         with np.errstate(all="ignore"):
-            return _block(block, values, {})
+            return _block(block, values, {"#used": self._used})
 
 
 def _block(block: Block, values: Sequence[Value], outer: dict[str, Value]) -> list[Value]:
@@ -163,7 +165,9 @@ def _generic(operation: Operation, operands: list[Value], scope: dict[str, Value
         ]
     return [
         _reduced(body, number, views, axes, known_values, operands, maps)
-        for number in range(outputs)
+        if name in scope["#used"]
+        else None
+        for number, name in enumerate(operation.results)
     ]
 
 

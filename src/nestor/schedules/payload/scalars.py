@@ -1,5 +1,6 @@
-"""Scalar operations of MLIR, evaluated on numpy arrays in double precision."""
+"""Scalar operations of MLIR, evaluated on numpy arrays, in double precision if these are."""
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,6 +15,8 @@ Value = Any
 
 _WIDTHS: Final = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32,
                   "i64": np.int64, "index": np.int64}  # fmt: skip
+_FLOATS: Final[dict[str, Any]] = {"f64": np.float64, "f16": np.float16}
+"""The numpy type of a constant; single precision for all others, which holds bf16."""
 _FLOAT_ORDER: Final[dict[int, Callable[[Value, Value], Value]]] = {
     1: np.equal, 2: np.greater, 3: np.greater_equal, 4: np.less, 5: np.less_equal,
     6: np.not_equal, 8: np.equal, 9: np.greater, 10: np.greater_equal, 11: np.less,
@@ -86,8 +89,12 @@ def evaluate(operation: Operation, values: list[Value]) -> Value:
     raise ScheduleError(f"numpy cannot verify this payload: '{name}' has no reference here.")
 
 
+@functools.lru_cache(maxsize=256)
 def constant(text: str) -> Value:
-    """Return the value of a constant attribute: a number or a ``dense`` tensor."""
+    """Return the value of a constant attribute: a number or a ``dense`` tensor.
+
+    It has its own precision: what it meets decides whether the result is in double precision.
+    """
     if text.startswith("dense"):
         return _dense(text)
     number, _, kind = text.partition(" : ")
@@ -97,16 +104,16 @@ def constant(text: str) -> Value:
 def _number(text: str, kind: str) -> Value:
     if text in ("true", "false", "unit"):
         return np.bool_(text == "true")
+    float_type = _FLOATS.get(kind, np.float32)
     if text.startswith(("0x", "-0x")) and kind[:1] in "fb":
         bits = int(text, 16)
         if kind == "bf16":
-            return np.float64(np.array(bits << 16, np.uint32).view(np.float32))
+            return np.array(bits << 16, np.uint32).view(np.float32)[()]
         width = int(kind.lstrip("bf"))
-        raw = np.array(bits, f"u{width // 8}")
-        return np.float64(raw.view(f"f{width // 8}"))
+        return np.array(bits, f"u{width // 8}").view(f"f{width // 8}")[()]
     if kind in _WIDTHS:
         return _WIDTHS[kind](int(text))
-    return np.float64(text)
+    return float_type(text)
 
 
 def _dense(text: str) -> Value:
@@ -119,10 +126,8 @@ def _dense(text: str) -> Value:
         raw = bytes.fromhex(body.strip('"')[2:])
         if kind == "bf16":
             wide = np.frombuffer(raw, np.uint16).astype(np.uint32) << 16
-            return wide.view(np.float32).astype(np.float64).reshape(shape)
-        code = f"{kind[0]}{int(kind[1:]) // 8}"
-        array = np.frombuffer(raw, code)
-        return (array.astype(np.float64) if kind[0] == "f" else array).reshape(shape)
+            return wide.view(np.float32).reshape(shape)
+        return np.frombuffer(raw, f"{kind[0]}{int(kind[1:]) // 8}").reshape(shape)
     words = re.findall(r"[^\s,\[\]]+", body)
     values = np.array([_number(word, kind) for word in words])
     return np.broadcast_to(values.reshape(shape if len(words) > 1 else ()), shape)
