@@ -44,11 +44,11 @@ def test_tune_and_replay_on_two_threads(tmp_path: Path, capsys: pytest.CaptureFi
     words = ["schedule", "tune", str(payload), "--out", str(out), "--database", str(database)]
     words += ["--evaluations", "2", "--rounds", "1", "--search", "random", "--json"]
     reused: list[int] = []
-    for threads in ("1", "2", "2"):
-        assert main([*words, "--threads", threads]) == 0
+    for count in (1, 2, 2):
+        assert main([*words, "--threads", str(count)]) == 0
         found = json.loads(capsys.readouterr().out)
         reused.append(found["reused"])
-        assert {e["choice"]["parallel"] for e in found["history"]} == {int(threads) - 1}
+        assert {e["choice"]["parallel"] for e in found["history"]} == {count - 1}
     assert reused == [0, 0, 2]
     tools = find_tools()
     one = Task(
