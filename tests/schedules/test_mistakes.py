@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from nestor.cli.main import main
+from nestor.errors import NestorError
+from nestor.schedules.compiling import compile as compile_payload
 from nestor.schedules.payload import operators as texts
 
 
@@ -144,6 +146,18 @@ def test_a_read_only_database_is_refused_before_any_work(
     finally:
         subprocess.run(["chattr", "-i", str(database)], capture_output=True)
         database.chmod(0o644)
+
+
+def test_mistakes_in_python(folder: Path) -> None:
+    text = texts.matmul(16, 24, 8)
+    with pytest.raises(NestorError, match=r"file is named by Path\('matmul.mlir'\)"):
+        compile_payload("matmul.mlir")
+    with pytest.raises(NestorError, match=r"no decision 'reg_mm' \(is 'reg_m' meant\?\)"):
+        compile_payload(text, choice={"reg_mm": 4})
+    with pytest.raises(NestorError, match=r"no schedule 'matmull' \(is 'matmul' meant\?\)"):
+        compile_payload(text, "matmull")
+    with pytest.raises(NestorError, match="cannot run kernels for 'neon'"):
+        compile_payload(text, target="neon")
 
 
 def test_every_verb_has_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

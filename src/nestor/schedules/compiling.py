@@ -11,7 +11,7 @@ from nestor.schedules.kernel.lowering import lower
 from nestor.schedules.kernel.measure import RunError, Settings, measure
 from nestor.schedules.language.library import Library, packaged
 from nestor.schedules.language.linking import ENTRY, Linked, decisions_of, link
-from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of
+from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of, meant
 from nestor.schedules.payload.loops import loops_of, suggest
 from nestor.schedules.payload.reading import Payload, read_payload
 from nestor.schedules.target import Target, find_own_target
@@ -42,8 +42,11 @@ def compile(  # noqa: A001  # nestor.schedules.compile
     :param verify: compare with numpy on fresh inputs first, in a process of its own.
     :param llvm: a prefix or a clang; None: the LLVM of this machine.
     :raises LoweringError: if the payload cannot be lowered.
+    :raises ScheduleError: if there is no such schedule or decision.
     :raises RunError: if the kernel crashes, hangs or computes something else.
     """
+    if isinstance(payload, str) and payload.endswith(".mlir"):
+        raise ScheduleError(f"A text is read as MLIR; a file is named by Path({payload!r}).")
     tools = find_tools(llvm)
     machine = find_own_target(target)
     read = read_payload(payload, tools, function=function)
@@ -53,6 +56,12 @@ def compile(  # noqa: A001  # nestor.schedules.compile
         sequences = library or packaged()
         name = schedule or suggest(read)
         decisions = decisions_of(sequences, name)
+        for word in set(choice or {}) - {d.name for d in decisions}:
+            there = [d.name for d in decisions]
+            raise ScheduleError(
+                f"'{name}' has no decision '{word}'{meant(word, there)}; it has"
+                f" {', '.join(there) or 'none'}."
+            )
         answers = guess(decisions, loops_of(read), machine) | dict(choice or {})
         linked = link(sequences, name, answers)
     return compile_linked(read, linked, machine, tools, verify=verify)
