@@ -36,11 +36,14 @@ from nestor.schedules.tune import space
 from nestor.temporary import temporary_folder
 
 LIMITS = Limits(seconds=20.0, memory_mib=2048)
+RECORDED = Path(__file__).resolve().parent.parent / "tests" / "schedules" / "data"
+"""What torch-mlir and IREE's importer wrote."""
 PAYLOADS = (
     operators.matmul(17, 33, 9), operators.matmul_bias_relu(12, 20, 8), operators.softmax(5, 40),
     operators.layer_norm(4, 24), operators.batch_matmul(2, 9, 17, 5), operators.chain(3, 50),
     operators.depthwise(9, 1), operators.convolution(3, 10), operators.row_sums(6, 30),
     operators.attention_scores(2, 6, 10, 4), operators.mixed_matmul("i8", "i32"),
+    *(path.read_text() for path in sorted(RECORDED.glob("*.mlir"))),
 )  # fmt: skip
 _WORD = re.compile(r"[\w.%@#]+|\s+|.", re.DOTALL)
 _NUMBERS = ("0", "1", "-1", "3", "1000000007", "9223372036854775807", "18446744073709551616")

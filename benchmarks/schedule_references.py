@@ -1,5 +1,7 @@
 """Libraries that kernels of schedules are compared with, each called as users would.
 
+    python -m benchmarks.schedule_references    # which there are here, and what each has chosen
+
 Every name says which instruction set the library has chosen in this process. What is not
 installed is left out: MKL comes from its wheel (``pip install 'nestor-mlgo[references]'``), oneDNN
 from ``libdnnl2``, libxsmm from ``libxsmm-dev``; the OpenBLAS of numpy's wheel is always there.
@@ -13,6 +15,7 @@ import importlib.metadata
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -190,3 +193,38 @@ def fused(product: Product, bias: Array, *, gelu: bool = False) -> Product:
             np.maximum(c, 0.0, out=c)
 
     return call
+
+
+def main() -> int:
+    """Print the libraries that are there, each after a product that is right; 1 if one is not."""
+    if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
+        # Libraries read these when they are loaded, and numpy is loaded already.
+        words = [sys.executable, "-m", "benchmarks.schedule_references"]
+        return subprocess.run(words, env=os.environ | ONE_THREAD).returncode
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape).astype(np.float32) for shape in ((64, 32), (32, 48)))
+    found = products(64, 48, 32)
+    wrong = 0
+    for name, product in found.items():
+        c = np.empty((64, 48), np.float32)
+        product(a, b, c)
+        right = np.allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+        wrong += not right
+        print(name if right else f"{name}: wrong")
+    with contextlib.suppress(ImportError):
+        import torch
+
+        print(f"PyTorch {torch.__version__}: {torch.backends.cpu.get_cpu_capability()}")
+    remedies = {
+        "MKL": "pip install 'nestor-mlgo[references]'",
+        "oneDNN": "apt-get install libdnnl2",
+        "libxsmm": "apt-get install libxsmm-dev",
+    }
+    for library, remedy in remedies.items():
+        if not any(name.startswith(library) for name in found):
+            print(f"{library} is missing: {remedy}")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

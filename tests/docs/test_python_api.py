@@ -37,6 +37,7 @@ def test_the_examples_run_from_top_to_bottom(
     assert f"{len(tiny_corpus.modules)} modules" in printed
     assert "There is no corpus at no/such/folder" in printed
     assert re.search(r"shipped [+-]\d+\.\d\d % 0 failures", printed)
+    assert "32.0 tensor<64x32xf32>" in printed
     assert names["again"].digest == nestor.load_policy("runs/bc/policy.safetensors").digest
     assert names["shipped"].outcome.loadable < names["stock"].outcome.loadable
     assert names["tuned"].best.total <= names["tuned"].stock.total

@@ -223,7 +223,7 @@ def test_the_payload_s_own_errors_have_their_line(tools: Tools, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("change", "message"),
     [(("tensor<8x8xf32>", "tensor<?x8xf32>"), "size that is not fixed"),
-     (("func.func", "func.func private"), "one public function")],
+     (("func.func", "func.func private"), "no public function")],
 )  # fmt: skip
 def test_payloads_that_numpy_cannot_call_are_refused(
     change: tuple[str, str], message: str, tools: Tools

@@ -40,6 +40,9 @@ def test_pipelines_share_most_of_what_they_do() -> None:
     assert total.operations < total.written_out / 2
     text = graph.as_text(library, names)
     assert f"{100 * total.saved:.0f} % are shared" in text
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "schedules.md"
+    assert text.splitlines()[-1] in guide.read_text().splitlines()
+    assert graph.size(library.sequences["cleanup"]) == 9  # with the patterns, without the sequence
     dot = graph.as_dot(library, names)
     assert '"matmul" -> "lower";' in dot
     picture = ElementTree.fromstring(graph.as_svg(library, names))

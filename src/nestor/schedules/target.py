@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nestor.errors import NestorError
+from nestor.schedules.language.text import meant
 
 _CACHES: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU: Final = Path("/proc/cpuinfo")
@@ -99,8 +100,27 @@ def find_target(name: str) -> Target:
     if name == "host":
         return host()
     if name not in _named():
-        raise NestorError(f"There is no target '{name}'; there are {', '.join(names())}.")
+        near = meant(name, names())
+        raise NestorError(f"There is no target '{name}'{near}; there are {', '.join(names())}.")
     return _named()[name]
+
+
+def find_own_target(name: str) -> Target:
+    """Return a target by its name, if this machine runs code for it.
+
+    :raises NestorError: if there is none of that name, or its code does not run here.
+    """
+    target = find_target(name)
+    there, here = (target.triple or "").partition("-")[0], platform.machine().lower()
+    same = target.triple is None or there == {"amd64": "x86_64", "arm64": "aarch64"}.get(here, here)
+    missing = sorted(target.features - _processor()[0])
+    if not same or missing:
+        why = f"it has no {missing[0]}" if same else f"its processor is {here}"
+        raise NestorError(
+            f"This machine cannot run kernels for '{name}': {why}. Make an object for another"
+            f" machine by 'nestor schedule apply PAYLOAD --target {name} --object FILE'."
+        )
+    return target
 
 
 def _processor() -> tuple[set[str], str]:

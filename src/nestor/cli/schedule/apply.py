@@ -7,7 +7,7 @@ import tyro
 
 from nestor.cli.console import print_json
 from nestor.cli.remarks import remark
-from nestor.cli.schedule.common import open_payload, written
+from nestor.cli.schedule.common import check_outputs, open_payload, written
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Apply:
         from nestor.schedules.kernel.lowering import lower
         from nestor.schedules.language.linking import link
 
+        check_outputs(self.out, self.resolved, self.object)
         opened = open_payload(
             self.payload, self.function, self.library, self.schedule, self.choice, self.target,
             self.llvm,

@@ -1,5 +1,6 @@
 """What the commands of ``nestor schedule`` share: libraries, payloads, choices."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,21 +38,24 @@ def open_payload(
     words: tuple[str, ...],
     target: str,
     llvm: str | None,
+    *,
+    runs: bool = False,
     threads: int = 1,
 ) -> Opened:
     """Read a payload and decide on all that the command line leaves open.
 
     :param library: files and folders of the user's, on top of the packaged library.
     :param words: answers to decisions, such as ``tile_m=64``.
+    :param runs: whether the kernel is to run here, so that the target must be this machine's.
     """
     from nestor.schedules.kernel.evaluate import Task
     from nestor.schedules.language.linking import decisions_of
     from nestor.schedules.payload.reading import read_payload
-    from nestor.schedules.target import find_target
+    from nestor.schedules.target import find_own_target, find_target
     from nestor.schedules.tools import find_tools
     from nestor.schedules.tune.tuning import first_choice
 
-    tools, machine = find_tools(llvm), find_target(target)
+    tools, machine = find_tools(llvm), (find_own_target if runs else find_target)(target)
     opened = open_library(library)
     content = read_payload(payload, tools, function=function)
     name = schedule_for(content, opened, schedule)
@@ -86,17 +90,36 @@ def answers_in(
     :param words: such as ``tile_m=64``.
     :raises NestorError: if one is no answer to a decision of the schedule.
     """
+<<<<<<< HEAD
     names = [d.name for d in decisions]
     answers = {}
+=======
+    from nestor.schedules.kernel.guess import guess
+    from nestor.schedules.language.linking import decisions_of
+    from nestor.schedules.language.text import meant
+    from nestor.schedules.payload.loops import loops_of
+
+    decisions = decisions_of(library, schedule)
+    choice = guess(decisions, loops_of(payload), target)
+>>>>>>> sched-small
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not value.lstrip("-").isdigit():
             raise NestorError(f"'{word}' is no answer to a decision; write NAME=NUMBER.")
+<<<<<<< HEAD
         if name not in names:
             there = ", ".join(names) or "none"
             raise NestorError(f"'{schedule}' has no decision '{name}'; it has {there}.")
         answers[name] = int(value)
     return answers
+=======
+        if name not in choice:
+            there = ", ".join(choice) or "none"
+            near = meant(name, choice)
+            raise NestorError(f"'{schedule}' has no decision '{name}'{near}; it has {there}.")
+        choice[name] = int(value)
+    return choice
+>>>>>>> sched-small
 
 
 def shared_among(
@@ -118,9 +141,31 @@ def written(choice: dict[str, int]) -> str:
     return " ".join(f"{name}={value}" for name, value in choice.items())
 
 
-def database_at(path: Path | None) -> "Database":
-    """Return the database of results in a file, or the usual one."""
+def database_at(path: Path | None, *, writes: bool = True) -> "Database":
+    """Return the database of results in a file, or the usual one.
+
+    :param writes: whether results will be added; else it must be there.
+    :raises NestorError: if it is no database, is absent, or cannot be written.
+    """
     from nestor.compiler.cache import cache_place
     from nestor.schedules.tune.database import Database
 
-    return Database(path or Path(cache_place()) / "schedules.sqlite")
+    file = path or Path(cache_place()) / "schedules.sqlite"
+    if not writes and not file.exists():
+        raise NestorError(
+            f"There is no database of results at {file}: 'nestor schedule tune' makes one."
+        )
+    database = Database(file)
+    if writes and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        raise NestorError(
+            f"{file} or its folder is read-only, and results are added to it: name another with"
+            " --database."
+        )
+    return database
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Refuse a folder where a file is to be written, before any work is done."""
+    for path in paths:
+        if path is not None and path.is_dir():
+            raise NestorError(f"{path} is a folder: name a file to write.")

@@ -7,7 +7,7 @@ from typing import Literal
 import tyro
 
 from nestor.cli.console import print_json
-from nestor.cli.schedule.common import open_library
+from nestor.cli.schedule.common import check_outputs, open_library
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Graph:
         from nestor.files import write_atomically
         from nestor.schedules.language import graph
 
+        check_outputs(self.out)
         library = open_library(self.library)
         names = list(self.schedules) or [s.name for s in library.pipelines()]
         if self.json:

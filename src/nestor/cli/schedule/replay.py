@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from nestor.cli.console import print_json
+from nestor.cli.remarks import remark
 from nestor.cli.schedule.run import show
 
 
@@ -43,21 +44,24 @@ class Replay:
 
     def run(self) -> int:
         """Compile, verify, time and print; 1 if the result is wrong."""
-        from nestor.schedules.compiling import read_resolved
+        from nestor.schedules.compiling import read_resolved, tuned_for
         from nestor.schedules.kernel.measure import Settings
         from nestor.schedules.kernel.running import run_once
         from nestor.schedules.payload.reading import read_payload
-        from nestor.schedules.target import find_target
+        from nestor.schedules.target import find_own_target
         from nestor.schedules.tools import find_tools
 
         tools = find_tools(self.llvm)
-        payload = read_payload(self.payload, tools, function=self.function)
         settings = Settings(
             self.rounds, self.seed, self.core, numpy=self.rounds > 0, threads=self.threads
         )
-        result = run_once(
-            payload, read_resolved(self.schedule), find_target(self.target), tools, settings
-        )
+        payload = read_payload(self.payload, tools, function=self.function)
+        schedule = read_resolved(self.schedule)
+        if tuned_for(schedule) not in (None, payload.digest):
+            remark(f"{self.schedule} was tuned for another payload: it may be slow for this one")
+        result = run_once(payload, schedule, find_own_target(self.target), tools, settings)
+        if result["threads"] < self.threads:
+            remark(f"{self.schedule} shares no loop among threads: the kernel runs on one")
         result = {"schedule": str(self.schedule), "choice": {}} | result
         if self.json:
             print_json(result)

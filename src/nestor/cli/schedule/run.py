@@ -9,6 +9,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.remarks import remark
 from nestor.cli.schedule.common import open_payload, written
 
 
@@ -56,16 +57,18 @@ class Run:
         from nestor.schedules.kernel.running import run_once
         from nestor.schedules.language.linking import link
 
-        opened = open_payload(
-            self.payload, self.function, self.library, self.schedule, self.choice, self.target,
-            self.llvm, self.threads,
-        )  # fmt: skip
         settings = Settings(
             self.rounds, self.seed, self.core, numpy=self.rounds > 0, threads=self.threads
         )
+        opened = open_payload(
+            self.payload, self.function, self.library, self.schedule, self.choice, self.target,
+            self.llvm, runs=True, threads=self.threads,
+        )  # fmt: skip
         linked = link(opened.library, opened.schedule, opened.choice)
         result: dict[str, Any] = {"schedule": opened.schedule, "choice": opened.choice}
         result |= run_once(opened.payload, linked, opened.target, opened.tools, settings)
+        if result["threads"] < self.threads:
+            remark("the outer loop has one tile under this choice: the kernel runs on one thread")
         if self.json:
             print_json(result)
         else:

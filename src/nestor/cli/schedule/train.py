@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.cli.console import print_json, stdout
-from nestor.cli.schedule.common import database_at
+from nestor.cli.schedule.common import check_outputs, database_at
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Train:
         from nestor.policy import bundle
         from nestor.schedules.tune.policy import train
 
-        policy = train(database_at(self.database).all(), self.seed)
+        check_outputs(self.out)
+        policy = train(database_at(self.database, writes=False).all(), self.seed)
         bundle.save(policy, self.out)
         provenance = policy.metadata.provenance
         if self.json:

@@ -9,12 +9,14 @@ import tyro
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.remarks import remark
 from nestor.cli.schedule.common import (
+    check_outputs,
     database_at,
     open_library,
     schedule_for,
     shared_among,
     written,
 )
+from nestor.errors import NestorError
 from nestor.schedules.tune.tuning import TuneSettings
 
 if TYPE_CHECKING:
@@ -74,22 +76,26 @@ class Tune:
         from nestor.schedules.kernel.measure import Settings
         from nestor.schedules.language.linking import decisions_of
         from nestor.schedules.payload.reading import read_payload
-        from nestor.schedules.target import find_target
+        from nestor.schedules.target import find_own_target
         from nestor.schedules.tools import find_tools
         from nestor.schedules.tune.tuning import resolved, tune
 
+        check_outputs(self.out)
+        if self.settings.evaluations < 1 or self.settings.finalists < 0 or self.rounds < 1:
+            raise NestorError("--evaluations and --rounds are 1 or more, --finalists 0 or more.")
+        database = database_at(self.database)
         tools = find_tools(self.llvm)
         library = open_library(self.library)
         payload = read_payload(self.payload, tools, function=self.function)
         schedule = schedule_for(payload, library, self.schedule)
         task = Task(
-            payload, library, schedule, find_target(self.target), tools,
+            payload, library, schedule, find_own_target(self.target), tools,
             Settings(self.rounds, core=self.core, numpy=False, threads=self.threads),
             fixed=shared_among(self.threads, decisions_of(library, schedule)),
         )  # fmt: skip
         policy = bundle.load(self.policy) if self.policy else None
         with progress() as report:
-            tuned = tune(task, self.settings, database_at(self.database), policy, report)
+            tuned = tune(task, self.settings, database, policy, report)
         write_atomically(self.out, resolved(task, tuned.best))
         if tuned.stale:
             remark(f"{tuned.stale} results of another LLVM or schedule do not count")

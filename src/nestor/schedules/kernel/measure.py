@@ -1,6 +1,7 @@
 """Verify and time kernels in a process of their own, within limits."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from statistics import median
 from typing import Any, Final
 
 from nestor.compiler.process import Ending, Limits
+from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.schedules.language.text import ScheduleError
 from nestor.schedules.payload.reading import Payload
@@ -55,6 +57,19 @@ class Settings:
     """Time numpy too."""
     threads: int = 1
     """Threads of the kernel, and of numpy."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be.
+
+        :raises NestorError: with the option's name.
+        """
+        least = {"rounds": 0, "seed": 0, "threads": 1}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise NestorError(f"--{name} is {bound} or more, not {getattr(self, name)}.")
+        last = (os.cpu_count() or 1) - 1
+        if self.core is not None and not 0 <= self.core <= last:
+            raise NestorError(f"--core is one of 0 to {last}, not {self.core}.")
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ def run_once(
         "target": target.describe(),
         "llvm": tools.version,
         "numpy": measured.numpy,
+        "threads": settings.threads if "omp.parallel" in lowered.text else 1,
         "verdict": dict(measured.verdicts["kernel"]),
         "seconds": {n: {"min": t.least, "median": t.middle} for n, t in measured.timings.items()},
         "operations": loops_of(payload).operations,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.schedules.kernel.calling import Kernel, empty
 from nestor.schedules.kernel.verify import fresh_inputs, verify
@@ -24,7 +25,11 @@ def main(request_file: str, result_file: str) -> None:
     """Verify kernels, then time those that are right, and write what came out as JSON."""
     request = json.loads(Path(request_file).read_text())
     if request["core"] is not None:
-        os.sched_setaffinity(0, [request["core"]])
+        try:
+            os.sched_setaffinity(0, [request["core"]])
+        except OSError as error:
+            core = request["core"]
+            raise NestorError(f"The run cannot be pinned to core {core}: {error}") from None
     reference = Reference(request["generics"], request["function"])
     arguments, results = (
         [parse_type(text) for text in request[kind]] for kind in ("arguments", "results")

@@ -7,7 +7,7 @@ from typing import Final
 from nestor.schedules.language.decisions import agreeing
 from nestor.schedules.language.diagnosis import Diagnosis
 from nestor.schedules.language.library import Library, Sequence
-from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of
+from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of, meant
 
 _ANY_PARAM_KNOB: Final = re.compile(
     r"(%[\w.$-]+)\s*=\s*transform\.(?:tune\.knob|param\.constant)[^\n]*?->\s*!transform\.any_param"
@@ -76,7 +76,8 @@ def _includes(sequence: Sequence, library: Library) -> Iterator[Diagnosis]:
     for include in sequence.includes:
         callee = library.sequences.get(include.callee)
         if callee is None:
-            reason = f"there is no sequence '{include.callee}' to include"
+            near = meant(include.callee, library.sequences)
+            reason = f"there is no sequence '{include.callee}' to include{near}"
             yield Diagnosis("error", reason, include.place)
         elif include.signature != callee.signature:
             yield _mismatch("included", include.signature, callee, include.place)

@@ -1,12 +1,18 @@
 """The composition of schedules, as text, DOT and SVG, and how much of it is shared."""
 
+import re
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 from typing import Final
 from xml.sax.saxutils import escape
 
 from nestor.schedules.language.library import Library, Sequence
+from nestor.schedules.language.text import blanked
 
+_OPERATION: Final = re.compile(
+    # Neither a type, nor an attribute of an argument, nor the sequence itself.
+    r"(?<![\w!.])transform\.(?!named_sequence\b|consumed\b|readonly\b)\w"
+)
 _WIDTH: Final = 196
 _HEIGHT: Final = 26
 _GAP: Final = 64
@@ -57,7 +63,7 @@ def users_of(library: Library, names: List[str]) -> dict[str, list[str]]:
 
 def size(sequence: Sequence) -> int:
     """Return how many operations of the transform dialect a sequence has."""
-    return sequence.text.count("transform.") - sequence.text.count("!transform.") - 1
+    return len(_OPERATION.findall(blanked(sequence.text)))
 
 
 def as_text(library: Library, names: List[str]) -> str:

@@ -8,7 +8,14 @@ from typing import Final
 
 from nestor.files import read_regular_text
 from nestor.schedules.language.decisions import Decision, decisions_in
-from nestor.schedules.language.text import Place, ScheduleError, blanked, closing, line_of
+from nestor.schedules.language.text import (
+    Place,
+    ScheduleError,
+    blanked,
+    closing,
+    line_of,
+    meant,
+)
 
 PACKAGED: Final = Path(__file__).resolve().parent.parent / "library"
 """The library that comes with Nestor."""
@@ -80,7 +87,8 @@ class Library:
         """
         if name not in self.sequences:
             there = ", ".join(s.name for s in self.pipelines()) or "none"
-            raise ScheduleError(f"There is no schedule '{name}'; there are {there}.")
+            near = meant(name, self.sequences)
+            raise ScheduleError(f"There is no schedule '{name}'{near}; there are {there}.")
         return self.sequences[name]
 
     def closure(self, name: str) -> list[Sequence]:
@@ -99,7 +107,8 @@ class Library:
             for include in sequence.includes:
                 if include.callee not in self.sequences:
                     raise ScheduleError(
-                        f"{include.place}: there is no sequence '{include.callee}' to include."
+                        f"{include.place}: there is no sequence '{include.callee}' to include"
+                        f"{meant(include.callee, self.sequences)}."
                     )
                 visit(self.sequences[include.callee], (*above, sequence.name))
             order.append(sequence)
@@ -118,7 +127,8 @@ def load(paths: Iterable[Path]) -> Library:
 
     A sequence of a later path stands in place of one of the same name of an earlier path.
 
-    :raises ScheduleError: if a text cannot be taken apart, or one path defines a name twice.
+    :raises ScheduleError: if a text cannot be taken apart, or one path defines a name twice or
+        nothing.
     :raises ReadError: if a file cannot be read.
     """
     sequences: dict[str, Sequence] = {}
@@ -129,6 +139,7 @@ def load(paths: Iterable[Path]) -> Library:
         folder = path.is_dir()
         for file in sorted(path.glob("**/*.mlir")) if folder else [path]:
             text = read_regular_text(file, "a schedule")
+            _check_brackets(text, file)
             pipeline = file.parent.name == PIPELINES if folder else None
             for item in _items(text, file, pipeline):
                 if isinstance(item, Declaration):
@@ -143,8 +154,20 @@ def load(paths: Iterable[Path]) -> Library:
                 if aliases.setdefault(match[1], match[2].strip()) != match[2].strip():
                     place = Place(file, line_of(text, match.start()))
                     raise ScheduleError(f"{place}: another file has another {match[1]}.")
+        if not own:
+            raise ScheduleError(
+                f"{path} defines no schedule: a schedule is a transform.named_sequence with a body."
+            )
         sequences |= own
     return Library(sequences, tuple(declarations), aliases)
+
+
+def _check_brackets(text: str, file: Path) -> None:
+    """Refuse a text with a bracket that does not close, which no sequence need have."""
+    code = blanked(text)
+    at = code.find("{")
+    while at >= 0:
+        at = code.find("{", closing(code, at, Place(file, line_of(text, at))))
 
 
 def _items(text: str, file: Path, pipeline: bool | None) -> Iterator[Sequence | Declaration]:
@@ -216,7 +239,9 @@ def _includes(text: str, place: Place) -> Iterator[Include]:
         types: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         colon = code.find(":", code.find("(%", match.end()))
         if colon > 0:
-            opening = code.index("(", colon)
+            opening = code.find("(", colon)
+            if opening < 0:
+                raise ScheduleError(f"{where}: the types of this include cannot be read.")
             end = closing(code, opening, where)
             types = (_types(text[opening + 1 : end]), _results(code, text, end, where)[0])
         yield Include(match[1], where, types)

@@ -8,7 +8,7 @@ from typing import Final
 
 from nestor.schedules.language.decisions import Choice, Decision, agreeing, resolved
 from nestor.schedules.language.library import Library, Sequence
-from nestor.schedules.language.text import Place, ScheduleError
+from nestor.schedules.language.text import Place, ScheduleError, meant
 
 ENTRY: Final = "__transform_main"
 """The sequence at which mlir-opt begins when no other is named."""
@@ -56,9 +56,9 @@ def link(library: Library, name: str, choice: Choice, *, print_after: Iterable[s
     printed = set(print_after)
     if missing := printed - {s.name for s in closure}:
         steps = ", ".join(s.name for s in closure)
-        raise ScheduleError(
-            f"'{sorted(missing)[0]}' is no step of '{name}'; its steps are {steps}."
-        )
+        word = sorted(missing)[0]
+        near = meant(word, [s.name for s in closure])
+        raise ScheduleError(f"'{word}' is no step of '{name}'{near}; its steps are {steps}.")
     lines = [f"// The schedule '{name}' with all decisions taken; steps come before their use."]
     lines += [f"{alias} = {value}" for alias, value in library.aliases.items()]
     lines += ["module attributes {transform.with_named_sequence} {"]

@@ -10,7 +10,7 @@ from typing import Final
 from nestor.compiler.process import Limits
 from nestor.files import read_regular_text, write_atomically
 from nestor.schedules.language.diagnosis import Diagnosis, LoweringError, explain
-from nestor.schedules.language.text import ScheduleError
+from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of, meant
 from nestor.schedules.payload.exported import FOLDING, has_unit_dimensions, with_constants
 from nestor.schedules.payload.iree import without_iree
 from nestor.schedules.payload.operations import Operation, parse, split
@@ -91,11 +91,15 @@ def read_payload(
         generic = _generic(text, shown, tools, limits or Limits(seconds=30.0), FOLDING)
     generic = with_constants(generic, text)
     module = parse(generic)
-    name = function or _only_function(module)
+    name = function or _only_function(module, shown)
+    place = _place(text, name, shown)
     types = _function(module, name).attributes["function_type"]
-    arguments, results = (tuple(map(parse_type, words)) for words in _signature(types))
+    try:
+        arguments, results = (tuple(map(parse_type, words)) for words in _signature(types))
+    except ScheduleError as error:
+        raise ScheduleError(f"{place}: {error}") from None
     if not results:
-        raise ScheduleError(f"The function '{name}' returns nothing: a payload returns tensors.")
+        raise ScheduleError(f"{place}: '{name}' returns nothing: a payload returns tensors.")
     return Payload(name, _read_only(generic, name), arguments, results, module)
 
 
@@ -148,12 +152,20 @@ def _functions(module: Operation) -> list[Operation]:
     return [o for o in module.walk() if o.name == "func.func" and o.regions and o.regions[0]]
 
 
-def _only_function(module: Operation) -> str:
+def _place(text: str, name: str, file: Path) -> Place:
+    """Return the line of a function."""
+    match = re.search(rf"func\.func\b[^@\n]*@{re.escape(name)}(?![\w.$-])", blanked(text))
+    return Place(file, line_of(text, match.start()) if match else 1)
+
+
+def _only_function(module: Operation, file: Path) -> str:
     public = [o for o in _functions(module) if o.attributes.get("sym_visibility") != '"private"']
     names = [o.attributes["sym_name"].strip('"') for o in public]
-    if len(names) != 1:
-        there = ", ".join(names) or "none"
-        raise ScheduleError(f"A payload has one public function, here are {there}: name one.")
+    if not names:
+        raise ScheduleError(f"{file} has no public function: a payload is one, on tensors.")
+    if len(names) > 1:
+        there = ", ".join(names)
+        raise ScheduleError(f"{file} has several public functions, {there}: name one (--function).")
     return names[0]
 
 
@@ -161,7 +173,11 @@ def _function(module: Operation, name: str) -> Operation:
     for operation in _functions(module):
         if operation.attributes["sym_name"].strip('"') == name:
             return operation
-    raise ScheduleError(f"The payload has no function '{name}'.")
+    there = [o.attributes["sym_name"].strip('"') for o in _functions(module)]
+    raise ScheduleError(
+        f"The payload has no function '{name}'{meant(name, there)}; it has"
+        f" {', '.join(there) or 'none'}."
+    )
 
 
 def _signature(text: str) -> tuple[list[str], list[str]]:
@@ -196,7 +212,7 @@ def parse_type(text: str) -> TensorType:
         )
     if "?" in match[1]:
         raise ScheduleError(
-            f"'{text}' has a size that is not fixed: a kernel is compiled for fixed sizes."
+            f"'{text}' has a size that is not fixed: write a number instead of each '?'."
         )
     shape = tuple(int(size) for size in match[1].split("x") if size)
     return TensorType(shape, match[2])

@@ -35,8 +35,8 @@ _SETTINGS: Final[dict[str, Any]] = {
     "feature_fraction": 0.25, "deterministic": True, "force_row_wise": True, "num_threads": 1,
     "verbose": -1, "zero_as_missing": False, "use_missing": False,
 }  # fmt: skip
-_ROUNDS: Final = 150
-_MEMBERS: Final = 3
+_ROUNDS: Final = 120
+_MEMBERS: Final = 8
 """Boosters whose mean is the policy: one alone picks what it happens to take for fast."""
 
 

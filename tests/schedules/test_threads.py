@@ -1,0 +1,87 @@
+"""Kernels on two threads are right, and their results are kept apart from those of one."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nestor.cli.main import main
+from nestor.schedules.kernel.evaluate import Task
+from nestor.schedules.kernel.measure import Settings
+from nestor.schedules.language.library import packaged
+from nestor.schedules.payload import operators as texts
+from nestor.schedules.payload.reading import read_payload
+from nestor.schedules.target import host
+from nestor.schedules.tools import find_tools
+from nestor.schedules.tune.database import Database, key_of
+
+PAYLOADS = {
+    "matmul": texts.matmul(300, 200, 64), "rows": texts.softmax(37, 65),
+    "batch_matmul": texts.batch_matmul(3, 20, 36, 17),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", PAYLOADS)
+def test_a_kernel_on_two_threads_is_right(
+    schedule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    payload = tmp_path / "payload.mlir"
+    payload.write_text(PAYLOADS[schedule])
+    words = ["schedule", "run", str(payload), "--threads", "2", "--rounds", "0", "--json"]
+    assert main(words) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["schedule"] == schedule
+    assert result["choice"]["parallel"] == 1
+    assert result["threads"] == 2
+    assert result["verdict"]["correct"]
+
+
+def test_tune_and_replay_on_two_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    payload, out = tmp_path / "matmul.mlir", tmp_path / "schedule.mlir"
+    payload.write_text(PAYLOADS["matmul"])
+    database = tmp_path / "results.sqlite"
+    words = ["schedule", "tune", str(payload), "--out", str(out), "--database", str(database)]
+    words += ["--evaluations", "2", "--rounds", "1", "--search", "random", "--json"]
+    reused: list[int] = []
+    for count in (1, 2, 2):
+        assert main([*words, "--threads", str(count)]) == 0
+        found = json.loads(capsys.readouterr().out)
+        reused.append(found["reused"])
+        assert {e["choice"]["parallel"] for e in found["history"]} == {count - 1}
+    assert reused == [0, 0, 2]
+    tools = find_tools()
+    one = Task(
+        read_payload(payload, tools), packaged(), "matmul", host(), tools, Settings(rounds=1)
+    )
+    two = replace(one, settings=replace(one.settings, threads=2))
+    kept = Database(database)
+    assert len(kept.results(key_of(one))) == len(kept.results(key_of(two))) == 2
+    assert {r.evaluation.choice["parallel"] for r in kept.results(key_of(two))} == {1}
+
+    words = ["schedule", "replay", str(payload), str(out), "--rounds", "0", "--json"]
+    for threads in (1, 2):
+        assert main([*words, "--threads", str(threads)]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert result["threads"] == threads
+        assert result["verdict"]["correct"]
+    assert "parallel=1" in out.read_text()
+
+
+def test_threads_that_have_nothing_to_share_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    payload, resolved = tmp_path / "matmul.mlir", tmp_path / "schedule.mlir"
+    payload.write_text(PAYLOADS["matmul"])
+    words = ["schedule", "run", str(payload), "--schedule", "plain", "--threads", "2"]
+    assert main(words) == 1
+    assert "no decision 'parallel'" in capsys.readouterr().err
+    small = tmp_path / "small.mlir"
+    small.write_text(texts.matmul(16, 16, 8))
+    assert main(["schedule", "run", str(small), "--threads", "2", "--rounds", "0"]) == 0
+    assert "has one tile under this choice" in capsys.readouterr().err
+    words = ["schedule", "apply", str(payload), "--resolved", str(resolved)]
+    assert main([*words, "--out", str(tmp_path / "out.mlir")]) == 0
+    words = ["schedule", "replay", str(payload), str(resolved), "--threads", "2", "--rounds", "0"]
+    assert main(words) == 0
+    assert "shares no loop among threads" in capsys.readouterr().err
