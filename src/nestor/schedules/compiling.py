@@ -10,8 +10,8 @@ from nestor.schedules.kernel.evaluate import Task
 from nestor.schedules.kernel.lowering import lower
 from nestor.schedules.kernel.measure import RunError, Settings, measure
 from nestor.schedules.language.library import Library, packaged
-from nestor.schedules.language.linking import ENTRY, Linked, decisions_of, link
-from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of, meant
+from nestor.schedules.language.linking import ENTRY, Linked, check_names, decisions_of, link
+from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of
 from nestor.schedules.payload.loops import suggest
 from nestor.schedules.payload.reading import Payload, read_payload
 from nestor.schedules.target import Target, find_own_target
@@ -56,13 +56,7 @@ def compile(  # noqa: A001  # nestor.schedules.compile
     else:
         sequences = library or packaged()
         name = schedule or suggest(read)
-        decisions = decisions_of(sequences, name)
-        for word in set(choice or {}) - {d.name for d in decisions}:
-            there = [d.name for d in decisions]
-            raise ScheduleError(
-                f"'{name}' has no decision '{word}'{meant(word, there)}; it has"
-                f" {', '.join(there) or 'none'}."
-            )
+        check_names(choice or {}, name, decisions_of(sequences, name))
         task = Task(read, sequences, name, machine, tools, fixed=dict(choice or {}))
         linked = link(sequences, name, first_choice(task))
     return compile_linked(read, linked, machine, tools, verify=verify)

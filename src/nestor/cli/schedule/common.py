@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nestor.errors import NestorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from nestor.schedules.language.decisions import Decision
     from nestor.schedules.language.library import Library
@@ -83,43 +83,23 @@ def schedule_for(payload: "Payload", library: "Library", name: str | None) -> st
 
 
 def answers_in(
-    words: tuple[str, ...], schedule: str, decisions: "Iterable[Decision]"
+    words: tuple[str, ...], schedule: str, decisions: "Sequence[Decision]"
 ) -> dict[str, int]:
     """Return the answers of the command line.
 
     :param words: such as ``tile_m=64``.
     :raises NestorError: if one is no answer to a decision of the schedule.
     """
-<<<<<<< HEAD
-    names = [d.name for d in decisions]
-    answers = {}
-=======
-    from nestor.schedules.kernel.guess import guess
-    from nestor.schedules.language.linking import decisions_of
-    from nestor.schedules.language.text import meant
-    from nestor.schedules.payload.loops import loops_of
+    from nestor.schedules.language.linking import check_names
 
-    decisions = decisions_of(library, schedule)
-    choice = guess(decisions, loops_of(payload), target)
->>>>>>> sched-small
+    answers = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not value.lstrip("-").isdigit():
             raise NestorError(f"'{word}' is no answer to a decision; write NAME=NUMBER.")
-<<<<<<< HEAD
-        if name not in names:
-            there = ", ".join(names) or "none"
-            raise NestorError(f"'{schedule}' has no decision '{name}'; it has {there}.")
+        check_names([name], schedule, decisions)
         answers[name] = int(value)
     return answers
-=======
-        if name not in choice:
-            there = ", ".join(choice) or "none"
-            near = meant(name, choice)
-            raise NestorError(f"'{schedule}' has no decision '{name}'{near}; it has {there}.")
-        choice[name] = int(value)
-    return choice
->>>>>>> sched-small
 
 
 def shared_among(

@@ -45,6 +45,20 @@ def decisions_of(library: Library, name: str) -> list[Decision]:
     return agreeing([d for sequence in library.closure(name) for d in sequence.decisions])
 
 
+def check_names(names: Iterable[str], schedule: str, decisions: Iterable[Decision]) -> None:
+    """Refuse answers to what a schedule does not ask.
+
+    :raises ScheduleError: for the first name that is not among the decisions.
+    """
+    there = [d.name for d in decisions]
+    for name in names:
+        if name not in there:
+            raise ScheduleError(
+                f"'{schedule}' has no decision '{name}'{meant(name, there)}; it has"
+                f" {', '.join(there) or 'none'}."
+            )
+
+
 def link(library: Library, name: str, choice: Choice, *, print_after: Iterable[str] = ()) -> Linked:
     """Return the schedule ``name`` with all decisions replaced by ``choice``.
 
