@@ -1,10 +1,10 @@
 """How good is the first guess of the learned policy on payloads that it has not seen?
 
     python -m benchmarks.schedule_guess TRAINING STATE [--evaluations 20] [--other DATABASE]
-        [--json benchmarks/results/schedule_guess.json]
+        [--drawn 20] [--json benchmarks/results/schedule_guess.json]
 
 TRAINING is the database of ``schedule_record``. On each held-out payload, of other shapes and in
-part of other operators, four searches of the same budget run for real, and the first guesses of
+part of other operators, and on as many as ``--drawn`` says of sizes drawn at random, four searches of the same budget run for real, and the first guesses of
 policies of five seeds are measured. At the end the choices in question are timed again in turns
 with the fastest of all that was measured: those times are compared, so that the shortest of many
 noisy times does not count as fast. The five seeds of each search are replayed on what was measured:
@@ -21,13 +21,13 @@ import math
 import shutil
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import machine, record
 from benchmarks.schedule_kernels import State, task_of
-from benchmarks.schedule_payloads import HELD_OUT, payload_of, written
+from benchmarks.schedule_payloads import HELD_OUT, Shape, drawn, payload_of, written
 from nestor.compiler.toolchain import find
 from nestor.policy.spec import Policy
 from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate, lowers
@@ -175,6 +175,70 @@ def mean(ratios: Sequence[float]) -> float:
     return math.exp(statistics.mean(math.log(max(r, 0.05)) for r in ratios))
 
 
+@dataclass
+class Found:
+    """What was found of all payloads so far."""
+
+    rows: list[list[Any]] = field(default_factory=list)
+    ratios: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """By choice and group of payloads: parts of the speed of the fastest."""
+    courses: dict[tuple[str, int], list[float]] = field(default_factory=dict)
+    """By search and number of evaluations, of each seed."""
+
+    def add(self, group: str, operator: str, shape: Shape, data: Mapping[str, Any]) -> None:
+        """Take what was measured of a payload."""
+        best = data["least"]
+        speed = {n: best / s for n, s in data["again"].items() if s}
+        learned = mean([speed.get(f"learned {s}", 0.0) for s in range(SEEDS)])
+        named = {"learned": learned} | {
+            n: speed.get(n, 0.0)
+            for n in ("computed", "other machine", *(f"best of {s}" for s in SEARCHES))
+            if n in data["again"]
+        }
+        for name, ratio in named.items():
+            self.ratios.setdefault(name, {}).setdefault(group, []).append(ratio)
+        shown = (named[n] for n in ("computed", "learned", "best of learned"))
+        self.rows.append([group, operator, written(shape), best * 1e6, *(100 * r for r in shown)])
+        print(*self.rows[-1], flush=True)
+
+    def replay(self, task: Task, data: Mapping[str, Any], database: Database, number: int) -> None:
+        """Replay all searches with all seeds, of ``number`` evaluations each."""
+        fastest = min(e["least"] for e in data["pool"] if e["least"])
+        for seed in range(SEEDS):
+            policy = prior(task, database, seed)
+            for search in SEARCHES:
+                course = replayed(task, policy, data["pool"], search, seed, number)
+                for step in _STEPS:
+                    at = course[min(step, len(course)) - 1]
+                    self.courses.setdefault((search, step), []).append(fastest / at)
+
+    def tables(self) -> dict[str, record.Table]:
+        """Return the tables: all payloads, what was timed in turns, what was replayed."""
+        groups = list(dict.fromkeys(row[0] for row in self.rows))
+        real = [
+            [name, *(100 * part for g in groups for part in (mean(by[g]), min(by[g])))]
+            for name, by in self.ratios.items()
+        ]
+        curves = [[s, *[100 * mean(self.courses[s, step]) for step in _STEPS]] for s in SEARCHES]
+        parts = [
+            (f"{group}: {what}", form)
+            for group in groups
+            for what, form in (("geometric mean", "{:.1f} %"), ("least", "{:.0f} %"))
+        ]
+        payloads = [
+            ("payloads", "{}"), ("operator", "{}"), ("shape", "{}"), ("fastest, µs", "{:.1f}"),
+            ("computed guess", "{:.0f} %"), ("learned guess", "{:.0f} %"),
+            ("learned, all evaluations", "{:.0f} %"),
+        ]  # fmt: skip
+        return {
+            "payloads": record.table(payloads, self.rows),
+            "real": record.table([("choice", "{}"), *parts], real),
+            "replayed": record.table(
+                [("search", "{}"), *((f"after {s}", "{:.1f} %") for s in _STEPS)], curves
+            ),
+        }
+
+
 def main() -> None:
     """Measure, replay and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -182,70 +246,31 @@ def main() -> None:
     parser.add_argument("state", type=Path, help="keeps what was measured")
     parser.add_argument("--other", type=Path, help="a database of another machine")
     parser.add_argument("--evaluations", type=int, default=20, help="of each search")
-    parser.add_argument("--limit", type=int, help="shapes of each operator")
+    parser.add_argument("--limit", type=int, help="shapes of each held-out operator")
+    parser.add_argument("--drawn", type=int, default=0, help="payloads of drawn sizes as well")
+    parser.add_argument("--seed", type=int, default=1, help="of what is drawn")
     parser.add_argument("--json", type=Path, help="write the tables to this file")
     options = parser.parse_args()
-    tools, state = find_tools(), State(options.state)
+    tools, state, found = find_tools(), State(options.state), Found()
     database = Database(options.training)
-    rows: list[list[Any]] = []
-    ratios: dict[str, list[float]] = {}
-    courses: dict[tuple[str, int], list[float]] = {}
-    for operator, shapes in HELD_OUT.items():
-        for shape in shapes[: options.limit]:
-            task = task_of(payload_of(operator, shape, tools), "host", tools)
-            data = measured(
-                task, f"{operator} {written(shape)}", options.training, options.other,
-                options.evaluations, state,
-            )  # fmt: skip
-            best = data["least"]
-            speed = {n: best / s for n, s in data["again"].items() if s}
-            learned = mean([speed.get(f"learned {s}", 0.0) for s in range(SEEDS)])
-            named = {"learned": learned} | {
-                n: speed.get(n, 0.0)
-                for n in ("computed", "other machine", *(f"best of {s}" for s in SEARCHES))
-                if n in data["again"]
-            }
-            for name, ratio in named.items():
-                ratios.setdefault(name, []).append(ratio)
-            rows.append(
-                [
-                    operator,
-                    written(shape),
-                    best * 1e6,
-                    *(100 * named.get(n, 0.0) for n in ("computed", "learned", "best of learned")),
-                ]
-            )
-            print(*rows[-1], flush=True)
-            fastest = min(e["least"] for e in data["pool"] if e["least"])
-            for seed in range(SEEDS):
-                policy = prior(task, database, seed)
-                for search in SEARCHES:
-                    course = replayed(task, policy, data["pool"], search, seed, options.evaluations)
-                    for step in _STEPS:
-                        at = course[min(step, len(course)) - 1]
-                        courses.setdefault((search, step), []).append(fastest / at)
-    summary: list[list[Any]] = [
-        [name, 100 * mean(values), 100 * min(values)] for name, values in ratios.items()
+    wanted = [
+        *(("held out", o, s) for o, shapes in HELD_OUT.items() for s in shapes[: options.limit]),
+        *(("drawn", o, s) for o, s in drawn(options.drawn, options.seed)),
     ]
-    curve: list[list[Any]] = [
-        [s, *[100 * mean(courses[s, step]) for step in _STEPS]] for s in SEARCHES
-    ]
-    for line in [*summary, *curve]:
+    for group, operator, shape in wanted:
+        task = task_of(payload_of(operator, shape, tools), "host", tools)
+        name = f"{operator} {written(shape)}"
+        data = measured(task, name, options.training, options.other, options.evaluations, state)
+        found.add(group, operator, shape, data)
+        found.replay(task, data, database, options.evaluations)
+    tables = found.tables()
+    for line in (*tables["real"]["rows"], *tables["replayed"]["rows"]):
         print(*line)
     if options.json is not None:
-        tables = {
-            "payloads": record.table(
-                [("operator", "{}"), ("shape", "{}"), ("fastest, µs", "{:.1f}"),
-                 ("computed guess", "{:.0f} %"), ("learned guess", "{:.0f} %"),
-                 ("learned, 20 evaluations", "{:.0f} %")], rows),
-            "real": record.table(
-                [("choice", "{}"), ("of the fastest, geometric mean", "{:.1f} %"),
-                 ("at least", "{:.0f} %")], summary),
-            "replayed": record.table(
-                [("search", "{}"), *((f"after {s}", "{:.1f} %") for s in _STEPS)], curve),
-        }  # fmt: skip
-        about = "The first guess of the learned policy, and searches, on held-out payloads."
-        record.write(options.json, about, tables, machine.describe(find()), payloads=len(rows))
+        about = "The first guess of the learned policy, and searches, on payloads not seen before."
+        record.write(
+            options.json, about, tables, machine.describe(find()), payloads=len(found.rows)
+        )
 
 
 if __name__ == "__main__":

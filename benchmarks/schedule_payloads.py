@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+
 from nestor.schedules.payload import operators
 from nestor.schedules.payload.reading import Payload, read_payload
 from nestor.schedules.tools import Tools
@@ -76,6 +78,31 @@ HELD_OUT: Final[Shapes] = {
     "convolution": [(48, 48), (24, 96), (80, 40)],
 }  # fmt: skip
 """Shapes that the policy has not seen, and operators of which it has seen none."""
+
+_RANGES: Final[dict[str, tuple[tuple[int, int], ...]]] = {
+    "matmul": ((1, 1200), (24, 2400), (64, 1200)),
+    "matmul_bias_relu": ((8, 600), (64, 2400), (64, 800)),
+    "matmul_bias_gelu": ((8, 600), (64, 2400), (64, 800)),
+    "batch_matmul": ((2, 24), (32, 300), (32, 300), (32, 128)),
+    "attention_scores": ((2, 16), (32, 256), (32, 256), (32, 96)),
+    "softmax": ((32, 3000), (64, 4000)),
+    "layer_norm": ((32, 2000), (64, 4000)),
+    "row_sums": ((32, 2000), (64, 4000)),
+    "depthwise": ((16, 256), (1, 1)),
+    "convolution": ((8, 96), (8, 96)),
+}  # fmt: skip
+
+
+def drawn(count: int, seed: int) -> list[tuple[str, Shape]]:
+    """Return payloads that nobody chose: operators in turn, sizes log-uniform in wide ranges."""
+    random = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        operator = list(_RANGES)[number % len(_RANGES)]
+        sizes = (np.exp(random.uniform(np.log(a), np.log(b + 1))) for a, b in _RANGES[operator])
+        found.append((operator, tuple(int(size) for size in sizes)))
+    return found
+
 
 _IMAGE: Final = {"height": 58, "width": 58, "batch": 1}
 WINDOWS: Final = ("depthwise", "convolution")
