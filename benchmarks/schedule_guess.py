@@ -4,11 +4,12 @@
         [--drawn 20] [--json benchmarks/results/schedule_guess.json]
 
 TRAINING is the database of ``schedule_record``. On each held-out payload, of other shapes and in
-part of other operators, and on as many as ``--drawn`` says of sizes drawn at random, four searches of the same budget run for real, and the first guesses of
-policies of five seeds are measured. At the end the choices in question are timed again in turns
-with the fastest of all that was measured: those times are compared, so that the shortest of many
-noisy times does not count as fast. The five seeds of each search are replayed on what was measured:
-a search proposes a choice, and gets the measured one that is most like it.
+part of other operators, and on as many as ``--drawn`` says of sizes drawn at random, four searches
+of the same budget run for real, and the first guesses of policies of five seeds are measured. At
+the end the choices in question are timed again in turns with the fastest of all that was measured:
+those times are compared, so that the shortest of many noisy times does not count as fast. The five
+seeds of each search are replayed on what was measured: a search proposes a choice, and gets the
+measured one that is most like it.
 
 ``--other`` is a database of another machine, or of another instruction set of this one: the first
 guesses of a policy that has learned from it alone are measured too.

@@ -128,12 +128,12 @@ def _ranked(
         return [dict(problem.guess)]
     tried = [e.choice for e in done]
     whole = [{**choice, **problem.fixed} for choice in (*fresh, *tried)]
-    known = scores(policy, whole, problem.loops, problem.target)
+    predicted = scores(policy, whole, problem.loops, problem.target)
     logits = corrected(
-        known[: len(fresh)],
+        predicted[: len(fresh)],
         positions(fresh, problem.decisions),
         -losses([e.least for e in done]),
-        known[len(fresh) :],
+        predicted[len(fresh) :],
         positions(tried, problem.decisions),
     )
     return [fresh[int(i)] for i in np.argsort(-logits, kind="stable")]
