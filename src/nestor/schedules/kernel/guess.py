@@ -59,6 +59,11 @@ def _reg_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice)
     return min(fitting, key=cost)
 
 
+def _panels(loops: Loops) -> bool:
+    """Return whether the pipeline can cut columns into panels."""
+    return loops.kind == "matmul"
+
+
 def _windows(loops: Loops) -> bool:
     return loops.kind in ("conv", "depthwise")
 
@@ -69,27 +74,37 @@ def _reg_k(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
 
 
 def _tile_k(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """All, or even parts of it whose packed columns fill a quarter of the second level of cache."""
+    """All, or even parts of it whose packed columns fill a part of a cache.
+
+    A panel is read again for all rows, so it should stay in the first level.
+    """
     row = choice.get("reg_n", 16) * loops.bits // 8
-    most = max([o for o in options if o * row <= target.l2_bytes // 4] or [min(options)])
+    room = target.l1_bytes * 3 // 4 if _panels(loops) else target.l2_bytes // 4
+    most = max([o for o in options if o * row <= room] or [min(options)])
     part = loops.k / math.ceil(loops.k / most)
     return min((o for o in options if o >= part), default=max(options))
 
 
 def _tile_n(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """One packed panel of columns: it is contiguous, and all rows of the tile use it."""
+    """All columns where they are cut into panels, else one: it is contiguous when packed."""
+    if _panels(loops):
+        return min((o for o in options if o >= loops.n), default=max(options))
     return min((o for o in options if o >= choice.get("reg_n", 16)), default=max(options))
 
 
 def _tile_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
     """Rows that stay in the second level of cache, or near it, while all columns pass."""
     row = min(choice.get("tile_k", 256), loops.k) * loops.bits // 8
-    fitting = [o for o in options if o * row <= 2 * target.l2_bytes]
+    room = target.l2_bytes // 8 if _panels(loops) else 2 * target.l2_bytes
+    fitting = [o for o in options if o * row <= room]
     return _even(fitting or [min(options)], loops.m, choice.get("reg_m", 8))
 
 
 def _packing(options: Sequence[int], loops: Loops, _: Target, choice: Choice) -> int:
     """The right operand, where many rows use it and its columns are not one panel anyway."""
+    if _panels(loops) and loops.n > choice.get("reg_n", 16):
+        wanted = 4 if loops.m >= 2 * choice.get("reg_m", 8) else 5
+        return wanted if wanted in options else 0
     return 1 if loops.m >= 96 and loops.n > choice.get("tile_n", 64) else 0
 
 

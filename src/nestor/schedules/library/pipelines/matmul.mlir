@@ -38,7 +38,8 @@ module attributes {transform.with_named_sequence} {
       options = [16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096]
       -> !transform.param<i64>
     %tile_n = transform.tune.knob<"tile_n">
-      options = [16, 32, 64, 96, 128, 192, 256, 384, 512, 1024] -> !transform.param<i64>
+      options = [16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096]
+      -> !transform.param<i64>
     %tile_k = transform.tune.knob<"tile_k">
       options = [32, 64, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1536, 2048]
       -> !transform.param<i64>

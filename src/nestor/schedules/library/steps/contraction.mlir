@@ -12,22 +12,37 @@ module attributes {transform.with_named_sequence} {
       %reg_m: !transform.param<i64> {transform.readonly},
       %reg_n: !transform.param<i64> {transform.readonly},
       %tile_k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-    %tile = transform.structured.match ops{["linalg.matmul"]} in %module
+    // Edges of cache tiles come first: blocks of unknown size would be copied.
+    %whole = transform.include @peel failures(propagate) (%module) : (!transform.any_op) -> !transform.any_op
+    %tiles = transform.structured.match ops{["linalg.matmul"]} in %whole
       : (!transform.any_op) -> !transform.any_op
-    %block, %loop = transform.structured.tile_using_for %tile tile_sizes [0, 0, %tile_k]
-      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %ready = transform.include @peel failures(propagate) (%module) : (!transform.any_op) -> !transform.any_op
+    transform.foreach %tiles : !transform.any_op {
+    ^bb0(%one: !transform.any_op):
+      %block, %loop = transform.structured.tile_using_for %one tile_sizes [0, 0, %tile_k]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+      transform.yield
+    }
+    %ready = transform.include @peel failures(propagate) (%whole) : (!transform.any_op) -> !transform.any_op
     %blocks = transform.structured.match ops{["linalg.matmul"]} in %ready
       : (!transform.any_op) -> !transform.any_op
     transform.foreach %blocks : !transform.any_op {
     ^bb0(%one: !transform.any_op):
-      %packed = transform.include @pack_operands failures(propagate) (%one)
+      transform.include @pack_operands failures(propagate) (%one, %reg_n)
+        : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.yield
+    }
+    %cut = transform.include @peel failures(propagate) (%ready) : (!transform.any_op) -> !transform.any_op
+    %panels = transform.structured.match ops{["linalg.matmul"]} in %cut
+      : (!transform.any_op) -> !transform.any_op
+    transform.foreach %panels : !transform.any_op {
+    ^bb0(%one: !transform.any_op):
+      %packed = transform.include @pack_panel failures(propagate) (%one)
         : (!transform.any_op) -> !transform.any_op
       transform.include @register_tiles failures(propagate) (%packed, %reg_m, %reg_n)
         : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.yield
     }
-    %static = transform.include @peel failures(propagate) (%ready) : (!transform.any_op) -> !transform.any_op
+    %static = transform.include @peel failures(propagate) (%cut) : (!transform.any_op) -> !transform.any_op
     %kernels = transform.structured.match ops{["linalg.matmul"]} in %static
       : (!transform.any_op) -> !transform.any_op
     transform.include @vectorize_kernels failures(propagate) (%kernels, %static)
@@ -36,40 +51,104 @@ module attributes {transform.with_named_sequence} {
     transform.yield %static : !transform.any_op
   }
 
-  // Copy operands of a block to contiguous memory; columns at the edge grow.
-  transform.named_sequence @pack_operands(%block: !transform.any_op {transform.consumed})
+  // Copy operands of a block to contiguous memory, or cut it into panels of columns.
+  transform.named_sequence @pack_operands(%block: !transform.any_op {transform.consumed},
+      %reg_n: !transform.param<i64> {transform.readonly}) {
+    %edge = transform.tune.knob<"edge"> options = [16, 32, 64] -> !transform.param<i64>
+    transform.tune.alternatives<"packing"> {
+      // Read operands where they are, unless columns must grow.
+      %padded_0 = transform.include @pad_columns failures(propagate) (%block, %edge)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    }, {
+      // Pack the right operand, which all rows of the block read.
+      %padded_1 = transform.include @pack_right failures(propagate) (%block, %edge)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    }, {
+      // Pack both operands.
+      %left_2 = transform.include @pack_left failures(propagate) (%block)
+        : (!transform.any_op) -> !transform.any_op
+      %padded_2 = transform.include @pack_right failures(propagate) (%left_2, %edge)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    }, {
+      // Pack the left operand, and the right one panel by panel.
+      %left_3 = transform.include @pack_left failures(propagate) (%block)
+        : (!transform.any_op) -> !transform.any_op
+      %panel_3, %panels_3 = transform.structured.tile_using_for %left_3 tile_sizes [0, %reg_n, 0]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    }, {
+      // Pack the right operand panel by panel.
+      %panel_4, %panels_4 = transform.structured.tile_using_for %block tile_sizes [0, %reg_n, 0]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    }, {
+      // Panel by panel, but read operands where they are.
+      %panel_5, %panels_5 = transform.structured.tile_using_for %block tile_sizes [0, %reg_n, 0]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    }
+    transform.yield
+  }
+
+  // Copy what a panel of columns reads of the right operand; only the last panel grows.
+  transform.named_sequence @pack_panel(%panel: !transform.any_op {transform.consumed})
       -> !transform.any_op {
     %edge = transform.tune.knob<"edge"> options = [16, 32, 64] -> !transform.param<i64>
     %packed = transform.tune.alternatives<"packing"> -> !transform.any_op {
-      // Read operands where they are, unless columns must grow.
-      %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, %edge, 1] {padding_dimensions = [0, 1, 2],
-          nofold_flags = [0, 0, 0], copy_back_op = "none"}
-        : (!transform.any_op, !transform.param<i64>)
-        -> (!transform.any_op, !transform.any_op, !transform.any_op)
-      transform.yield %padded : !transform.any_op
+      transform.yield %panel : !transform.any_op
     }, {
-      // Pack the right operand, which all rows of the block read.
-      %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, %edge, 1] {padding_dimensions = [0, 1, 2],
-          nofold_flags = [0, 1, 0], copy_back_op = "none"}
-        : (!transform.any_op, !transform.param<i64>)
-        -> (!transform.any_op, !transform.any_op, !transform.any_op)
-      %buffers, %new = transform.structured.bufferize_to_allocation %pads
-        {memcpy_op = "linalg.copy"} : !transform.any_op
-      transform.yield %padded : !transform.any_op
+      transform.yield %panel : !transform.any_op
     }, {
-      // Pack both operands.
-      %padded, %pads, %copies = transform.structured.pad %block
-        pad_to_multiple_of [1, %edge, 1] {padding_dimensions = [0, 1, 2],
-          nofold_flags = [1, 1, 0], copy_back_op = "none"}
-        : (!transform.any_op, !transform.param<i64>)
-        -> (!transform.any_op, !transform.any_op, !transform.any_op)
-      %buffers, %new = transform.structured.bufferize_to_allocation %pads
-        {memcpy_op = "linalg.copy"} : !transform.any_op
-      transform.yield %padded : !transform.any_op
+      transform.yield %panel : !transform.any_op
+    }, {
+      %packed_3 = transform.include @pack_right failures(propagate) (%panel, %edge)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      transform.yield %packed_3 : !transform.any_op
+    }, {
+      %packed_4 = transform.include @pack_right failures(propagate) (%panel, %edge)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      transform.yield %packed_4 : !transform.any_op
+    }, {
+      %packed_5 = transform.include @pad_columns failures(propagate) (%panel, %edge)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      transform.yield %packed_5 : !transform.any_op
     }
     transform.yield %packed : !transform.any_op
+  }
+
+  // Copy the left operand to contiguous memory.
+  transform.named_sequence @pack_left(%block: !transform.any_op {transform.consumed})
+      -> !transform.any_op {
+    %padded, %pads, %copies = transform.structured.pad %block
+      {padding_dimensions = [], nofold_flags = [1, 0, 0], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %left = transform.get_producer_of_operand %padded[0] : (!transform.any_op) -> !transform.any_op
+    %buffer, %new = transform.structured.bufferize_to_allocation %left
+      {memcpy_op = "linalg.copy"} : !transform.any_op
+    transform.yield %padded : !transform.any_op
+  }
+
+  // Copy the right operand to contiguous memory; columns at the edge grow.
+  transform.named_sequence @pack_right(%block: !transform.any_op {transform.consumed},
+      %edge: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %padded, %pads, %copies = transform.structured.pad %block
+      pad_to_multiple_of [1, %edge, 1] {padding_dimensions = [0, 1, 2],
+        nofold_flags = [0, 1, 0], copy_back_op = "none"}
+      : (!transform.any_op, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    // The result is not copied here: bufferization knows better whether it must be.
+    %right = transform.get_producer_of_operand %padded[1] : (!transform.any_op) -> !transform.any_op
+    %buffer, %new = transform.structured.bufferize_to_allocation %right
+      {memcpy_op = "linalg.copy"} : !transform.any_op
+    transform.yield %padded : !transform.any_op
+  }
+
+  // Let columns at the edge grow.
+  transform.named_sequence @pad_columns(%block: !transform.any_op {transform.consumed},
+      %edge: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %padded, %pads, %copies = transform.structured.pad %block
+      pad_to_multiple_of [1, %edge, 1] {padding_dimensions = [0, 1, 2],
+        nofold_flags = [0, 0, 0], copy_back_op = "none"}
+      : (!transform.any_op, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield %padded : !transform.any_op
   }
 
   // Cut a block into micro kernels of one reduction step.
