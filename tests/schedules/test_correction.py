@@ -62,7 +62,7 @@ def test_a_search_without_a_policy_worth_its_name_beats_random_choices(failures:
 
     def evaluation(choice: dict[str, int]) -> Evaluation:
         off = sum(abs(options[n].index(choice[n]) - options[n].index(best[n])) for n in best)
-        if failures and off > 12:
+        if failures and off > 15:
             return Evaluation(choice, "crashed", "", None, None)
         return Evaluation(choice, "ok", "", 1.0 + off, 1.0 + off)
 

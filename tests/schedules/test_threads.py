@@ -1,6 +1,7 @@
 """Kernels on two threads are right, and their results are kept apart from those of one."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from nestor.schedules.payload.reading import read_payload
 from nestor.schedules.target import host
 from nestor.schedules.tools import find_tools
 from nestor.schedules.tune.database import Database, key_of
+from nestor.schedules.tune.tuning import SHARED, first_choice
 
 PAYLOADS = {
     "matmul": texts.matmul(300, 200, 64), "rows": texts.softmax(37, 65),
@@ -42,21 +44,21 @@ def test_tune_and_replay_on_two_threads(tmp_path: Path, capsys: pytest.CaptureFi
     payload.write_text(PAYLOADS["matmul"])
     database = tmp_path / "results.sqlite"
     words = ["schedule", "tune", str(payload), "--out", str(out), "--database", str(database)]
-    words += ["--evaluations", "2", "--rounds", "1", "--search", "random", "--json"]
+    words += ["--evaluations", "1", "--rounds", "1", "--search", "random", "--json"]
     reused: list[int] = []
     for count in (1, 2, 2):
         assert main([*words, "--threads", str(count)]) == 0
         found = json.loads(capsys.readouterr().out)
         reused.append(found["reused"])
         assert {e["choice"]["parallel"] for e in found["history"]} == {count - 1}
-    assert reused == [0, 0, 2]
+    assert reused == [0, 0, 1]
     tools = find_tools()
     one = Task(
         read_payload(payload, tools), packaged(), "matmul", host(), tools, Settings(rounds=1)
     )
     two = replace(one, settings=replace(one.settings, threads=2))
     kept = Database(database)
-    assert len(kept.results(key_of(one))) == len(kept.results(key_of(two))) == 2
+    assert len(kept.results(key_of(one))) == len(kept.results(key_of(two))) == 1
     assert {r.evaluation.choice["parallel"] for r in kept.results(key_of(two))} == {1}
 
     words = ["schedule", "replay", str(payload), str(out), "--rounds", "0", "--json"]
@@ -85,3 +87,13 @@ def test_threads_that_have_nothing_to_share_are_told(
     words = ["schedule", "replay", str(payload), str(resolved), "--threads", "2", "--rounds", "0"]
     assert main(words) == 0
     assert "shares no loop among threads" in capsys.readouterr().err
+
+
+def test_the_first_choice_leaves_threads_several_tiles() -> None:
+    tools = find_tools()
+    payload = read_payload(texts.matmul(2048, 512, 64), tools)
+    task = Task(payload, packaged(), "matmul", host(), tools, fixed={"parallel": 1})
+    choice = first_choice(task)
+    tiles = math.ceil(2048 / choice["tile_m"]) * math.ceil(512 / choice["tile_n"])
+    assert tiles >= SHARED
+    assert first_choice(replace(task, fixed={"tile_m": 4096, "parallel": 1}))["tile_m"] == 4096

@@ -166,6 +166,13 @@ def test_a_policy_for_something_else_is_refused() -> None:
         policies.train([], seed=0)
 
 
+def test_results_of_an_older_nestor_do_not_hide_newer_ones() -> None:
+    new = synthetic_results(0)
+    old = [replace(r, features={n: v for n, v in r.features.items() if n != "panels"}) for r in new]
+    assert "panels" in policies.train([*old, *new], seed=0).features
+    assert policies.train(old, seed=0).metadata.provenance["results"] == len(new)
+
+
 def test_the_guess_fits_registers_and_caches(tools: Tools) -> None:
     decisions = decisions_of(packaged(), "matmul")
     for text in (texts.matmul(512, 512, 512), texts.matmul(7, 1000, 33), texts.matmul(2, 2, 2)):
@@ -186,10 +193,10 @@ def test_tpe_proposes_new_choices_and_learns_where_they_are_fast() -> None:
         choice = search(done)
         assert choice not in [e.choice for e in done]
         failed = number % 5 == 4
-        seconds = None if failed else (1.0 if choice["reg_m"] == 4 else 3.0)
+        seconds = None if failed else (1.0 if choice["edge"] == 32 else 3.0)
         done.append(Evaluation(choice, "crashed" if failed else "ok", "", seconds, seconds))
-    late = [e.choice["reg_m"] == 4 for e in done[21:]]
-    early = [e.choice["reg_m"] == 4 for e in done[1:11]]
+    late = [e.choice["edge"] == 32 for e in done[21:]]
+    early = [e.choice["edge"] == 32 for e in done[1:11]]
     assert np.mean(late) > np.mean(early)
 
 

@@ -9,14 +9,19 @@ from nestor.schedules.payload.loops import Loops
 from nestor.schedules.target import Target
 
 
-def guess(decisions: Sequence[Decision], loops: Loops, target: Target) -> dict[str, int]:
+def guess(
+    decisions: Sequence[Decision], loops: Loops, target: Target, fixed: Choice | None = None
+) -> dict[str, int]:
     """Return an answer to every decision.
 
-    What a schedule selects itself stands. A decision of a name that is not among those of the
-    packaged pipelines gets its middle option.
+    What a schedule selects itself stands, unless ``fixed`` says otherwise. A decision of a name
+    that is not among those of the packaged pipelines gets its middle option.
+
+    :param fixed: answers that stand; the others are made for them.
     """
-    found: dict[str, int] = {}
-    ordered = sorted(decisions, key=lambda d: _ORDER.index(d.name) if d.name in _ORDER else 99)
+    found = dict(fixed or {})
+    left = [d for d in decisions if d.name not in found]
+    ordered = sorted(left, key=lambda d: _ORDER.index(d.name) if d.name in _ORDER else 99)
     for decision in ordered:
         if decision.selected is not None:
             found[decision.name] = decision.selected
@@ -47,7 +52,7 @@ def _reg_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice)
     vectors = max(1, choice.get("reg_n", 1) // target.lanes(loops.bits))
     # A convolution holds its window and its part of the input in registers as well.
     room = {"depthwise": target.registers // 3, "conv": target.registers // 2}.get(
-        loops.kind, target.registers - 2 * vectors - 1
+        loops.kind, target.registers - vectors - 2
     )
     fitting = [o for o in options if o * vectors <= room and o <= loops.m] or [min(options)]
 
@@ -76,35 +81,41 @@ def _reg_k(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
 def _tile_k(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
     """All, or even parts of it whose packed columns fill a part of a cache.
 
-    A panel is read again for all rows, so it should stay in the first level.
+    Panels come one after the other, from the second level of cache: a longer one has to be read
+    more slowly, a shorter one reads and writes the result more often.
     """
     row = choice.get("reg_n", 16) * loops.bits // 8
-    room = target.l1_bytes * 3 // 4 if _panels(loops) else target.l2_bytes // 4
+    room = target.l1_bytes * 3 // 2 if _panels(loops) else target.l2_bytes // 4
     most = max([o for o in options if o * row <= room] or [min(options)])
     part = loops.k / math.ceil(loops.k / most)
     return min((o for o in options if o >= part), default=max(options))
 
 
 def _tile_n(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """All columns where they are cut into panels, else one: it is contiguous when packed."""
+    """Panels that fill half of the second level of cache, else one: it is contiguous if packed."""
     if _panels(loops):
-        return min((o for o in options if o >= loops.n), default=max(options))
+        row = min(choice.get("tile_k", 256), loops.k) * loops.bits // 8
+        fitting = [o for o in options if o * row <= target.l2_bytes // 2] or [min(options)]
+        return min((o for o in fitting if o >= loops.n), default=max(fitting))
     return min((o for o in options if o >= choice.get("reg_n", 16)), default=max(options))
 
 
 def _tile_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
     """Rows that stay in the second level of cache, or near it, while all columns pass."""
+    if _panels(loops):
+        return max(options)  # rows pass while columns stay
     row = min(choice.get("tile_k", 256), loops.k) * loops.bits // 8
-    room = target.l2_bytes // 8 if _panels(loops) else 2 * target.l2_bytes
-    fitting = [o for o in options if o * row <= room]
+    fitting = [o for o in options if o * row <= 2 * target.l2_bytes]
     return _even(fitting or [min(options)], loops.m, choice.get("reg_m", 8))
 
 
 def _packing(options: Sequence[int], loops: Loops, _: Target, choice: Choice) -> int:
     """The right operand, where many rows use it and its columns are not one panel anyway."""
     if _panels(loops) and loops.n > choice.get("reg_n", 16):
-        wanted = 4 if loops.m >= 2 * choice.get("reg_m", 8) else 5
-        return wanted if wanted in options else 0
+        kernels = loops.m / choice.get("reg_m", 8)
+        # The tiles that threads share are of unknown sizes at the edge: 6 does not take those.
+        most = 4 if choice.get("parallel") else 6
+        return most if kernels >= 8 else 4 if kernels >= 2 else 5
     return 1 if loops.m >= 96 and loops.n > choice.get("tile_n", 64) else 0
 
 

@@ -52,7 +52,8 @@ def train(results: Sequence[Result], seed: int) -> TreesPolicy:
             f"There are {len(results)} results to learn from, and {LEAST} are needed: tune some"
             " payloads first."
         )
-    names = sorted(results[0].features)
+    # An older Nestor wrote fewer features; its results teach nothing beside newer ones.
+    names = max((sorted(r.features) for r in results), key=len)
     results = [r for r in results if sorted(r.features) == names]
     data = lightgbm.Dataset(
         matrix([r.features for r in results], names), -_losses_by_key(results),

@@ -64,7 +64,15 @@ def make_search(
         return _Tpe(problem, seed)
     if policy is None:
         raise NestorError("The search 'learned' needs a policy or a database to learn from.")
-    return lambda done: _ranked(done, problem, policy, random)[0]
+
+    def learned(done: Sequence[Evaluation]) -> dict[str, int]:
+        # As long as nothing has worked the policy may be wrong altogether: every second choice is
+        # drawn.
+        if len(done) % 2 and all(e.least is None for e in done):
+            return _new(done, lambda: space.drawn(problem.decisions, random))
+        return _ranked(done, problem, policy, random)[0]
+
+    return learned
 
 
 def first_guess(

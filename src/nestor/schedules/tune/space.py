@@ -96,7 +96,7 @@ def row(choice: Mapping[str, int], loops: Loops, target: Target) -> dict[str, fl
             "right_in_l2": tile_n * tile_k * element / target.l2_bytes,
             "right_in_l1": reg_n * tile_k * element / target.l1_bytes,
             # Operands copied to contiguous memory, by the regions of the decision "packing".
-            "copied": (choice.get("packing", 0) in (1, 2, 3, 4)) / tile_m
+            "copied": (choice.get("packing", 0) in (1, 2, 3, 4, 6)) / tile_m
             + (choice.get("packing", 0) in (2, 3)) / tile_n,
             "panels": float(choice.get("packing", 0) > 2),
             "rows_left": float(m % max(1, choice.get("rows", 1)) > 0),

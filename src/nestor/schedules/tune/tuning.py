@@ -1,6 +1,7 @@
 """Tune a payload: evaluate what a search proposes, keep all results, return the best."""
 
 import json
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -23,6 +24,8 @@ from nestor.schedules.tune.searches import (
 )
 from nestor.schedules.tune.space import size
 
+SHARED: Final = 8
+"""Tiles that threads should have to share: two for each of four."""
 ENOUGH: Final = 24
 """Payloads in a database whose results teach more than the packaged policy knows."""
 
@@ -67,9 +70,10 @@ def problem_of(task: Task) -> tuple[Problem, dict[str, int]]:
     every = decisions_of(task.library, task.schedule)
     fixed = {d.name: d.selected for d in every if d.selected is not None} | dict(task.fixed)
     loops = loops_of(task.payload)
-    start = _without(guess(every, loops, task.target), fixed)
+    start = _without(guess(every, loops, task.target, fixed), fixed)
     free = [d for d in every if d.name not in fixed]
-    return Problem(free, loops, task.target, start, fixed), fixed
+    problem = Problem(free, loops, task.target, start, fixed)
+    return replace(problem, guess=_shareable(start, problem)), fixed
 
 
 def first_choice(task: Task) -> dict[str, int]:
@@ -78,7 +82,21 @@ def first_choice(task: Task) -> dict[str, int]:
     if not problem.decisions:
         return fixed
     guessed = first_guess(problem, policies.packaged(), 0, lambda c: lowers(task, {**c, **fixed}))
-    return guessed | fixed
+    return _shareable(guessed, problem) | fixed
+
+
+def _shareable(choice: dict[str, int], problem: Problem) -> dict[str, int]:
+    """Return a choice whose tiles are enough for threads, where threads share them.
+
+    Results of one thread teach large tiles, of which there may be one only.
+    """
+    rows = next((d.options for d in problem.decisions if d.name == "tile_m"), ())
+    if not problem.fixed.get("parallel") or not rows:
+        return choice
+    loops = problem.loops
+    columns = loops.batch * math.ceil(loops.n / max(1, choice.get("tile_n", loops.n)))
+    enough = [o for o in rows if math.ceil(loops.m / o) * columns >= SHARED]
+    return choice | {"tile_m": min(choice["tile_m"], max(enough, default=min(rows)))}
 
 
 def tune(
@@ -102,7 +120,7 @@ def tune(
         guessed = first_guess(
             problem, policy, settings.seed, lambda c: lowers(task, {**c, **fixed})
         )
-        problem = replace(problem, guess=guessed)
+        problem = replace(problem, guess=_shareable(guessed, problem))
     search = make_search(settings.search, problem, settings.seed, policy)
     stale = database.stale(key)
     history: list[Evaluation] = []

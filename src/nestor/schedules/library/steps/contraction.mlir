@@ -14,7 +14,10 @@ module attributes {transform.with_named_sequence} {
       %tile_k: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     // Edges of cache tiles come first: blocks of unknown size would be copied.
     %whole = transform.include @peel failures(propagate) (%module) : (!transform.any_op) -> !transform.any_op
-    %tiles = transform.structured.match ops{["linalg.matmul"]} in %whole
+    %found = transform.structured.match ops{["linalg.matmul"]} in %whole
+      : (!transform.any_op) -> !transform.any_op
+    // One at least: this is the place where a payload without a product is refused.
+    %tiles = transform.split_handle %found {overflow_result = 0}
       : (!transform.any_op) -> !transform.any_op
     transform.foreach %tiles : !transform.any_op {
     ^bb0(%one: !transform.any_op):
@@ -27,11 +30,24 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> !transform.any_op
     transform.foreach %blocks : !transform.any_op {
     ^bb0(%one: !transform.any_op):
-      transform.include @pack_operands failures(propagate) (%one, %reg_n)
-        : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @pack_operands failures(propagate) (%one, %reg_m, %reg_n)
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.yield
     }
     %cut = transform.include @peel failures(propagate) (%ready) : (!transform.any_op) -> !transform.any_op
+    // Padded values are written where they belong: not to a buffer first, and copied from there.
+    %pads = transform.structured.match ops{["tensor.pad"]} in %cut
+      : (!transform.any_op) -> !transform.any_op
+    transform.foreach %pads : !transform.any_op {
+    ^bb0(%one: !transform.any_op):
+      %written = transform.structured.rewrite_in_destination_passing_style %one
+        : (!transform.any_op) -> !transform.any_op
+      // Where nothing grows that is a copy, which goes away as linalg.generic: the next one is enough.
+      %copies = transform.structured.match ops{["linalg.copy"]} in %written
+        : (!transform.any_op) -> !transform.any_op
+      %same = transform.structured.generalize %copies : (!transform.any_op) -> !transform.any_op
+      transform.yield
+    }
     %panels = transform.structured.match ops{["linalg.matmul"]} in %cut
       : (!transform.any_op) -> !transform.any_op
     transform.foreach %panels : !transform.any_op {
@@ -53,6 +69,7 @@ module attributes {transform.with_named_sequence} {
 
   // Copy operands of a block to contiguous memory, or cut it into panels of columns.
   transform.named_sequence @pack_operands(%block: !transform.any_op {transform.consumed},
+      %reg_m: !transform.param<i64> {transform.readonly},
       %reg_n: !transform.param<i64> {transform.readonly}) {
     %edge = transform.tune.knob<"edge"> options = [16, 32, 64] -> !transform.param<i64>
     transform.tune.alternatives<"packing"> {
@@ -83,6 +100,19 @@ module attributes {transform.with_named_sequence} {
       // Panel by panel, but read operands where they are.
       %panel_5, %panels_5 = transform.structured.tile_using_for %block tile_sizes [0, %reg_n, 0]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    }, {
+      // Pack all panels of the right operand first, then go along them row by row of micro kernels.
+      %kernel_6, %loops_6:2 = transform.structured.tile_using_for %block
+        tile_sizes [%reg_m, %reg_n, 0]
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op, !transform.any_op)
+      %padded_6, %pads_6, %copies_6 = transform.structured.pad %kernel_6
+        {padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+      %right_6 = transform.get_producer_of_operand %padded_6[1]
+        : (!transform.any_op) -> !transform.any_op
+      %hoisted_6 = transform.structured.hoist_pad %right_6 by 2 loops
+        : (!transform.any_op) -> !transform.any_op
     }
     transform.yield
   }
@@ -109,6 +139,8 @@ module attributes {transform.with_named_sequence} {
       %packed_5 = transform.include @pad_columns failures(propagate) (%panel, %edge)
         : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
       transform.yield %packed_5 : !transform.any_op
+    }, {
+      transform.yield %panel : !transform.any_op
     }
     transform.yield %packed : !transform.any_op
   }
@@ -117,7 +149,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @pack_left(%block: !transform.any_op {transform.consumed})
       -> !transform.any_op {
     %padded, %pads, %copies = transform.structured.pad %block
-      {padding_dimensions = [], nofold_flags = [1, 0, 0], copy_back_op = "none"}
+      {padding_dimensions = [0, 1, 2], nofold_flags = [1, 0, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %left = transform.get_producer_of_operand %padded[0] : (!transform.any_op) -> !transform.any_op
     %buffer, %new = transform.structured.bufferize_to_allocation %left
