@@ -19,7 +19,7 @@ from tests.cost.abilities import needs_sandbox
 
 pytestmark = needs_sandbox
 
-FAST = HarnessSettings(rounds=2, runs=2, milliseconds=200)
+FAST = HarnessSettings(rounds=2, runs=2, milliseconds=200, fenced=False)
 FENCED = dataclasses.replace(FAST, fenced=True)
 HONEST = "480fafc9"  # imul rcx, rcx
 
