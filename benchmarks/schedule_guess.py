@@ -58,7 +58,7 @@ def measured(
     }
     pool = {_text(e["choice"]): e for history in histories.values() for e in history}
     make = functools.partial(_compared, task, histories, pool, training, other)
-    compared = state.get(f"{name} guesses", make)
+    compared = state.get(f"{name} compared", make)
     return {"pool": [*pool.values()], **compared}
 
 
@@ -101,15 +101,19 @@ def _compared(
         *_fastest([*done.values()]),
         *(e for some in finalists.values() for e in some),
     ]
-    # One run in turns says which of a search's fastest is its best, as 'tune' does at the end; a
-    # second one, which has chosen nothing, says how fast that is.
+    # One run in turns says which of several is the fastest, as 'tune' has it at the end; a second
+    # one, which has chosen nothing, says how fast that is.
     chosen, again = (_again(task, timed, seed) for seed in (78, 79))
-    best = {
-        f"best of {s}": min((e["choice"] for e in some), key=lambda c: chosen[_text(c)])
-        for s, some in finalists.items()
+
+    def seconds(some: Sequence[Mapping[str, Any]]) -> float | None:
+        best = min((_text(e["choice"]) for e in some), key=lambda t: chosen.get(t, math.inf))
+        return again.get(best)
+
+    return {
+        "guesses": {n: again.get(_text(choice)) for n, choice in guesses.items()}
+        | {f"best of {s}": seconds(some) for s, some in finalists.items()},
+        "best": seconds(timed),
     }
-    named = {n: again.get(_text(choice)) for n, choice in (guesses | best).items()}
-    return {"again": named, "least": min(again.values())}
 
 
 def _fastest(history: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -185,16 +189,18 @@ class Found:
     """By choice and group of payloads: parts of the speed of the fastest."""
     courses: dict[tuple[str, int], list[float]] = field(default_factory=dict)
     """By search and number of evaluations, of each seed."""
+    priors: dict[int, Policy] = field(default_factory=dict)
+    """By seed."""
 
     def add(self, group: str, operator: str, shape: Shape, data: Mapping[str, Any]) -> None:
         """Take what was measured of a payload."""
-        best = data["least"]
-        speed = {n: best / s for n, s in data["again"].items() if s}
+        best = data["best"]
+        speed = {n: best / s for n, s in data["guesses"].items() if s}
         learned = mean([speed.get(f"learned {s}", 0.0) for s in range(SEEDS)])
         named = {"learned": learned} | {
             n: speed.get(n, 0.0)
             for n in ("computed", "other machine", *(f"best of {s}" for s in SEARCHES))
-            if n in data["again"]
+            if n in data["guesses"]
         }
         for name, ratio in named.items():
             self.ratios.setdefault(name, {}).setdefault(group, []).append(ratio)
@@ -206,7 +212,9 @@ class Found:
         """Replay all searches with all seeds, of ``number`` evaluations each."""
         fastest = min(e["least"] for e in data["pool"] if e["least"])
         for seed in range(SEEDS):
-            policy = prior(task, database, seed)
+            # One policy serves all payloads: none of them is in the training database.
+            policy = self.priors.get(seed) or prior(task, database, seed)
+            self.priors[seed] = policy
             for search in SEARCHES:
                 course = replayed(task, policy, data["pool"], search, seed, number)
                 for step in _STEPS:
