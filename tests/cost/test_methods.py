@@ -44,4 +44,4 @@ def test_rows_that_name_no_method_say_nothing() -> None:
 
 def test_the_steady_state_is_the_default() -> None:
     assert "-f" in HarnessSettings().options()
-    assert "-f" not in HarnessSettings(fenced=False).options()
+    assert "-f" not in HarnessSettings(overlapping=True).options()
