@@ -1,5 +1,6 @@
 #include "Decode.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace nestor {
@@ -188,6 +189,7 @@ int variantOf(const Op &op, const Template &row, const Layout &in, bool same) {
     return in.scale > 1 ? 2 : 1;
   }
   if (op.highByte) return 2;
+  if (row.immediateBytes > 1 && (op.immediate < -1024 || op.immediate > 1023)) return 3;
   return same ? 1 : 0;
 }
 
@@ -279,8 +281,8 @@ void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, i
   top = after;
 }
 
-// Zen 5 makes one operation of a copy between general registers and simple arithmetic on the copy:
-// such pairs measure at half the cycles that their instructions need apart.
+// A core may make one operation of a copy between general registers and simple arithmetic on the copy:
+// whether it does is a parameter of the machine.
 bool fuses(const Op &copy, const Op &op) {
   if (copy.category != CategoryMov || !copy.elided || copy.sourceIsImmediate || copy.fused) return false;
   if ((op.category != CategoryAlu && op.category != CategoryShift) || op.load || op.store || op.highByte) return false;
@@ -291,6 +293,12 @@ bool fuses(const Op &copy, const Op &op) {
     if (op.reads[i] == Carry || op.reads[i] == Overflow) return false;
   }
   return reads;
+}
+
+bool touchesStack(const Op &op) {
+  auto in = [](uint8_t reg) { return reg >= Stack && reg < Mask; };
+  return std::any_of(op.reads, op.reads + op.readCount, in) ||
+         std::any_of(op.writes, op.writes + op.writeCount, in);
 }
 
 }  // namespace
@@ -323,6 +331,11 @@ DecodeStatus Decoder::decode(const uint8_t *bytes, int size, std::vector<Op> &ou
     if (out.size() > 1) op.fused = fuses(out[out.size() - 2], op);
     at += op.length;
   }
+  // Where the x87 stack moves from one repetition to the next it overflows, which costs every
+  // instruction that touches it: such blocks have parameters of their own.
+  if (top)
+    for (Op &op : out)
+      if (touchesStack(op) || rows[size_t(op.templateIndex)].stackStep) op.form = op.form / Variants * Variants + op.form % 4 + 4;
   return size > 0 ? Decoded : Undecodable;
 }
 
