@@ -77,7 +77,9 @@ def fit(
     for round_ in range(settings.passes):
         groups: dict[int, list[int]] = {}
         for number in uses:
-            groups.setdefault(number // (VARIANTS // 2) if round_ == 0 else number, []).append(number)
+            groups.setdefault(number // (VARIANTS // 2) if round_ == 0 else number, []).append(
+                number
+            )
         order = sorted(groups, key=lambda g: (-sum(len(uses[n]) for n in groups[g]), g))
         for done, group in enumerate(order):
             blocks = np.unique(np.concatenate([uses[n] for n in groups[group]]))

@@ -23,8 +23,8 @@ _SHARE: Final = 0.0003
 _FRONT: Final = ("dispatch_width", "entry_ops", "entry_bytes", "free_entries")
 """Settings that only together say how fast code enters."""
 _WIDTHS: Final = (4, 5, 6, 8)
-_FEW: Final = 1000
-"""Blocks for each of the starts."""
+_FEWER: Final = 3
+"""A part of the sample serves for each of the starts."""
 
 _CHOICES: Final[dict[str, tuple[int, ...]]] = {
     "dispatch_width": (3, 4, 5, 6, 7, 8, 10),
@@ -110,7 +110,8 @@ def fit_machine_from_scratch(
 
     The width moves what all else is worth, so that no single change improves a wrong one.
     """
-    few = Sample(sample.blocks[:_FEW], sample.labels[:_FEW])
+    count = len(sample.blocks) // _FEWER
+    few = Sample(sample.blocks[:count], sample.labels[:count])
     errors = np.zeros(len(few.blocks))
     found = []
     for width in _WIDTHS:
@@ -150,4 +151,3 @@ def _widest(masks: I32) -> int:
     """Return the set of ALUs that the most forms may use."""
     among = masks[(masks > 0) & ((masks & ~ALU) == 0)]
     return int(np.bincount(among).argmax()) if len(among) else ALU
-

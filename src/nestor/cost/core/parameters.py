@@ -194,6 +194,8 @@ def checked_core(core: CoreParameters) -> CoreParameters:
     for least, most, values in limits:
         if any(not least <= value <= most for value in values):
             raise ValueError("a parameter of the machine is out of its range")
+    if s.entry_bytes & (s.entry_bytes - 1):
+        raise ValueError("the code of an entry is no power of two")
     if ((core.forms < np.array(_LEAST)) | (core.forms > np.array(_MOST))).any():
         raise ValueError("a parameter of an instruction form is out of its range")
     return core

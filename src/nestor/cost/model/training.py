@@ -51,9 +51,9 @@ FEWEST: Final = 200
 class TrainingSettings:
     """How our own model is trained."""
 
-    passes: int = 3
+    passes: int = 2
     """Rounds of coordinate descent over the parameters of the core; 0 leaves it unfitted."""
-    trees: int = 800
+    trees: int = 600
     """Trees of the residual."""
     leaves: int = 127
     """Leaves of one tree."""
