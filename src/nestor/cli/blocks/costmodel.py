@@ -136,6 +136,8 @@ class Join:
     """The model files."""
     out: Path
     """The model file to write."""
+    json: bool = False
+    """Print JSON."""
 
     def run(self) -> int:
         """Write the file and name its machines."""
@@ -144,7 +146,10 @@ class Join:
 
         prepare_folder(self.out)
         names = join(self.models, self.out)
-        stdout.print(escape(f"{self.out}: {', '.join(names)}"), soft_wrap=True)
+        if self.json:
+            print_json({"model": str(self.out), "machines": list(names)})
+        else:
+            stdout.print(escape(f"{self.out}: {', '.join(names)}"), soft_wrap=True)
         return 0
 
 

@@ -2,7 +2,8 @@
 
 The starting values are round numbers for an AMD Zen 5 core after AMD's "Software Optimization Guide
 for the AMD Zen5 Microarchitecture" (publication 58455); :mod:`nestor.cost.core.fitting` replaces
-those of the forms by what the labels say.
+those of the forms, and :mod:`nestor.cost.core.machine_fitting` those of the machine, by what the
+labels say.
 """
 
 from dataclasses import astuple, dataclass, field, fields

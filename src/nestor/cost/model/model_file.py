@@ -38,7 +38,7 @@ from nestor.files import write_atomically
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "shipped.safetensors"
 """The model that comes with the package."""
 
-Made = TypeVar("Made")
+Content = TypeVar("Content")
 
 _KIND: Final = "nestor cost model"
 _FORMAT: Final = 3
@@ -159,8 +159,8 @@ def _for_machine(data: bytes, machine: str | None) -> bytes:
     for number, names in enumerate(machines):
         if machine is None or machine in names:
             return _typed(load_tensors(data), f"model{number}", np.uint8, 1).tobytes()
-    known = ", ".join(name for names in machines for name in names)
-    raise ModelError(f"The model has no machine '{machine}'; name one of: {known}.")
+    machine_names = ", ".join(name for names in machines for name in names)
+    raise ModelError(f"The model has no machine '{machine}'; name one of: {machine_names}.")
 
 
 def _header(data: bytes) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _bytes_of(path: Path) -> bytes:
         raise ModelError(f"Cannot read the cost model '{path}'; is the path right?") from error
 
 
-def _of_version(path: Path, make: Callable[[], Made]) -> Made:
+def _of_version(path: Path, make: Callable[[], Content]) -> Content:
     """Return what ``make`` makes of a file.
 
     :raises ModelError: if the file is of another kind or damaged.
