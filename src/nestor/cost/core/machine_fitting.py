@@ -23,6 +23,7 @@ _SHARE: Final = 0.0003
 _FRONT: Final = ("dispatch_width", "entry_ops", "entry_bytes", "free_entries")
 """Settings that only together say how fast code enters."""
 _WIDTHS: Final = (4, 5, 6, 8)
+_ENOUGH: Final = 800
 _FEWER: Final = 3
 """A part of the sample serves for each of the starts."""
 
@@ -83,13 +84,18 @@ def draw_sample(
     return Sample(blocks, np.log(cycles[blocks]))
 
 
-def fit_machine(simulator: Simulator, core: CoreParameters, sample: Sample) -> CoreParameters:
-    """Return ``core`` with the settings that explain the labels of ``sample`` best."""
+def fit_machine(
+    simulator: Simulator, core: CoreParameters, sample: Sample, sweeps: int = 20
+) -> CoreParameters:
+    """Return ``core`` with the settings that explain the labels of ``sample`` best.
+
+    :param sweeps: rounds over all settings at most.
+    """
     current, errors = np.zeros(len(sample.blocks)), np.zeros(len(sample.blocks))
     simulator.set_core(core)
     best = simulator.loss(sample.blocks, sample.labels, None, current)
     first = best
-    while True:
+    for _ in range(sweeps):
         start = best
         for name in ("front end", *_CHOICES, "ALU"):
             for other in _others(core, name):
@@ -99,8 +105,9 @@ def fit_machine(simulator: Simulator, core: CoreParameters, sample: Sample) -> C
                     best, core = loss, other
                     current[:] = errors
         if best > start - 0.003 * first:
-            simulator.set_core(core)
-            return core
+            break
+    simulator.set_core(core)
+    return core
 
 
 def fit_machine_from_scratch(
@@ -111,13 +118,14 @@ def fit_machine_from_scratch(
     The width moves what all else is worth, so that no single change improves a wrong one.
     """
     count = len(sample.blocks) // _FEWER
+    sweeps = 20 if count >= _ENOUGH else 1  # few blocks do not deserve the time
     few = Sample(sample.blocks[:count], sample.labels[:count])
     errors = np.zeros(len(few.blocks))
     found = []
     for width in _WIDTHS:
         settings = replace(core.settings, dispatch_width=width, retire_width=2 * width, entry_ops=0)
         start = CoreParameters(settings, core.forms)
-        fitted = fit_machine(simulator, start, few)
+        fitted = fit_machine(simulator, start, few, sweeps)
         found.append((simulator.loss(few.blocks, few.labels, None, errors), width, fitted))
     return fit_machine(simulator, min(found, key=lambda one: one[:2])[2], sample)
 
