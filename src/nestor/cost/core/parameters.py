@@ -95,6 +95,9 @@ class MachineSettings:
     """Aligned code that shares entries of the operation cache; a power of two."""
     free_entries: int = 2
     """Entries of such code that enter at once; with more of them, one enters in a cycle."""
+    fine_variants: int = 1
+    """Whether large immediates, and x87 instructions of blocks that move the stack, have parameters
+    of their own; 0 in files that were written before there were such."""
 
     def record(self) -> NDArray[np.void]:
         """Return the settings as a :data:`MACHINE` for the native core."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -44,6 +44,7 @@ _KIND: Final = "nestor cost model"
 _FORMAT: Final = 3
 _KIND_OF_SEVERAL: Final = "nestor cost models"
 """A file that holds the files of several models, each of other machines, as they are."""
+_OLD_SETTINGS: Final = 19
 _MOST_BYTES: Final = 64 << 20
 
 
@@ -139,15 +140,10 @@ def _single_files(data: bytes) -> list[bytes]:
         if _header(data)["kind"] != _KIND_OF_SEVERAL:
             return [data]
         tensors = load_tensors(data)
-        return [
-            _typed(tensors, name, np.uint8, 1).tobytes() for name in sorted(tensors, key=_place)
-        ]
+        names = [f"model{number}" for number in range(len(tensors))]
+        return [_typed(tensors, name, np.uint8, 1).tobytes() for name in names]
     except (SafetensorError, KeyError, ValueError, TypeError):
         return [data]
-
-
-def _place(name: str) -> int:
-    return int(name.removeprefix("model"))
 
 
 def _for_machine(data: bytes, machine: str | None) -> bytes:
@@ -326,7 +322,10 @@ def _machine(
     counts = _typed(tensors, f"machine{number}.memory.counts", np.uint16, 1).astype(np.uint32)
     if not len(keys) == len(means) == len(counts):
         raise ValueError("a memory that does not fit")
-    core = checked_core(CoreParameters(MachineSettings(*(int(x) for x in settings)), rows))
+    found = MachineSettings(*map(int, settings))
+    if len(settings) <= _OLD_SETTINGS:
+        found = replace(found, fine_variants=0)
+    core = checked_core(CoreParameters(found, rows))
     levels = _typed(tensors, f"machine{number}.levels", np.float32, 1)
     if (np.diff(levels) <= 0).any():
         raise ValueError("levels that do not rise")

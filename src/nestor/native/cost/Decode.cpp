@@ -179,7 +179,7 @@ void push(uint8_t *list, uint8_t &count, int reg) {
 }
 
 // Which of the parameter sets of its form an operation uses: addressing modes and idioms.
-int variantOf(const Op &op, const Template &row, const Layout &in, bool same) {
+int variantOf(const Op &op, const Template &row, const Layout &in, bool same, bool fine) {
   if (in.memory) {
     bool base = in.base != None, index = in.index != None;
     if (!(row.traits & AddressOnly)) return in.rip || (!base && !index) ? 2 : index ? 1 : 0;
@@ -189,7 +189,7 @@ int variantOf(const Op &op, const Template &row, const Layout &in, bool same) {
     return in.scale > 1 ? 2 : 1;
   }
   if (op.highByte) return 2;
-  if (row.immediateBytes > 1 && (op.immediate < -1024 || op.immediate > 1023)) return 3;
+  if (fine && row.immediateBytes > 1 && (op.immediate < -1024 || op.immediate > 1023)) return 3;
   return same ? 1 : 0;
 }
 
@@ -203,7 +203,7 @@ int64_t immediateOf(const uint8_t *p, int bytes) {
   return bytes ? int8_t(*p) : 0;
 }
 
-void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, int &top) {
+void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, int &top, bool fine) {
   op = {};
   op.base = op.index = op.destination = op.source = None;
   op.emulation = uint8_t(row.emulation), op.width = uint8_t(row.width);
@@ -271,7 +271,7 @@ void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, i
     if (row.flagsWritten >> flag & 1) push(op.writes, op.writeCount, Carry + flag);
   }
   if (in.mask) push(op.reads, op.readCount, Mask + in.mask);
-  int variant = variantOf(op, row, in, same);
+  int variant = variantOf(op, row, in, same, fine);
   if (same && !in.memory && row.traits & (ZeroIdiom | BreaksDependency)) {
     op.readCount = 0;
     op.zeroIdiom = row.traits & ZeroIdiom ? 1 : 0;
@@ -325,7 +325,7 @@ DecodeStatus Decoder::decode(const uint8_t *bytes, int size, std::vector<Op> &ou
     if (row.form < 0 || at + layout.length + row.immediateBytes > size) return Undecodable;
     out.emplace_back();
     Op &op = out.back();
-    fill(op, row, layout, bytes + at, top);
+    fill(op, row, layout, bytes + at, top, fineVariants);
     op.templateIndex = found->second;
     op.offset = int16_t(at);
     if (out.size() > 1) op.fused = fuses(out[out.size() - 2], op);
@@ -333,7 +333,7 @@ DecodeStatus Decoder::decode(const uint8_t *bytes, int size, std::vector<Op> &ou
   }
   // Where the x87 stack moves from one repetition to the next it overflows, which costs every
   // instruction that touches it: such blocks have parameters of their own.
-  if (top)
+  if (top && fineVariants)
     for (Op &op : out)
       if (touchesStack(op) || rows[size_t(op.templateIndex)].stackStep) op.form = op.form / Variants * Variants + op.form % 4 + 4;
   return size > 0 ? Decoded : Undecodable;

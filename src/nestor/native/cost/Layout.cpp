@@ -70,7 +70,8 @@ constexpr Field MachineFields[] = {
     FIELD(MachineParameters, fusesCopies), FIELD(MachineParameters, renamesVectors),
     FIELD(MachineParameters, renamesExtending),
     FIELD(MachineParameters, partialConstantPenalty),
-    FIELD(MachineParameters, entryBytes), FIELD(MachineParameters, freeEntries)};
+    FIELD(MachineParameters, entryBytes), FIELD(MachineParameters, freeEntries),
+    FIELD(MachineParameters, fineVariants)};
 static_assert(sizeOf(MachineFields) == sizeof(MachineParameters));
 
 constexpr Field OperationFields[] = {

@@ -28,9 +28,9 @@ struct MachineParameters {
   int32_t dispatchWidth, retireWidth, window, loadLatency, vectorLoadLatency, forwardLatency,
       vectorForwardLatency, renamedLatency, partialPenalty, splitLatency, pagePenalty, loadPorts,
       storePorts, commitWidth, entryOps, instructionBudget, renamed, storeQueue, lineCommit,
-      indexedForwardLatency, fusesCopies, renamesVectors, renamesExtending, partialConstantPenalty, entryBytes, freeEntries;
+      indexedForwardLatency, fusesCopies, renamesVectors, renamesExtending, partialConstantPenalty, entryBytes, freeEntries, fineVariants;
 };
-static_assert(sizeof(MachineParameters) == 26 * 4);
+static_assert(sizeof(MachineParameters) == 27 * 4);
 
 constexpr int Ports = 32;
 
