@@ -48,6 +48,8 @@ class FittingSettings:
     """Blocks that a form must occur in, to be fitted at all."""
     tolerance: float = 0.03
     """Summed log error that a change must save, so that rare forms do not follow noise."""
+    machine: bool = True
+    """Whether the settings of the machine are fitted too, and a start for each category."""
 
 
 def fit(
@@ -90,8 +92,9 @@ def fit(
             if done % 16 == 0:
                 progress(f"Fitting the core, round {round_ + 1}", done, len(order))
         progress(f"Fitting the core, round {round_ + 1}", len(order), len(order))
-        core = fit_machine(simulator, CoreParameters(core.settings, np.array(forms)), sample)
-        forms = np.array(core.forms)
+        if settings.machine:
+            core = fit_machine(simulator, CoreParameters(core.settings, np.array(forms)), sample)
+            forms = np.array(core.forms)
     return CoreParameters(core.settings, forms)
 
 
@@ -106,6 +109,8 @@ def _fit_start(
     """Return ``core`` with settings, and a start for the forms of each category, from labels."""
     if not settings.passes:
         return core
+    if not settings.machine:
+        return with_slow_forms(simulator, core, rows, cycles)
     sample = draw_sample(simulator, rows, cycles, seed)
     core = fit_machine_from_scratch(simulator, core, sample)
     categories = simulator.templates.categories()

@@ -51,9 +51,11 @@ FEWEST: Final = 200
 class TrainingSettings:
     """How our own model is trained."""
 
-    passes: int = 2
+    passes: int = 3
     """Rounds of coordinate descent over the parameters of the core; 0 leaves it unfitted."""
-    trees: int = 600
+    machine: bool = False
+    """Whether the settings of the machine are fitted too (``core/machine_fitting.py``)."""
+    trees: int = 800
     """Trees of the residual."""
     leaves: int = 127
     """Leaves of one tree."""
@@ -203,7 +205,7 @@ def _rows_of(
     decodable = session.keep(table.blocks)
     kept = np.flatnonzero(decodable)
     core = CoreParameters(settings.simulation, starting_forms(templates.categories()))
-    fitting = FittingSettings(passes=settings.passes)
+    fitting = FittingSettings(passes=settings.passes, machine=settings.machine)
     core = fit(session, core, kept, table.cycles, fitting, seed, progress)
     session.set_core(core)
     session.calibrate(number, 1.0)
