@@ -43,7 +43,7 @@ def test_every_block_is_a_row_and_measured_once(tmp_path: Path) -> None:
     assert found[:5] == before
     assert [row["block_hex"] for row in found] == BLOCKS
     assert {row["machine"] for row in found} == {this_machine()}
-    assert {row["backend"] for row in found} == {"rdtsc"}
+    assert {row["backend"] for row in found} == {"rdtsc-fenced"}
     statuses = [row["status"] for row in found]
     assert statuses[3:] == [
         "protection fault",
@@ -70,7 +70,7 @@ def test_self_test_says_how_well_it_repeats(tmp_path: Path) -> None:
     done = nestor(*words, "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert (result["sample"], result["backend"]) == (3, "rdtsc")
+    assert (result["sample"], result["backend"]) == (3, "rdtsc-fenced")
     assert result["repeated_all"]["n"] == 3
     assert sum(result["statuses"]["first"].values()) == 3
     done = nestor(*words)

@@ -19,8 +19,8 @@ from tests.cost.abilities import needs_sandbox
 
 pytestmark = needs_sandbox
 
-FAST = HarnessSettings(rounds=2, runs=2, milliseconds=200)
-FENCED = dataclasses.replace(FAST, fenced=True)
+FAST = HarnessSettings(rounds=2, runs=2, milliseconds=200, overlapping=True)
+FENCED = dataclasses.replace(FAST, overlapping=False)
 HONEST = "480fafc9"  # imul rcx, rcx
 
 ILLEGAL, PROTECTED, CALLS = "illegal instruction", "protection fault", "system call"

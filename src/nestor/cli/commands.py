@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
     "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),
     "costmodel train": Command("blocks.costmodel:Train", "Train a cost model of blocks"),
+    "costmodel join": Command("blocks.costmodel:Join", "Join models of several machines"),
     "costmodel evaluate": Command("blocks.costmodel:Evaluate", "Judge one by measured blocks"),
     "costmodel predict": Command("blocks.costmodel_use:Predict", "Predict cycles of code"),
     "costmodel functions": Command(

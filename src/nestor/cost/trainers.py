@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nestor.cost.baselines import bound, mca, rescaled
 from nestor.cost.baselines.mca import McaModel
+from nestor.cost.blocks.methods import require_one_method
 from nestor.cost.blocks.table import Table, TableError
 from nestor.cost.contract import CostModel, ModelError
 from nestor.cost.model import training
@@ -46,8 +47,10 @@ def train(
     :param checkpoint: where a network keeps what a killed run needs to go on.
     :param borrowed: for our own kind: rows of another machine, whose costs stand in for opcodes
         that ``rows`` lack.
-    :raises NestorError: if the rows are too few, or LLVM is needed and missing.
+    :raises NestorError: if the rows are too few or were measured by two methods, or LLVM is needed
+        and missing.
     """
+    require_one_method(table.select(rows))
     settings = settings or TrainerSettings()
     if kind == "own":
         return training.train(table, rows, seed=seed, progress=progress, borrowed=borrowed)

@@ -3,7 +3,7 @@
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from rich.markup import escape
@@ -118,6 +118,38 @@ class Train:
         )
         for machine, result in results.items():
             _show_evaluation(result, machine)
+        return 0
+
+
+@dataclass(frozen=True)
+class Join:
+    """Write one file of our own models of several machines, each as good as it was alone.
+
+    Other commands choose by --machine; without it they take the first machine of the first file.
+
+    Examples:
+        nestor costmodel join here.safetensors there.safetensors --out both.safetensors
+        nestor costmodel predict 4801d8 --model both.safetensors --machine "AMD Zen 5"
+    """
+
+    models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+    """The model files."""
+    out: Path
+    """The model file to write."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Write the file and name its machines."""
+        from nestor.cost.model.model_file import join
+        from nestor.cost.trainers import prepare_folder
+
+        prepare_folder(self.out)
+        names = join(self.models, self.out)
+        if self.json:
+            print_json({"model": str(self.out), "machines": list(names)})
+        else:
+            stdout.print(escape(f"{self.out}: {', '.join(names)}"), soft_wrap=True)
         return 0
 
 

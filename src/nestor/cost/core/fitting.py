@@ -12,6 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nestor.cost.core.machine_fitting import (
+    draw_sample,
+    fit_machine,
+    fit_machine_from_scratch,
+)
 from nestor.cost.core.parameters import (
     ALU,
     DIVIDER,
@@ -24,6 +29,7 @@ from nestor.cost.core.parameters import (
     ports,
 )
 from nestor.cost.core.simulator import F64, I64, Simulator
+from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.isa.template_layout import VARIANTS
 from nestor.progress import Progress, silent
 
@@ -42,6 +48,8 @@ class FittingSettings:
     """Blocks that a form must occur in, to be fitted at all."""
     tolerance: float = 0.03
     """Summed log error that a change must save, so that rare forms do not follow noise."""
+    machine: bool = True
+    """Whether the settings of the machine are fitted too, and a start for each category."""
 
 
 def fit(
@@ -60,6 +68,8 @@ def fit(
     settings = settings or FittingSettings()
     random = np.random.default_rng(seed)
     labels = np.log(cycles)
+    core = _fit_start(simulator, core, rows, cycles, settings, seed)
+    sample = draw_sample(simulator, rows, cycles, seed)
     uses: dict[int, list[int]] = {}
     for block in rows:
         for number in set(simulator.forms(int(block)).tolist()):
@@ -69,7 +79,9 @@ def fit(
     for round_ in range(settings.passes):
         groups: dict[int, list[int]] = {}
         for number in uses:
-            groups.setdefault(number // VARIANTS if round_ == 0 else number, []).append(number)
+            groups.setdefault(number // (VARIANTS // 2) if round_ == 0 else number, []).append(
+                number
+            )
         order = sorted(groups, key=lambda g: (-sum(len(uses[n]) for n in groups[g]), g))
         for done, group in enumerate(order):
             blocks = np.unique(np.concatenate([uses[n] for n in groups[group]]))
@@ -80,7 +92,48 @@ def fit(
             if done % 16 == 0:
                 progress(f"Fitting the core, round {round_ + 1}", done, len(order))
         progress(f"Fitting the core, round {round_ + 1}", len(order), len(order))
+        if settings.machine:
+            core = fit_machine(simulator, CoreParameters(core.settings, np.array(forms)), sample)
+            forms = np.array(core.forms)
     return CoreParameters(core.settings, forms)
+
+
+def _fit_start(
+    simulator: Simulator,
+    core: CoreParameters,
+    rows: I64,
+    cycles: F64,
+    settings: FittingSettings,
+    seed: int,
+) -> CoreParameters:
+    """Return ``core`` with settings, and a start for the forms of each category, from labels."""
+    if not settings.passes:
+        return core
+    if not settings.machine:
+        return with_slow_forms(simulator, core, rows, cycles)
+    sample = draw_sample(simulator, rows, cycles, seed)
+    core = fit_machine_from_scratch(simulator, core, sample)
+    categories = simulator.templates.categories()
+    of_block = [set(simulator.forms(int(block)) // VARIANTS) for block in sample.blocks]
+    forms = np.array(core.forms)
+    for category in np.unique(categories):
+        members = np.flatnonzero(categories == category)
+        mine = {int(form) for form in members}
+        used = np.array([bool(mine & found) for found in of_block])
+        if used.sum() < 3 * settings.fewest:
+            continue
+        place = np.flatnonzero(used)[: 3 * settings.blocks]
+        starts, counts = np.unique(forms[members * VARIANTS], axis=0, return_counts=True)
+        usual = starts[counts.argmax()]
+        alike = (forms.reshape(-1, VARIANTS, forms.shape[1]) == usual).all(axis=(1, 2))
+        numbers = [int(f) * VARIANTS + v for f in members if alike[f] for v in range(VARIANTS)]
+        _improve(
+            simulator, forms, numbers, sample.blocks[place], sample.labels[place],
+            settings.tolerance,
+        )  # fmt: skip
+    core = fit_machine(simulator, CoreParameters(core.settings, forms), sample)
+    # Only now: what the machine explains makes no form slow.
+    return with_slow_forms(simulator, core, rows, cycles)
 
 
 def _various(simulator: Simulator, blocks: I64, settings: FittingSettings) -> I64:

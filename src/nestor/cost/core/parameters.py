@@ -2,7 +2,8 @@
 
 The starting values are round numbers for an AMD Zen 5 core after AMD's "Software Optimization Guide
 for the AMD Zen5 Microarchitecture" (publication 58455); :mod:`nestor.cost.core.fitting` replaces
-those of the forms by what the labels say.
+those of the forms, and :mod:`nestor.cost.core.machine_fitting` those of the machine, by what the
+labels say.
 """
 
 from dataclasses import astuple, dataclass, field, fields
@@ -59,7 +60,7 @@ class MachineSettings:
     """From a store's data to a load of the same address."""
     vector_forward_latency: int = 10
     renamed_latency: int = 0
-    """The same if the address is written the same way, so that memory renaming sees it."""
+    """The same if memory renaming sees it (``renamed``)."""
     partial_penalty: int = 14
     """A load that needs a store's data and more waits until the store is written, then so long."""
     split_latency: int = 1
@@ -75,10 +76,28 @@ class MachineSettings:
     instruction_budget: int = 250
     """Instructions to simulate: a block is repeated between 4 and 100 times."""
     renamed: int = 1
-    """Whether there is memory renaming."""
+    """Loads that memory renaming gives a store's data: 0 none, 1 those whose address is written the
+    same way and with unchanged registers, 2 those of the same address without an index, 3 all."""
     store_queue: int = 32
     line_commit: int = 0
     """Whether only stores to the same line go to the cache together."""
+    indexed_forward_latency: int = 6
+    """As ``forward_latency``, where the store or the load has an index register."""
+    fuses_copies: int = 1
+    """Whether a copy and simple arithmetic on the copy are one operation."""
+    renames_vectors: int = 0
+    """Whether memory renaming sees loads of vector registers."""
+    renames_extending: int = 0
+    """Whether it sees loads that widen what they read."""
+    partial_constant_penalty: int = 14
+    """As ``partial_penalty``, where the store is of an immediate; 0: such a load does not wait."""
+    entry_bytes: int = 64
+    """Aligned code that shares entries of the operation cache; a power of two."""
+    free_entries: int = 2
+    """Entries of such code that enter at once; with more of them, one enters in a cycle."""
+    fine_variants: int = 1
+    """Whether large immediates, and x87 instructions of blocks that move the stack, have parameters
+    of their own; 0 in files that were written before there were such."""
 
     def record(self) -> NDArray[np.void]:
         """Return the settings as a :data:`MACHINE` for the native core."""
@@ -169,13 +188,18 @@ def checked_core(core: CoreParameters) -> CoreParameters:
         (1, 64, (s.dispatch_width, s.retire_width, s.commit_width)),
         (1, LARGEST_WINDOW, (s.window, s.store_queue)),
         (0, 1000, (s.load_latency, s.vector_load_latency, s.forward_latency, s.renamed_latency,
-                   s.vector_forward_latency, s.partial_penalty, s.split_latency, s.page_penalty)),
+                   s.vector_forward_latency, s.partial_penalty, s.split_latency, s.page_penalty,
+                   s.indexed_forward_latency, s.partial_constant_penalty)),
         (0, 4096, (s.entry_ops,)),
         (1, 100_000, (s.instruction_budget,)),
+        (16, 4096, (s.entry_bytes,)),
+        (0, 64, (s.free_entries,)),
     )  # fmt: skip
     for least, most, values in limits:
         if any(not least <= value <= most for value in values):
             raise ValueError("a parameter of the machine is out of its range")
+    if s.entry_bytes & (s.entry_bytes - 1):
+        raise ValueError("the code of an entry is no power of two")
     if ((core.forms < np.array(_LEAST)) | (core.forms > np.array(_MOST))).any():
         raise ValueError("a parameter of an instruction form is out of its range")
     return core

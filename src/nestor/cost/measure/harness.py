@@ -44,7 +44,7 @@ class HarnessError(NestorError):
 
 @dataclass(frozen=True)
 class HarnessSettings:
-    """How blocks are run; the defaults are what the data set ``zen5`` was measured with."""
+    """How blocks are run; the data set ``zen5`` was measured with ``overlapping=True``."""
 
     rounds: int = 7
     """Independent measurements in one pass, each with a calibration of its own."""
@@ -56,16 +56,16 @@ class HarnessSettings:
     """CPU time that a block may take."""
     core: int | None = None
     """The CPU to run on; None: the last one that this process may use."""
-    fenced: bool = False
-    """Keep repetitions apart, which gives the steady state alone: longer chains of dependent
-    instructions, and labels that are not comparable with those of zen5."""
+    overlapping: bool = False
+    """Let repetitions overlap, as when zen5 was measured: short chains of dependent instructions
+    read too low. Otherwise they are kept apart, which gives the steady state."""
 
     def options(self) -> list[str]:
         """Return the harness's options."""
         core = max(os.sched_getaffinity(0)) if self.core is None else self.core
         numbers = (core, self.rounds, self.runs, self.page_limit, self.milliseconds)
         words = [w for pair in zip("crnpm", numbers, strict=True) for w in (f"-{pair[0]}", pair[1])]
-        return [*map(str, words), *(["-f"] if self.fenced else [])]
+        return [*map(str, words), *([] if self.overlapping else ["-f"])]
 
 
 @dataclass(frozen=True)

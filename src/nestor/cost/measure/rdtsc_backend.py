@@ -31,7 +31,7 @@ class Rdtsc:
     @property
     def name(self) -> str:
         """``rdtsc``; repetitions kept apart are another quantity."""
-        return "rdtsc-fenced" if self.settings.fenced else "rdtsc"
+        return "rdtsc" if self.settings.overlapping else "rdtsc-fenced"
 
     def measure(self, blocks: Sequence[bytes], progress: Progress) -> list[Measurement]:
         """Return one row for each block, in order.

@@ -1,9 +1,10 @@
 """The file of our own cost model: safetensors, checked before anything in it is used."""
 
 import json
-from dataclasses import astuple
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from iced_x86 import Code
@@ -37,8 +38,13 @@ from nestor.files import write_atomically
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "shipped.safetensors"
 """The model that comes with the package."""
 
+Content = TypeVar("Content")
+
 _KIND: Final = "nestor cost model"
 _FORMAT: Final = 3
+_KIND_OF_SEVERAL: Final = "nestor cost models"
+"""A file that holds the files of several models, each of other machines, as they are."""
+_OLD_SETTINGS: Final = 19
 _MOST_BYTES: Final = 64 << 20
 
 
@@ -97,6 +103,71 @@ def save(model: HybridModel, path: Path) -> None:
         raise ModelError(f"Cannot write '{path}': {error.strerror}.") from error
 
 
+def join(paths: Sequence[Path], out: Path) -> tuple[str, ...]:
+    """Write one file of the models in ``paths``, each for its own machines; return their names.
+
+    The first machine of the first model is the one that is used if none is named.
+
+    :raises ModelError: if a file is no such model, two have one machine, or it cannot be written.
+    """
+    tensors: dict[str, NDArray[Any]] = {}
+    machines: list[list[str]] = []
+    for path in paths:
+        for data in _single_files(_bytes_of(path)):
+            names = _names(path, data)
+            if taken := {name for found in machines for name in found} & set(names):
+                raise ModelError(
+                    f"Two of the models are for '{min(taken)}'; name one model for each machine."
+                )
+            tensors[f"model{len(machines)}"] = np.frombuffer(data, dtype=np.uint8)
+            machines.append(names)
+    header = {"kind": _KIND_OF_SEVERAL, "format": _FORMAT, "machines": machines}
+    content = save_tensors(tensors, metadata={"nestor": json.dumps(header, sort_keys=True)})
+    try:
+        write_atomically(out, content)
+    except OSError as error:
+        raise ModelError(f"Cannot write '{out}': {error.strerror}.") from error
+    return tuple(name for found in machines for name in found)
+
+
+def _names(path: Path, data: bytes) -> list[str]:
+    return [part.name for part in _of_version(path, lambda: _parts(data)).machines]
+
+
+def _single_files(data: bytes) -> list[bytes]:
+    """Return the files of single models in a file, which may be one itself."""
+    try:
+        if _header(data)["kind"] != _KIND_OF_SEVERAL:
+            return [data]
+        tensors = load_tensors(data)
+        names = [f"model{number}" for number in range(len(tensors))]
+        return [_typed(tensors, name, np.uint8, 1).tobytes() for name in names]
+    except (SafetensorError, KeyError, ValueError, TypeError):
+        return [data]
+
+
+def _for_machine(data: bytes, machine: str | None) -> bytes:
+    """Return the single model in a file that predicts for ``machine``; its first if None."""
+    header = _header(data)
+    if header["kind"] != _KIND_OF_SEVERAL:
+        return data
+    machines = [[str(name) for name in names] for names in header["machines"]]
+    for number, names in enumerate(machines):
+        if machine is None or machine in names:
+            return _typed(load_tensors(data), f"model{number}", np.uint8, 1).tobytes()
+    machine_names = ", ".join(name for names in machines for name in names)
+    raise ModelError(f"The model has no machine '{machine}'; name one of: {machine_names}.")
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    """Return what a file says of itself."""
+    length = int.from_bytes(data[:8], "little")
+    found = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["nestor"])
+    if not isinstance(found, dict):
+        raise TypeError("a header that is no object")
+    return found
+
+
 def _described(part: MachinePart, forms: list[str]) -> dict[str, Any]:
     measured = part.opcodes.trained | part.opcodes.borrowed
     return {
@@ -120,14 +191,26 @@ def read(path: Path, machine: str | None = None) -> HybridModel:
 
     :raises ModelError: if it is missing, damaged or has no such machine.
     """
+    data = _bytes_of(path)
+    return _of_version(path, lambda: HybridModel(_parts(_for_machine(data, machine)), machine))
+
+
+def _bytes_of(path: Path) -> bytes:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ModelError(f"'{path}' is larger than any cost model; name another file.")
-        data = path.read_bytes()
+        return path.read_bytes()
     except (OSError, ValueError) as error:
         raise ModelError(f"Cannot read the cost model '{path}'; is the path right?") from error
+
+
+def _of_version(path: Path, make: Callable[[], Content]) -> Content:
+    """Return what ``make`` makes of a file.
+
+    :raises ModelError: if the file is of another kind or damaged.
+    """
     try:
-        return HybridModel(_parts(data), machine)
+        return make()
     except (SafetensorError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise ModelError(
             f"'{path}' is not a cost model of this version, or is damaged; train it again."
@@ -136,8 +219,7 @@ def read(path: Path, machine: str | None = None) -> HybridModel:
 
 def _parts(data: bytes) -> Parts:
     tensors = load_tensors(data)
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["nestor"])
+    header = _header(data)
     if (header["kind"], header["format"]) != (_KIND, _FORMAT):
         raise ValueError("another kind of file")
     if header["features"] != list(FEATURES):
@@ -240,7 +322,10 @@ def _machine(
     counts = _typed(tensors, f"machine{number}.memory.counts", np.uint16, 1).astype(np.uint32)
     if not len(keys) == len(means) == len(counts):
         raise ValueError("a memory that does not fit")
-    core = checked_core(CoreParameters(MachineSettings(*(int(x) for x in settings)), rows))
+    found = MachineSettings(*map(int, settings))
+    if len(settings) <= _OLD_SETTINGS:
+        found = replace(found, fine_variants=0)
+    core = checked_core(CoreParameters(found, rows))
     levels = _typed(tensors, f"machine{number}.levels", np.float32, 1)
     if (np.diff(levels) <= 0).any():
         raise ValueError("levels that do not rise")

@@ -47,7 +47,9 @@ def fit_other_machine(table: Table, templates: Templates, passes: int) -> OtherM
     kept = np.flatnonzero(simulator.keep(table.blocks))
     core = CoreParameters(MachineSettings(), starting_forms(templates.categories()))
     core = with_slow_forms(simulator, core, kept, table.cycles, fewest=1)
-    core = fit(simulator, core, kept, table.cycles, FittingSettings(passes=passes, fewest=1))
+    core = fit(
+        simulator, core, kept, table.cycles, FittingSettings(passes=passes, fewest=1, machine=False)
+    )
     return OtherMachine(core, opcodes_of(simulator, kept))
 
 

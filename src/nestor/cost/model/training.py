@@ -18,7 +18,6 @@ from nestor.cost.contract import COVERAGE, ModelError
 from nestor.cost.core.fitting import FittingSettings, fit
 from nestor.cost.core.parameters import CoreParameters, MachineSettings, starting_forms
 from nestor.cost.core.simulator import F32, F64, I64, widened
-from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.isa.decoding import DecodeError, sequence
 from nestor.cost.isa.templates import Templates, opcode_of
 from nestor.cost.model.features import (
@@ -54,6 +53,8 @@ class TrainingSettings:
 
     passes: int = 3
     """Rounds of coordinate descent over the parameters of the core; 0 leaves it unfitted."""
+    machine: bool = False
+    """Whether the settings of the machine are fitted too (``core/machine_fitting.py``)."""
     trees: int = 800
     """Trees of the residual."""
     leaves: int = 127
@@ -204,9 +205,7 @@ def _rows_of(
     decodable = session.keep(table.blocks)
     kept = np.flatnonzero(decodable)
     core = CoreParameters(settings.simulation, starting_forms(templates.categories()))
-    fitting = FittingSettings(passes=settings.passes)
-    if settings.passes:
-        core = with_slow_forms(session, core, kept, table.cycles)
+    fitting = FittingSettings(passes=settings.passes, machine=settings.machine)
     core = fit(session, core, kept, table.cycles, fitting, seed, progress)
     session.set_core(core)
     session.calibrate(number, 1.0)

@@ -1,5 +1,6 @@
 #include "Decode.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace nestor {
@@ -178,7 +179,7 @@ void push(uint8_t *list, uint8_t &count, int reg) {
 }
 
 // Which of the parameter sets of its form an operation uses: addressing modes and idioms.
-int variantOf(const Op &op, const Template &row, const Layout &in, bool same) {
+int variantOf(const Op &op, const Template &row, const Layout &in, bool same, bool fine) {
   if (in.memory) {
     bool base = in.base != None, index = in.index != None;
     if (!(row.traits & AddressOnly)) return in.rip || (!base && !index) ? 2 : index ? 1 : 0;
@@ -188,6 +189,7 @@ int variantOf(const Op &op, const Template &row, const Layout &in, bool same) {
     return in.scale > 1 ? 2 : 1;
   }
   if (op.highByte) return 2;
+  if (fine && row.immediateBytes > 1 && (op.immediate < -1024 || op.immediate > 1023)) return 3;
   return same ? 1 : 0;
 }
 
@@ -201,7 +203,7 @@ int64_t immediateOf(const uint8_t *p, int bytes) {
   return bytes ? int8_t(*p) : 0;
 }
 
-void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, int &top) {
+void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, int &top, bool fine) {
   op = {};
   op.base = op.index = op.destination = op.source = None;
   op.emulation = uint8_t(row.emulation), op.width = uint8_t(row.width);
@@ -269,7 +271,7 @@ void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, i
     if (row.flagsWritten >> flag & 1) push(op.writes, op.writeCount, Carry + flag);
   }
   if (in.mask) push(op.reads, op.readCount, Mask + in.mask);
-  int variant = variantOf(op, row, in, same);
+  int variant = variantOf(op, row, in, same, fine);
   if (same && !in.memory && row.traits & (ZeroIdiom | BreaksDependency)) {
     op.readCount = 0;
     op.zeroIdiom = row.traits & ZeroIdiom ? 1 : 0;
@@ -279,8 +281,8 @@ void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, i
   top = after;
 }
 
-// Zen 5 makes one operation of a copy between general registers and simple arithmetic on the copy:
-// such pairs measure at half the cycles that their instructions need apart.
+// A core may make one operation of a copy between general registers and simple arithmetic on the copy:
+// whether it does is a parameter of the machine.
 bool fuses(const Op &copy, const Op &op) {
   if (copy.category != CategoryMov || !copy.elided || copy.sourceIsImmediate || copy.fused) return false;
   if ((op.category != CategoryAlu && op.category != CategoryShift) || op.load || op.store || op.highByte) return false;
@@ -291,6 +293,12 @@ bool fuses(const Op &copy, const Op &op) {
     if (op.reads[i] == Carry || op.reads[i] == Overflow) return false;
   }
   return reads;
+}
+
+bool touchesStack(const Op &op) {
+  auto in = [](uint8_t reg) { return reg >= Stack && reg < Mask; };
+  return std::any_of(op.reads, op.reads + op.readCount, in) ||
+         std::any_of(op.writes, op.writes + op.writeCount, in);
 }
 
 }  // namespace
@@ -317,12 +325,17 @@ DecodeStatus Decoder::decode(const uint8_t *bytes, int size, std::vector<Op> &ou
     if (row.form < 0 || at + layout.length + row.immediateBytes > size) return Undecodable;
     out.emplace_back();
     Op &op = out.back();
-    fill(op, row, layout, bytes + at, top);
+    fill(op, row, layout, bytes + at, top, fineVariants);
     op.templateIndex = found->second;
     op.offset = int16_t(at);
     if (out.size() > 1) op.fused = fuses(out[out.size() - 2], op);
     at += op.length;
   }
+  // Where the x87 stack moves from one repetition to the next it overflows, which costs every
+  // instruction that touches it: such blocks have parameters of their own.
+  if (top && fineVariants)
+    for (Op &op : out)
+      if (touchesStack(op) || rows[size_t(op.templateIndex)].stackStep) op.form = op.form / Variants * Variants + op.form % 4 + 4;
   return size > 0 ? Decoded : Undecodable;
 }
 

@@ -63,6 +63,7 @@ struct Op {
 
 class Decoder {
 public:
+  bool fineVariants = true;  // large immediates and moved x87 stacks have parameters of their own
   // Adds a template under a key; the last one wins.
   void add(uint64_t key, const Template &row);
   // Decodes a block into `out`. On UnknownKey `*offset` is where Python must explain an

@@ -51,7 +51,7 @@ void plainFeatures(const std::vector<Op> &ops, int blockBytes, const Simulation 
   float store = std::max(seen.pressure[8], seen.pressure[9]);
   float fpStore = std::max(seen.pressure[16], seen.pressure[17]);
   float divide = std::max(seen.pressure[18], seen.pressure[19]);
-  float cycles = logOf(seen.cycles), chain = logOf(seen.chain), front = logOf(seen.slots / 8);
+  float cycles = logOf(seen.cycles), chain = logOf(seen.chain), front = logOf(seen.slots / std::max(seen.width, 1));
   float ports = logOf(std::max({aluMax, fpMax, loadSum / 4, store, fpStore, divide}));
   float counts[Categories] = {};
   int longest = 0, lengthy = 0, high = 0, rip = 0, indexed = 0, wide = 0, narrow = 0, prefixed = 0;

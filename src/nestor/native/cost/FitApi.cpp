@@ -19,6 +19,7 @@ void nestor_cost_template(Session *s, uint64_t key, const Template *row) {
 void nestor_cost_machine(Session *s, const MachineParameters *machine, const FormParameters *forms,
                          int64_t count) {
   s->core.machine = *machine;
+  s->decoder.fineVariants = machine->fineVariants;
   s->core.forms.assign(forms, forms + count);
 }
 

@@ -66,7 +66,12 @@ constexpr Field MachineFields[] = {
     FIELD(MachineParameters, storePorts), FIELD(MachineParameters, commitWidth),
     FIELD(MachineParameters, entryOps), FIELD(MachineParameters, instructionBudget),
     FIELD(MachineParameters, renamed), FIELD(MachineParameters, storeQueue),
-    FIELD(MachineParameters, lineCommit)};
+    FIELD(MachineParameters, lineCommit), FIELD(MachineParameters, indexedForwardLatency),
+    FIELD(MachineParameters, fusesCopies), FIELD(MachineParameters, renamesVectors),
+    FIELD(MachineParameters, renamesExtending),
+    FIELD(MachineParameters, partialConstantPenalty),
+    FIELD(MachineParameters, entryBytes), FIELD(MachineParameters, freeEntries),
+    FIELD(MachineParameters, fineVariants)};
 static_assert(sizeOf(MachineFields) == sizeof(MachineParameters));
 
 constexpr Field OperationFields[] = {

@@ -15,18 +15,19 @@ uint64_t freshMemory(uint64_t address) {
   return shift ? PageFilling >> shift | uint64_t(PageFilling) << (64 - shift) : PageFilling;
 }
 
-// How many operations start in the cache line of `address`, where operation `first` is.
-int startsIn(const std::vector<Op> &ops, size_t first, uint64_t address) {
-  uint64_t end = (address | 63) + 1;
+// How many operations start in the aligned `bytes` of code around `address`, where operation `first` is.
+int startsIn(const std::vector<Op> &ops, size_t first, uint64_t address, int bytes, bool fuses) {
+  uint64_t end = (address | uint64_t(bytes - 1)) + 1;
   int count = 0;
   while (address < end) {
-    address += ops[first].length, count += !ops[first].fused;
+    address += ops[first].length, count += !(fuses && ops[first].fused);
     first = first + 1 == ops.size() ? 0 : first + 1;
   }
   return count;
 }
 
 constexpr uint32_t AnyAlu = 63;
+enum Renaming { ByName = 1, ByAddressWithoutIndex = 2, ByAddress = 3 };
 
 bool readsRegister(const Op &op, uint8_t reg) {
   if (op.base == reg || op.index == reg) return true;
@@ -117,15 +118,15 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
     uint64_t position = CodeStart + uint64_t(copy) * blockBytes;
     for (const Op &op : ops) {
       const FormParameters &form = size_t(op.form) < forms.size() ? forms[size_t(op.form)] : plain;
-      // Front end: a number of slots a cycle. A line of code that needs more than two entries
-      // of the operation cache enters one entry a cycle (seen in blocks of copies and nops).
-      int need = op.fused ? 0 : form.slots;
-      uint64_t line = (position + uint64_t(op.offset)) >> 6;
+      // Front end: a number of slots a cycle. Code of a line that needs more than the free
+      // entries of the operation cache enters one entry a cycle.
+      int need = op.fused && m.fusesCopies ? 0 : form.slots;
+      uint64_t line = (position + uint64_t(op.offset)) / uint64_t(m.entryBytes);
       if (m.entryOps && line != codeLine) {
         codeLine = line;
         if (lineEnd > dispatch) dispatch = lineEnd, slotsLeft = m.dispatchWidth;
-        int inLine = startsIn(ops, size_t(&op - ops.data()), position + uint64_t(op.offset));
-        if (inLine > 2 * m.entryOps) {
+        int inLine = startsIn(ops, size_t(&op - ops.data()), position + uint64_t(op.offset), m.entryBytes, m.fusesCopies);
+        if (inLine > m.freeEntries * m.entryOps) {
           if (slotsLeft < m.dispatchWidth) ++dispatch, slotsLeft = m.dispatchWidth;
           lineEnd = dispatch + (inLine + m.entryOps - 1) / m.entryOps;
         }
@@ -195,22 +196,29 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
           if (whole && size <= 8) loaded = hit->value >> 8 * std::min<int>(7, int(address - hit->address));
           else loaded = scramble(hit->value);
           if (hit->committed > t) {
-            bool sameName = m.renamed && hit->address == address && hit->size == size &&
-                            hit->base == op.base && op.base < 16 && hit->index == op.index &&
-                            (op.base == RSP || hit->baseVersion == version[op.base]) &&
-                            !op.vectorLoad && !op.extends;
-            if (sameName) {
+            // By name the register must be the same and unchanged; by address any will do.
+            bool sameName = hit->base == op.base && op.base < 16 && hit->index == op.index &&
+                            (op.base == RSP || hit->baseVersion == version[op.base]);
+            bool seenThrough = m.renamed == ByName ? sameName
+                               : m.renamed == ByAddressWithoutIndex ? op.index == None && hit->index == None
+                                                                    : m.renamed == ByAddress;
+            seenThrough &= hit->address == address && hit->size == size &&
+                           (m.renamesVectors || !op.vectorLoad) && (m.renamesExtending || !op.extends);
+            if (seenThrough) {
               ++renamed;
               done = std::max(start, hit->dataReady + m.renamedLatency);
               doneChained = hit->chained + m.renamedLatency;
             } else if (whole) {
               ++forwarded;
-              int forward = op.vectorLoad ? m.vectorForwardLatency : m.forwardLatency;
+              int forward = op.vectorLoad ? m.vectorForwardLatency
+                            : op.index != None || hit->index != None ? m.indexedForwardLatency
+                                                                     : m.forwardLatency;
               done = std::max(done, hit->dataReady + forward);
               doneChained = std::max(doneChained, hit->chained + forward);
             } else {
               ++partial;
-              done = std::max(done, hit->committed + m.partialPenalty);
+              if (!hit->constant) done = std::max(done, hit->committed + m.partialPenalty);
+              else if (m.partialConstantPenalty) done = std::max(done, hit->committed + m.partialConstantPenalty);
             }
           }
         }
@@ -263,7 +271,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
         for (uint64_t g = address >> 3; g <= (address + size - 1) >> 3; ++g) {
           Store &slot = stores[g % Stores];
           slot = {g, address, value, size, op.base, op.index, done, dataChained, commit, epoch,
-                  op.base < 16 ? version[op.base] : 0};
+                  op.base < 16 ? version[op.base] : 0, bool(op.sourceIsImmediate)};
         }
       }
     }
@@ -275,7 +283,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   float per = 1.0f / float(std::max(counted, 1));
   out.cycles = ends / float(copies - half);
   out.chain = float(chain - chainAtHalf) * per;
-  out.copies = copies;
+  out.copies = copies, out.width = m.dispatchWidth;
   out.forwarded = forwarded * per, out.renamed = renamed * per, out.partial = partial * per;
   out.splits = splits * per, out.pageSplits = pageSplits * per, out.lines = lines * per;
   out.pages = pages * per, out.loads = loads * per, out.stores = stored * per;

@@ -27,9 +27,10 @@ static_assert(sizeof(FormParameters) == 8 * 4);
 struct MachineParameters {
   int32_t dispatchWidth, retireWidth, window, loadLatency, vectorLoadLatency, forwardLatency,
       vectorForwardLatency, renamedLatency, partialPenalty, splitLatency, pagePenalty, loadPorts,
-      storePorts, commitWidth, entryOps, instructionBudget, renamed, storeQueue, lineCommit;
+      storePorts, commitWidth, entryOps, instructionBudget, renamed, storeQueue, lineCommit,
+      indexedForwardLatency, fusesCopies, renamesVectors, renamesExtending, partialConstantPenalty, entryBytes, freeEntries, fineVariants;
 };
-static_assert(sizeof(MachineParameters) == 19 * 4);
+static_assert(sizeof(MachineParameters) == 27 * 4);
 
 constexpr int Ports = 32;
 
@@ -40,6 +41,7 @@ struct Simulation {
   float forwarded, renamed, partial, splits, pageSplits, lines, pages, loads, stores, slots;
   float pressure[Ports];
   int copies;
+  int width;  // operations that are dispatched in a cycle
 };
 
 class Core {
@@ -58,6 +60,7 @@ private:
     int32_t dataReady, chained, committed;
     uint32_t epoch;
     uint32_t baseVersion;
+    bool constant;  // what it stores is an immediate
   };
   static constexpr int Ring = 2048, Stores = 512;
   uint32_t taken[Ring];

@@ -1,0 +1,82 @@
+"""The settings of a core are found from labels, and mean what they say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nestor.cost.blocks.table import named
+from nestor.cost.core.machine_fitting import Sample, fit_machine
+from nestor.cost.core.parameters import CoreParameters, MachineSettings, starting_forms
+from nestor.cost.core.simulator import Simulator
+
+RELOADED = bytes.fromhex("488b13 ff4a18")  # mov rdx, [rbx]; dec dword [rdx+0x18]
+INDEXED = bytes.fromhex("ff440a18")  # inc dword [rdx+rcx+0x18]
+CONSTANT = bytes.fromhex("c60001 4c8b20")  # mov byte [rax], 1; mov r12, [rax]
+
+
+def rates(settings: MachineSettings, *blocks: bytes) -> list[float]:
+    simulator = Simulator()
+    assert simulator.keep(blocks).all()
+    forms = starting_forms(simulator.templates.categories())
+    simulator.set_core(CoreParameters(settings, forms))
+    return [float(rate) for rate in simulator.rates()]
+
+
+def test_renaming_follows_the_name_or_the_address() -> None:
+    plain = MachineSettings()
+    by_name = rates(plain, RELOADED, INDEXED)
+    by_address = rates(replace(plain, renamed=2), RELOADED, INDEXED)
+    everywhere = rates(replace(plain, renamed=3), RELOADED, INDEXED)
+    assert by_address[0] < by_name[0] - 3
+    assert by_address[1] > 3 > everywhere[1]
+
+
+def test_forwarding_with_an_index_has_a_latency_of_its_own() -> None:
+    plain = replace(MachineSettings(), renamed=0)
+    slow = replace(plain, indexed_forward_latency=9)
+    assert rates(slow, INDEXED)[0] == pytest.approx(rates(plain, INDEXED)[0] + 3, abs=0.5)
+    assert rates(slow, RELOADED) == rates(plain, RELOADED)
+
+
+def test_a_load_that_spans_a_stored_constant_need_not_wait() -> None:
+    plain = MachineSettings()
+    assert rates(plain, CONSTANT)[0] > 10
+    assert rates(replace(plain, partial_constant_penalty=0), CONSTANT)[0] < 2
+
+
+def test_entries_bound_dense_code() -> None:
+    dense = b"\x90" * 64
+    wide = replace(MachineSettings(), dispatch_width=8, entry_ops=8, free_entries=0)
+    assert rates(wide, dense)[0] == pytest.approx(8, rel=0.05)
+    halves = replace(wide, entry_ops=4, entry_bytes=32)
+    assert rates(halves, dense)[0] == pytest.approx(16, rel=0.05)
+
+
+def test_a_block_that_moves_the_x87_stack_has_parameters_of_its_own() -> None:
+    simulator = Simulator()
+    load, store = bytes.fromhex("d9c0"), bytes.fromhex("ddd9")  # fld st(0); fstp st(1)
+    assert simulator.keep([load + store, load, load + store + load]).all()
+    balanced, moved = simulator.forms(0), simulator.forms(1)
+    assert balanced[0] != moved[0] and balanced[0] // 8 == moved[0] // 8
+    assert simulator.forms(2)[0] == moved[0]
+
+
+def test_the_settings_of_a_hidden_core_are_found() -> None:
+    table = named("zen5")
+    blocks = table.select(np.random.default_rng(2).permutation(len(table))[:120]).blocks
+    simulator = Simulator()
+    kept = np.flatnonzero(simulator.keep(blocks))
+    forms = starting_forms(simulator.templates.categories())
+    hidden = replace(
+        MachineSettings(), dispatch_width=4, load_latency=6, renamed=0, forward_latency=3
+    )
+    simulator.set_core(CoreParameters(hidden, forms))
+    labels = np.log(np.maximum(simulator.rates(kept).astype(np.float64), 0.05))
+    start = CoreParameters(replace(MachineSettings(), dispatch_width=5, entry_ops=0), forms)
+    found = fit_machine(simulator, start, Sample(kept, labels))
+    errors = np.zeros(len(kept))
+    simulator.set_core(found)
+    assert simulator.loss(kept, labels, None, errors) < 0.01 * len(kept)
+    assert found.settings.dispatch_width == 4
+    assert found.settings.load_latency == 6
