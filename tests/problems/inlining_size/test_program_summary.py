@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from nestor.compiler.objects import ObjectError, measure
 from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.model import Input, Program
 from nestor.problems.inlining_size.summary.object_uses import read, summarise
 from nestor.problems.inlining_size.summary.program_summary import (
     FunctionUse,
@@ -22,6 +24,7 @@ from nestor.problems.inlining_size.summary.program_summary import (
     module_id,
     parse,
 )
+from nestor.problems.inlining_size.summary.summaries import exports_functions
 
 HEADER = """
 int sink(int);
@@ -129,6 +132,64 @@ def test_debug_information_refers_to_nothing(toolchain: Toolchain, tmp_path: Pat
     plain = summarise(compiled(toolchain, tmp_path), "gc")
     described = summarise(compiled(toolchain, tmp_path, ["-ffunction-sections", "-g"]), "gc")
     assert described == plain
+
+
+EXPORTING = """
+#define HIDDEN __attribute__((visibility("hidden")))
+#define PROTECTED __attribute__((visibility("protected")))
+int sink(int);
+int exported(int v) { return sink(v); }
+PROTECTED int kept(int v) { return sink(v) + 1; }
+HIDDEN int hidden(int v) { return sink(v) + 2; }
+static int internal(int v) { return sink(v) + 3; }
+inline int everywhere(int v) { return sink(v) + 4; }
+extern "C" int main() {
+  return exported(1) + kept(2) + hidden(3) + internal(4) + everywhere(5);
+}
+"""
+"""A function of each linkage, called once."""
+
+
+def test_a_shared_library_keeps_what_it_exports(toolchain: Toolchain, tmp_path: Path) -> None:
+    """The counts stay, and what the linker really keeps without a call is as if it was taken."""
+    source, out = tmp_path / "all.cpp", tmp_path / "all.o"
+    source.write_text(EXPORTING)
+    common = [toolchain.clangxx, "-fPIC", "-ffunction-sections", "-fno-inline"]
+    subprocess.run([*common, "-O1", "-c", source, "-o", out], check=True)
+    program, library = (summarise([out], "gc", exports=each) for each in (False, True))
+    names = {
+        "_Z8exportedi": True,
+        "_Z4kepti": True,
+        "_Z6hiddeni": False,
+        "_Z10everywherei": False,
+        "main": True,
+    }
+    for name, exported in names.items():
+        before, after = (each.functions[function_id(name)] for each in (program, library))
+        assert not before.address_taken
+        assert after == replace(before, address_taken=exported)
+    own = library.functions[local("internal", "all.cpp")]
+    assert (own.calls, own.address_taken) == (1, False)
+    # The linker agrees about what stays when the one call of each is inlined.
+    linked = tmp_path / "all.so"
+    options = ["-O2", "-fPIC", "-ffunction-sections", "-fuse-ld=lld", "-nostdlib", "-shared"]
+    line = [toolchain.clangxx, *options, "-Wl,--gc-sections", source, "-o", linked]
+    subprocess.run(line, check=True)
+    nm = [toolchain.clang.with_name("llvm-nm"), linked]
+    symbols = subprocess.run(nm, check=True, capture_output=True, text=True).stdout
+    for name, exported in names.items():
+        assert (f" T {name}\n" in symbols) == exported
+
+
+def test_programs_that_export() -> None:
+    def program(*options: str) -> Program:
+        inputs = [Input("module", "m"), *(Input("option", word) for word in options)]
+        return Program("p/p", "p", "c", tuple(inputs))
+
+    for options in (("-shared",), ("-pthread", "-Wl,--export-dynamic"), ("-Wl,-E",)):
+        assert exports_functions(program(*options))
+    for options in ((), ("-pthread", "-static", "-lm")):
+        assert not exports_functions(program(*options))
 
 
 def test_text(tmp_path: Path) -> None:

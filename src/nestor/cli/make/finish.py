@@ -34,6 +34,8 @@ _CONFIGURATION: Final = re.compile(
     r"/CMakeFiles/(\d[\d.]*|CMakeScratch|_CMakeLTOTest)|/meson-private/"
 )
 """What build systems compile to find out about the compiler."""
+_POSITION: Final = re.compile(r"-f(no-)?(pic|PIC|pie|PIE)")
+"""Of several such options the compiler follows the last."""
 
 
 @dataclass
@@ -89,14 +91,17 @@ def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> Prog
 
     :raises NestorError: if none can be read.
     """
-    paths = [out for record in records for out in record.outputs]
+    exporting = {out: for_shared_library(record) for record in records for out in record.outputs}
+    for path in list(exporting):
+        # libtool compiles each source of a library twice; one of the two goes into a shared one.
+        twin = path.parent.parent / path.name
+        if path.parent.name == ".libs" and twin in exporting:
+            exporting[twin] |= exporting.pop(path)
     uses = []
-    for path in paths:
-        # libtool compiles each source of a library twice.
-        if path.parent.name == ".libs" and path.parent.parent / path.name in paths:
-            continue
+    for path, exports in exporting.items():
         try:
-            uses.append(object_uses.read(path))
+            own = object_uses.read(path)
+            uses.append(object_uses.with_exports(own) if exports else own)
         except ObjectError as error:
             report.warnings.append(str(error))
     if not uses:
@@ -116,6 +121,16 @@ def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> Prog
             f"{main.copies} objects define main: the summary adds up the programs of this build."
         )
     return summary
+
+
+def for_shared_library(record: Record) -> bool:
+    """Tell whether an object is position-independent code of a library, which may be a shared one.
+
+    What is linked from it the compilers do not see. A shared library keeps what it exports, so the
+    summary must not say that the linker drops it; of a static library that says too little.
+    """
+    kinds = [word for word in record.arguments if _POSITION.fullmatch(word)]
+    return bool(kinds) and kinds[-1].lower() == "-fpic"
 
 
 def consider(

@@ -33,6 +33,7 @@ class Summary:
         make CC=clang-22 CFLAGS="-Oz -ffunction-sections -fdata-sections"
         nestor summary build/ --out program.txt
         nestor summary main.o libparse.a --out program.txt --link no-gc
+        nestor summary .libs/ --out library.txt --exports
         make clean all CC="nestor clang distilled --summary $PWD/program.txt --" \
             CFLAGS="-Oz -ffunction-sections -fdata-sections"
     """
@@ -43,6 +44,8 @@ class Summary:
     """The file to write."""
     link: LinkMode = "gc"
     """How the program will be linked: with --gc-sections, without, or with --icf=all too."""
+    exports: bool = False
+    """They become a shared library, or a program linked with -rdynamic: what others can name stays."""
     json: bool = False
     """Print JSON."""
 
@@ -57,7 +60,8 @@ class Summary:
             for number, item in enumerate(built.objects):
                 report("Reading objects", number, len(built.objects))
                 try:
-                    uses.append(object_uses.read(item.path))
+                    own = object_uses.read(item.path)
+                    uses.append(object_uses.with_exports(own) if self.exports else own)
                 except ObjectError as error:
                     said = str(error).replace(str(item.path), item.name)
                     raise NestorError(said) from None

@@ -7,7 +7,7 @@ its summary (``compiler/program_summary``).
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +27,9 @@ _RELOCATION: Final = struct.Struct("<QIIq")
 """``Elf64_Rela``: offset, type, symbol, addend."""
 
 # Values of the ELF and x86-64 ABIs.
-_LOCAL, _FUNCTION, _SECTION, _FILE = 0, 2, 3, 4
+_LOCAL, _WEAK, _FUNCTION, _SECTION, _FILE = 0, 2, 2, 3, 4
+_INTERNAL, _HIDDEN = 1, 2
+"""Visibilities of symbols that no other file of the process can name."""
 _ALLOCATED, _SYMBOL_TABLE, _RELOCATIONS, _UNDEFINED = 2, 2, 4, 0
 _PC32, _PLT32, _GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX = 2, 4, 9, 41, 42
 _CALLS: Final = frozenset({_PLT32, _GOTPCRELX})
@@ -45,18 +47,36 @@ class ObjectUses:
     """The names of each defined function → bytes."""
     calls: Mapping[int, int]
     taken: frozenset[int]
+    exported: frozenset[int]
+    """Those that a shared library has for other files, and so keeps if nothing in it calls them.
+
+    Weak ones are left out: nearly all are inline functions and templates, which the compiler drops
+    where nothing uses them, whoever may name them. Explicit instantiations are weak, too, and stay;
+    an object does not tell them apart.
+    """
     apart: bool
     """Each function has a section of its own, so that every call can be counted."""
     by_clang: bool
     """No other compiler says that it made the object (assemblers say nothing)."""
 
 
-def summarise(objects: Sequence[Path], mode: LinkMode) -> ProgramSummary:
+def summarise(objects: Sequence[Path], mode: LinkMode, *, exports: bool = False) -> ProgramSummary:
     """Summarise the program that is linked from ``objects``, which the stock compiler made.
 
+    :param exports: it is a shared library, or has its functions for shared libraries otherwise.
     :raises ObjectError: if one is no x86-64 object file.
     """
-    return combine([read(path) for path in objects], mode)
+    uses = [read(path) for path in objects]
+    return combine([with_exports(one) for one in uses] if exports else uses, mode)
+
+
+def with_exports(uses: ObjectUses) -> ObjectUses:
+    """Return the uses of an object in a linked file that exports its functions.
+
+    Other files may refer to these, and the linker drops none of them: as if something in the
+    program took their addresses.
+    """
+    return replace(uses, taken=uses.taken | uses.exported)
 
 
 def combine(objects: Sequence[ObjectUses], mode: LinkMode) -> ProgramSummary:
@@ -124,6 +144,7 @@ class _Symbol(NamedTuple):
     name: str
     kind: int
     local: bool
+    exported: bool
     place: _Place
 
 
@@ -132,6 +153,7 @@ def _look(sections: Sequence[Any], sizes: Mapping[str, int]) -> ObjectUses:
     ids: list[int | None] = []  # by symbol; sections and data have none
     functions: defaultdict[_Place, list[int]] = defaultdict(list)
     bytes_of: dict[_Place, int] = {}
+    exported: set[int] = set()
     source_file = ""
     for symbol in symbols:
         identity = None
@@ -143,6 +165,8 @@ def _look(sections: Sequence[Any], sizes: Mapping[str, int]) -> ObjectUses:
             identity = function_id(symbol.name, source_file if symbol.local else None)
             functions[symbol.place].append(identity)
             bytes_of.setdefault(symbol.place, sizes.get(symbol.name, 0))
+            if symbol.exported:
+                exported.add(identity)
         ids.append(identity)
 
     calls: Counter[int] = Counter()
@@ -164,6 +188,7 @@ def _look(sections: Sequence[Any], sizes: Mapping[str, int]) -> ObjectUses:
         functions=named,
         calls=calls,
         taken=frozenset(taken),
+        exported=frozenset(exported),
         apart=max(Counter(section for section, _ in functions).values(), default=1) == 1,
         by_clang=all(b"clang version" in text for text in _compilers(sections)),
     )
@@ -186,9 +211,10 @@ def _symbols(sections: Sequence[Any]) -> list[_Symbol]:
             strings[name : strings.index(b"\0", name)].decode(errors="surrogateescape"),
             info & 15,
             info >> 4 == _LOCAL,
+            info >> 4 not in (_LOCAL, _WEAK) and other & 3 not in (_INTERNAL, _HIDDEN),
             (section, value),
         )
-        for name, info, _, section, value, _ in _SYMBOL.iter_unpack(bytes(table.content))
+        for name, info, other, section, value, _ in _SYMBOL.iter_unpack(bytes(table.content))
     ]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import cast
+from typing import Final, cast
 
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
@@ -10,6 +10,9 @@ from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.summary.object_uses import summarise
 from nestor.progress import Progress, silent
 from nestor.rollout.cache import baselines
+
+_EXPORTING: Final = frozenset({"-shared", "-rdynamic", "-Wl,-E", "-Wl,--export-dynamic"})
+"""Options of a link under which all functions of default visibility can be named from outside."""
 
 
 def summaries(
@@ -32,7 +35,14 @@ def summaries(
         progress("Summarising programs", number, len(programs))
         if all(name in objects for name in program.modules):
             own = [objects[name] for name in program.modules]
+            exports = exports_functions(program)
             for mode in modes:
-                texts[program.name, mode] = summarise(own, cast(LinkMode, mode)).to_text()
+                summary = summarise(own, cast(LinkMode, mode), exports=exports)
+                texts[program.name, mode] = summary.to_text()
     progress("Summarising programs", len(programs), len(programs))
     return texts
+
+
+def exports_functions(program: Program) -> bool:
+    """Tell whether the linked program has its functions for other files, as a shared library."""
+    return any(item.kind == "option" and item.value in _EXPORTING for item in program.inputs)
