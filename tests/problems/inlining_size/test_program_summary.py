@@ -154,7 +154,7 @@ def test_a_shared_library_keeps_what_it_exports(toolchain: Toolchain, tmp_path: 
     """The counts stay, and what the linker really keeps without a call is as if it was taken."""
     source, out = tmp_path / "all.cpp", tmp_path / "all.o"
     source.write_text(EXPORTING)
-    common = [toolchain.clangxx, "-fPIC", "-ffunction-sections", "-fno-inline"]
+    common = [str(toolchain.clangxx), "-fPIC", "-ffunction-sections", "-fno-inline"]
     subprocess.run([*common, "-O1", "-c", source, "-o", out], check=True)
     program, library = (summarise([out], "gc", exports=each) for each in (False, True))
     names = {
@@ -173,9 +173,9 @@ def test_a_shared_library_keeps_what_it_exports(toolchain: Toolchain, tmp_path: 
     # The linker agrees about what stays when the one call of each is inlined.
     linked = tmp_path / "all.so"
     options = ["-O2", "-fPIC", "-ffunction-sections", "-fuse-ld=lld", "-nostdlib", "-shared"]
-    line = [toolchain.clangxx, *options, "-Wl,--gc-sections", source, "-o", linked]
+    line = [str(toolchain.clangxx), *options, "-Wl,--gc-sections", str(source), "-o", str(linked)]
     subprocess.run(line, check=True)
-    nm = [toolchain.clang.with_name("llvm-nm"), linked]
+    nm = [str(toolchain.clang.with_name("llvm-nm")), str(linked)]
     symbols = subprocess.run(nm, check=True, capture_output=True, text=True).stdout
     for name, exported in names.items():
         assert (f" T {name}\n" in symbols) == exported
@@ -186,10 +186,9 @@ def test_programs_that_export() -> None:
         inputs = [Input("module", "m"), *(Input("option", word) for word in options)]
         return Program("p/p", "p", "c", tuple(inputs))
 
-    for options in (("-shared",), ("-pthread", "-Wl,--export-dynamic"), ("-Wl,-E",)):
-        assert exports_functions(program(*options))
-    for options in ((), ("-pthread", "-static", "-lm")):
-        assert not exports_functions(program(*options))
+    exporting = [["-shared"], ["-pthread", "-Wl,--export-dynamic"], ["-Wl,-E"]]
+    assert all(exports_functions(program(*options)) for options in exporting)
+    assert not any(exports_functions(program(*o)) for o in ([], ["-pthread", "-static", "-lm"]))
 
 
 def test_text(tmp_path: Path) -> None:

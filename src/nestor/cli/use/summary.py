@@ -45,7 +45,7 @@ class Summary:
     link: LinkMode = "gc"
     """How the program will be linked: with --gc-sections, without, or with --icf=all too."""
     exports: bool = False
-    """They become a shared library, or a program linked with -rdynamic: what others can name stays."""
+    """They become a shared library, or a program linked with -rdynamic: what others name stays."""
     json: bool = False
     """Print JSON."""
 
