@@ -7,7 +7,12 @@ import pytest
 
 from nestor.cost.blocks.table import named
 from nestor.cost.core.machine_fitting import Sample, fit_machine
-from nestor.cost.core.parameters import CoreParameters, MachineSettings, starting_forms
+from nestor.cost.core.parameters import (
+    CoreParameters,
+    MachineSettings,
+    ports,
+    starting_forms,
+)
 from nestor.cost.core.simulator import Simulator
 
 RELOADED = bytes.fromhex("488b13 ff4a18")  # mov rdx, [rbx]; dec dword [rdx+0x18]
@@ -43,6 +48,21 @@ def test_a_load_that_spans_a_stored_constant_need_not_wait() -> None:
     plain = MachineSettings()
     assert rates(plain, CONSTANT)[0] > 10
     assert rates(replace(plain, partial_constant_penalty=0), CONSTANT)[0] < 2
+
+
+def test_banks_serve_so_many_loads_of_a_cycle() -> None:
+    # Two loads of the same bank, of different ones, and of the halves of eight bytes.
+    same = bytes.fromhex("488b4208 4c8b4b08")  # mov rax, [rdx+8]; mov r9, [rbx+8]
+    other = bytes.fromhex("488b4208 4c8b4b10")
+    halves = bytes.fromhex("8b4208 448b4b0c")
+    wide = replace(
+        MachineSettings(), load_ports=ports(6, 7, 8), load_latency=4, entry_ops=0, retire_width=16
+    )
+    assert rates(wide, same, other, halves) == pytest.approx([2 / 3] * 3, rel=0.05)
+    twice = rates(replace(wide, bank_reads=2), same, other, halves)
+    assert twice == pytest.approx([1, 2 / 3, 2 / 3], rel=0.05)
+    once = rates(replace(wide, bank_reads=1), same, other, halves)
+    assert once == pytest.approx([2, 1, 1], rel=0.05)
 
 
 def test_entries_bound_dense_code() -> None:

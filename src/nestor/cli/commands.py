@@ -56,8 +56,10 @@ COMMANDS: Final = {
     "build": Command("use.build:Build", "Build a program of a corpus under a policy"),
     "summary": Command("use.summary:Summary", "Summarise a program's objects for policies"),
     "costmodel train": Command("blocks.costmodel:Train", "Train a cost model of blocks"),
+    "costmodel adapt": Command("blocks.adapt:Adapt", "Fit a model to a new machine"),
     "costmodel join": Command("blocks.costmodel:Join", "Join models of several machines"),
     "costmodel evaluate": Command("blocks.costmodel:Evaluate", "Judge one by measured blocks"),
+    "costmodel audit": Command("blocks.audit:Audit", "Show where LLVM's scheduling model errs"),
     "costmodel predict": Command("blocks.costmodel_use:Predict", "Predict cycles of code"),
     "costmodel functions": Command(
         "blocks.functions:Functions", "Show the expected cost of one call"
@@ -76,6 +78,7 @@ COMMANDS: Final = {
     "blocks extract": Command("blocks.blocks:Extract", "Take basic blocks out of code"),
     "blocks sweep": Command("blocks.sweep:Sweep", "Make blocks of every instruction"),
     "blocks info": Command("blocks.blocks:Info", "Show what a table of blocks holds"),
+    "blocks choose": Command("blocks.choose:Choose", "Choose blocks worth measuring"),
     "blocks measure": Command(
         "blocks.measure:Measure", "Label blocks with measured cycles", resumes=True
     ),

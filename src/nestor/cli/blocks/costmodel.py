@@ -98,7 +98,7 @@ class Train:
             )
         seconds = time.process_time() - start
         save_model(model, self.out)
-        results = {} if judge_by is None else _by_machine(self.out, judge_by)
+        results = {} if judge_by is None else by_machine(self.out, judge_by)
         content = {
             "model": str(self.out),
             "kind": self.kind,
@@ -117,7 +117,7 @@ class Train:
             soft_wrap=True,
         )
         for machine, result in results.items():
-            _show_evaluation(result, machine)
+            show_evaluation(result, machine)
         return 0
 
 
@@ -206,7 +206,7 @@ class Evaluate:
         if self.json:
             print_json(result.to_json() | about)
         else:
-            _show_evaluation(result, target.machine)
+            show_evaluation(result, target.machine)
         return 0
 
 
@@ -230,7 +230,7 @@ def _mismatch(rows: "Table", target: "Target") -> str | None:
     return f"{'; '.join(parts)} do not compare: the errors say how the two differ, too"
 
 
-def _by_machine(model: Path, rows: "Table") -> "dict[str, Evaluation]":
+def by_machine(model: Path, rows: "Table") -> "dict[str, Evaluation]":
     """Judge a model by the rows of each machine; the name is empty where the table has none."""
     from nestor.cost.judge.evaluate import evaluate
     from nestor.cost.registry import open_model
@@ -255,7 +255,8 @@ def _rows_of(rows: "Table", machine: str, table: str) -> "Table":
     return rows.select(of_it)
 
 
-def _show_evaluation(result: "Evaluation", machine: str = "") -> None:
+def show_evaluation(result: "Evaluation", machine: str = "") -> None:
+    """Print how good a model is on the rows of a machine."""
     where = f"a model of {escape(machine)}: " if machine else ""
     grid = Grid(title=f"{where}errors in per cent of the measured cycles")
     for name in ("rows", "n", "MAPE", "median", "Kendall", "Spearman"):

@@ -127,6 +127,8 @@ def _fit_start(
         usual = starts[counts.argmax()]
         alike = (forms.reshape(-1, VARIANTS, forms.shape[1]) == usual).all(axis=(1, 2))
         numbers = [int(f) * VARIANTS + v for f in members if alike[f] for v in range(VARIANTS)]
+        if not numbers:  # all were fitted before, on another machine
+            continue
         _improve(
             simulator, forms, numbers, sample.blocks[place], sample.labels[place],
             settings.tolerance,

@@ -44,6 +44,7 @@ _CHOICES: Final[dict[str, tuple[int, ...]]] = {
         ports(6), ports(6, 7), ports(6, 8), ports(6, 7, 8), ports(6, 7, 8, 9), ports(8, 9),
         ports(7, 8, 9),
     ),
+    "bank_reads": (0, 1, 2),
     "store_ports": (ports(8), ports(8, 9), ports(10), ports(10, 11)),
     "commit_width": (1, 2, 3, 4),
     "line_commit": (0, 1),

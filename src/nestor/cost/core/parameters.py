@@ -98,6 +98,8 @@ class MachineSettings:
     fine_variants: int = 1
     """Whether large immediates, and x87 instructions of blocks that move the stack, have parameters
     of their own; 0 in files that were written before there were such."""
+    bank_reads: int = 0
+    """Loads of a cycle that one 4-byte bank of the first-level cache serves: 1, 2, or 0 for all."""
 
     def record(self) -> NDArray[np.void]:
         """Return the settings as a :data:`MACHINE` for the native core."""
@@ -194,6 +196,7 @@ def checked_core(core: CoreParameters) -> CoreParameters:
         (1, 100_000, (s.instruction_budget,)),
         (16, 4096, (s.entry_bytes,)),
         (0, 64, (s.free_entries,)),
+        (0, 2, (s.bank_reads,)),
     )  # fmt: skip
     for least, most, values in limits:
         if any(not least <= value <= most for value in values):

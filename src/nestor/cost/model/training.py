@@ -70,6 +70,10 @@ class TrainingSettings:
     simulation: MachineSettings = field(default_factory=MachineSettings)
 
 
+ADAPTING: Final = TrainingSettings(passes=2, machine=True, trees=150, leaves=15)
+"""For a few thousand labels of a machine, with another's model to start from."""
+
+
 @dataclass(frozen=True)
 class _Rows:
     """The training rows of one machine."""
@@ -97,6 +101,7 @@ def train(
     seed: int = 0,
     progress: Progress = silent,
     borrowed: Table | None = None,
+    source: HybridModel | None = None,
 ) -> HybridModel:
     """Return a model trained on the rows ``index`` of ``table`` (unstable ones are left out).
 
@@ -104,16 +109,19 @@ def train(
 
     :param borrowed: blocks with labels of another machine: opcodes that a machine of ``table`` has
         no rows of take their costs from there.
+    :param source: a model of another machine, from whose core the fit starts: a few thousand labels
+        then suffice (:data:`ADAPTING`).
     :raises ModelError: if a machine has too few stable labels.
     """
     settings = settings or TrainingSettings()
     chosen = _stable(table.select(np.asarray(index, dtype=np.int64)))
     names = np.array(chosen.machine if chosen.machine is not None else ("",) * len(chosen))
     machines = list(dict.fromkeys(names.tolist()))
-    templates = Templates()
+    templates = Templates() if source is None else source.parts.templates.copy()
+    start = None if source is None else source.part.core
     parts = [
         _rows_of(name, number, chosen.select(np.flatnonzero(names == name)), templates, settings,
-                 seed, progress)
+                 seed, progress, start)
         for number, name in enumerate(machines)
     ]  # fmt: skip
     other = (
@@ -195,6 +203,7 @@ def _rows_of(
     settings: TrainingSettings,
     seed: int,
     progress: Progress,
+    start: CoreParameters | None,
 ) -> _Rows:
     """Fit the core of one machine and compute the features of its rows."""
     if len(table) < FEWEST:
@@ -205,6 +214,8 @@ def _rows_of(
     decodable = session.keep(table.blocks)
     kept = np.flatnonzero(decodable)
     core = CoreParameters(settings.simulation, starting_forms(templates.categories()))
+    if start is not None:
+        core = widened(start, templates)
     fitting = FittingSettings(passes=settings.passes, machine=settings.machine)
     core = fit(session, core, kept, table.cycles, fitting, seed, progress)
     session.set_core(core)

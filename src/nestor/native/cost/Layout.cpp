@@ -71,7 +71,8 @@ constexpr Field MachineFields[] = {
     FIELD(MachineParameters, renamesExtending),
     FIELD(MachineParameters, partialConstantPenalty),
     FIELD(MachineParameters, entryBytes), FIELD(MachineParameters, freeEntries),
-    FIELD(MachineParameters, fineVariants)};
+    FIELD(MachineParameters, fineVariants),
+    FIELD(MachineParameters, bankReads)};
 static_assert(sizeOf(MachineFields) == sizeof(MachineParameters));
 
 constexpr Field OperationFields[] = {

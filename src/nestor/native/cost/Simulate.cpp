@@ -26,6 +26,14 @@ int startsIn(const std::vector<Op> &ops, size_t first, uint64_t address, int byt
   return count;
 }
 
+// The 4-byte banks of the first-level cache that hold the data, of 16; bit b is bank b.
+uint16_t banksOf(uint64_t address, int size) {
+  int first = int(address >> 2) & 15, count = int(((address & 3) + uint64_t(size) + 3) >> 2);
+  if (count >= 16) return 0xFFFF;
+  uint32_t mask = ((1u << count) - 1) << first;
+  return uint16_t(mask | mask >> 16);
+}
+
 constexpr uint32_t AnyAlu = 63;
 enum Renaming { ByName = 1, ByAddressWithoutIndex = 2, ByAddress = 3 };
 
@@ -60,6 +68,7 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   file.reset();
   ++epoch;
   std::memset(taken, 0, sizeof taken);
+  std::memset(readOnce, 0, sizeof readOnce), std::memset(readTwice, 0, sizeof readTwice);
   int retired[LargestWindow] = {};
   int window = std::min<int>(m.window, LargestWindow);
   long sequence = 0;
@@ -83,9 +92,9 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
   uint64_t lineSeen[32] = {}, pageSeen[32] = {};
 
   auto advance = [&](int to) {
-    if (to - clean >= Ring) std::memset(taken, 0, sizeof taken);
-    else
-      for (int t = clean; t < to; ++t) taken[t & (Ring - 1)] = 0;
+    // All of it, at most: a far step forgets every cycle.
+    for (int t = std::max(clean, to - Ring); t < to; ++t)
+      taken[t & (Ring - 1)] = readOnce[t & (Ring - 1)] = readTwice[t & (Ring - 1)] = 0;
     clean = std::max(clean, to);
   };
   // The first cycle from `from` on at which a port of `mask` is free; takes it for `busy` cycles.
@@ -177,7 +186,18 @@ void Core::run(const std::vector<Op> &ops, int blockBytes, int copies, Simulatio
       if (op.load) {
         ++loads;
         int size = std::max<int>(op.memorySize, 1);
-        int t = issue(addressReady, uint32_t(m.loadPorts), 1);
+        int from = addressReady;
+        if (m.bankReads && addressReady - clean < Ring - 64) {
+          // The first cycle in which a port is free and no bank has given all the reads it can.
+          uint16_t banks = banksOf(address, size);
+          const uint16_t *full = m.bankReads == 1 ? readOnce : readTwice;
+          int limit = clean + Ring - 2;
+          while (from < limit && ((full[from & (Ring - 1)] & banks) || !(uint32_t(m.loadPorts) & ~taken[from & (Ring - 1)])))
+            ++from;
+          readTwice[from & (Ring - 1)] |= readOnce[from & (Ring - 1)] & banks;
+          readOnce[from & (Ring - 1)] |= banks;
+        }
+        int t = issue(from, uint32_t(m.loadPorts), 1);
         if (extra) t = issue(t, uint32_t(m.loadPorts), 1);
         int latency = (op.vectorLoad ? m.vectorLoadLatency : m.loadLatency) + form.loadExtra + extra;
         int done = t + latency, doneChained = addressChained + latency;

@@ -28,9 +28,10 @@ struct MachineParameters {
   int32_t dispatchWidth, retireWidth, window, loadLatency, vectorLoadLatency, forwardLatency,
       vectorForwardLatency, renamedLatency, partialPenalty, splitLatency, pagePenalty, loadPorts,
       storePorts, commitWidth, entryOps, instructionBudget, renamed, storeQueue, lineCommit,
-      indexedForwardLatency, fusesCopies, renamesVectors, renamesExtending, partialConstantPenalty, entryBytes, freeEntries, fineVariants;
+      indexedForwardLatency, fusesCopies, renamesVectors, renamesExtending, partialConstantPenalty, entryBytes, freeEntries, fineVariants,
+      bankReads;
 };
-static_assert(sizeof(MachineParameters) == 27 * 4);
+static_assert(sizeof(MachineParameters) == 28 * 4);
 
 constexpr int Ports = 32;
 
@@ -64,6 +65,7 @@ private:
   };
   static constexpr int Ring = 2048, Stores = 512;
   uint32_t taken[Ring];
+  uint16_t readOnce[Ring], readTwice[Ring];  // banks of the cache that loads of a cycle read
   Store stores[Stores];
   uint32_t epoch = 0;
   void run(const std::vector<Op> &ops, int blockBytes, int copies, Simulation &out);

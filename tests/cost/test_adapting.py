@@ -1,0 +1,64 @@
+"""Blocks that are worth measuring, and a model of a new machine from their labels."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nestor.cli.main import main
+from nestor.cost.blocks.table import Table, named, read, write
+from nestor.cost.core.choice import ChoiceSettings, choose
+from nestor.cost.core.simulator import Simulator
+
+
+@pytest.fixture(scope="module")
+def pool() -> Table:
+    rows = named("zen4")
+    return rows.select(np.flatnonzero(rows.stable)[:4000])
+
+
+def forms_met(blocks: tuple[bytes, ...]) -> int:
+    simulator = Simulator()
+    simulator.keep(blocks)
+    return len({int(f) for number in range(len(blocks)) for f in simulator.forms(number)})
+
+
+def test_chosen_blocks_hold_more_forms_than_drawn_ones(pool: Table) -> None:
+    rows = choose(pool.blocks, ChoiceSettings(300))
+    drawn = np.random.default_rng(0).permutation(len(pool))[:300]
+    assert len(set(rows.tolist())) == 300
+    chosen = pool.select(rows).blocks
+    assert forms_met(chosen) > 1.3 * forms_met(pool.select(drawn).blocks)
+    np.testing.assert_array_equal(rows, choose(pool.blocks, ChoiceSettings(300)))
+
+
+def test_more_than_there_are_is_all_different_ones() -> None:
+    blocks = [bytes.fromhex("4801d8"), bytes.fromhex("4801c8"), b"\x06", b"\x90"]
+    assert choose(blocks, ChoiceSettings(10)).tolist() == [0, 1, 3]  # one is undecodable
+
+
+def test_choose_measure_adapt(
+    pool: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen, labels, out = (tmp_path / name for name in ("c.parquet", "l.parquet", "m.safetensors"))
+    write(pool, tmp_path / "pool.parquet")
+    words = ["blocks", "choose", str(tmp_path / "pool.parquet"), "--count", "400"]
+    assert main([*words, "--out", str(chosen), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["blocks"] == 400
+    assert not read(chosen).labelled.any()
+    rows = {block: row for row, block in enumerate(pool.blocks)}
+    write(pool.select(np.array([rows[b] for b in read(chosen).blocks])), labels)
+    words = ["costmodel", "adapt", "--blocks", str(labels), "--out", str(out), "--json"]
+    assert main([*words, "--borrow", "--judge", str(tmp_path / "pool.parquet")]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["from"] == "AMD Zen 5"
+    assert said["trained_on"] == 400
+    assert said["test"]["AMD Zen 4"]["stable_only"]["median_ape"] < 10
+    assert main(["costmodel", "predict", "4801d8", "--model", str(out)]) == 0
+    assert "AMD Zen 4" in capsys.readouterr().out
+
+
+def test_no_count_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["blocks", "choose", "zen4", "--count", "0", "--out", str(tmp_path / "x")]) != 0
+    assert "--count 0 is no number of blocks" in " ".join(capsys.readouterr().err.split())
