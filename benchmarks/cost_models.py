@@ -38,6 +38,7 @@ from nestor.cost.blocks.table import Table
 from nestor.cost.contract import CostModel, Prediction
 from nestor.cost.core.simulator import widened
 from nestor.cost.judge.evaluate import assess, cpu_seconds, judged
+from nestor.cost.llvm_tools import mca as mca_tool
 from nestor.cost.model import training
 from nestor.cost.model.hybrid import HybridModel
 from nestor.cost.model.training import TrainingSettings
@@ -75,6 +76,8 @@ class Run:
     model: str
     split: SplitName
     seed: int
+    cpu: str = mca_tool.CPU
+    """What llvm-mca models."""
 
     def path(self, folder: Path, suffix: str) -> Path:
         """Return where the run keeps something."""
@@ -111,7 +114,7 @@ def trained(run: Run, rows: Table, folder: Path, note: Progress) -> CostModel:
     """Return the run's model, trained now if it is not there; its costs stand beside it."""
     model: CostModel
     if run.model in (NO_LEVELS, CORE_ALONE):
-        whole = Run("own", run.split, run.seed)
+        whole = Run("own", run.split, run.seed, run.cpu)
         model = trained(whole, rows, folder, note)
         same = whole.path(folder, ".training.json").read_text()
         run.path(folder, ".training.json").write_text(same)
@@ -127,7 +130,8 @@ def trained(run: Run, rows: Table, folder: Path, note: Progress) -> CostModel:
     if run.model in OWN:
         model = training.train(rows, use, OWN[run.model], run.seed, note)
     elif run.model == "llvm-mca":
-        model = McaModel(rescaled.fit(mca_estimates(rows, folder, note)[use], rows.cycles[use]))
+        estimates = mca_estimates(rows, folder, note, run.cpu)
+        model = McaModel(rescaled.fit(estimates[use], rows.cycles[use]), run.cpu)
     else:
         kind, settings = _baseline(run.model)
         model = train(kind, rows, use, settings, run.seed, checkpoint, note)
@@ -151,12 +155,12 @@ def _baseline(name: str) -> tuple[BaselineKind, TrainerSettings]:
     return kind, TrainerSettings(float(minutes)) if minutes else TrainerSettings()
 
 
-def mca_estimates(rows: Table, folder: Path, note: Progress) -> F64:
+def mca_estimates(rows: Table, folder: Path, note: Progress, cpu: str) -> F64:
     """Return llvm-mca's own cycles of all rows, computed once."""
     path = folder / f"llvm-mca-{len(rows)}.npy"
     if not path.exists():
         start = cpu_seconds()
-        estimates = mca.estimate(rows.blocks, progress=note)
+        estimates = mca.estimate(rows.blocks, cpu, note)
         path.with_suffix(".json").write_text(json.dumps(cpu_seconds() - start))
         np.save(path, estimates)
     found: F64 = np.load(path)
@@ -170,7 +174,9 @@ def predictions(run: Run, rows: Table, folder: Path, note: Progress) -> tuple[Ta
     if not path.exists():
         model = trained(run, rows, folder, note)
         if isinstance(model, McaModel):
-            found = rescaled.prediction(model.curve, mca_estimates(rows, folder, note)[test])
+            found = rescaled.prediction(
+                model.curve, mca_estimates(rows, folder, note, run.cpu)[test]
+            )
         else:
             found = model.predict(part.blocks)
         np.save(path, np.stack([found.cycles, found.low, found.high]))
@@ -235,6 +241,7 @@ def main() -> int:
         "--minutes", nargs="+", type=float, default=[5.0, 12.0], help="CPU time for each network"
     )
     parser.add_argument("--blocks", default="zen5", help="a table, or a data set's name")
+    parser.add_argument("--cpu", default=mca_tool.CPU, help="the processor that llvm-mca models")
     parser.add_argument("--folder", type=Path, default=Path(".nestor/cost-models"))
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--report", action="store_true", help="train nothing")
@@ -246,7 +253,7 @@ def main() -> int:
     rows = table.named(arguments.blocks)
     models = [name for model in arguments.models for name in named(model, arguments.minutes)]
     runs = [
-        Run(model, part, seed)
+        Run(model, part, seed, arguments.cpu)
         for seed in arguments.seeds
         for part in arguments.splits
         for model in models

@@ -8,8 +8,8 @@ import pytest
 
 from nestor.cli.main import main
 from nestor.cost.blocks.table import Table, write
+from nestor.cost.core.block_forms import forms_of
 from nestor.cost.judge.audit import AuditSettings, audit
-from nestor.cost.judge.forms import forms_of
 
 
 def test_only_the_wrong_form_is_blamed() -> None:

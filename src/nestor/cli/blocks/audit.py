@@ -55,8 +55,8 @@ class Audit:
         from nestor.cost.baselines import mca
         from nestor.cost.blocks import table
         from nestor.cost.contract import ModelError
+        from nestor.cost.core.block_forms import forms_of
         from nestor.cost.judge.audit import audit
-        from nestor.cost.judge.forms import forms_of
         from nestor.files import write_atomically
 
         rows = _judged(table.named(self.blocks), self.machine, self.limit, self.seed)

@@ -13,8 +13,8 @@ from nestor.cli.console import print_json, stdout
 class Choose:
     """Choose the blocks of a table whose labels say the most of a machine that is new.
 
-    Half are drawn at random, of different instruction sequences; the others are chosen so that
-    every kind of instruction is met, common ones more often. Labels of the table are not copied.
+    Four fifths are drawn at random, the others are chosen so that every kind of instruction is met,
+    common ones more often. Labels of the table are not copied.
 
     Examples:
         nestor blocks choose zen5 --out chosen.parquet

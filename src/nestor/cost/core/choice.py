@@ -2,7 +2,7 @@
 
 A label teaches what the forms of its block cost, each further one of the same form less. So blocks
 are taken one after the other, the one that adds the most to the sum over forms of
-``weight × log(1 + blocks taken)``: common forms often, rare ones a few times. Half of the blocks
+``weight × log(1 + blocks taken)``: common forms often, rare ones a few times. Most of the blocks
 come from a plain draw, which is like what the model will be asked.
 """
 
@@ -21,7 +21,7 @@ class ChoiceSettings:
     """How blocks are chosen."""
 
     count: int = 3000
-    drawn: float = 0.5
+    drawn: float = 0.8
     """Share of them that is drawn at random."""
     power: float = 0.5
     """The weight of a form is the number of its sequences to this power."""
@@ -50,7 +50,7 @@ def choose(blocks: Sequence[bytes], settings: ChoiceSettings | None = None, seed
     for of_row in forms.values():
         for form in of_row:
             uses[form] = uses.get(form, 0) + 1
-    weights = {form: count**settings.power for form, count in uses.items()}
+    weights = {form: math.pow(count, settings.power) for form, count in uses.items()}
     counts = dict.fromkeys(uses, 0)
     for row in taken:
         for form in forms[row]:
@@ -58,7 +58,7 @@ def choose(blocks: Sequence[bytes], settings: ChoiceSettings | None = None, seed
 
     def worth(row: int) -> float:
         gain = sum(weights[form] * math.log1p(1 / (1 + counts[form])) for form in forms[row])
-        return gain / lengths[row] ** settings.cost
+        return gain / math.pow(lengths[row], settings.cost)
 
     drawn = {simulator.forms(row).tobytes() for row in taken}
     heap = [(-worth(row), row) for sequence, row in first.items() if sequence not in drawn]

@@ -27,6 +27,23 @@ _ENOUGH: Final = 800
 _FEWER: Final = 3
 """A part of the sample serves for each of the starts."""
 
+_LOAD_PORTS: Final = (
+    ports(6), ports(6, 7), ports(6, 8), ports(6, 7, 8), ports(6, 7, 8, 9), ports(8, 9),
+    ports(7, 8, 9),
+)  # fmt: skip
+_BANK_READS: Final = (0, 1, 2)
+_GROUPS: Final[dict[str, dict[str, tuple[int, ...]]]] = {
+    # A bank that serves two loads looks like a core with two ports for them.
+    "loads": {"load_ports": _LOAD_PORTS, "bank_reads": _BANK_READS},
+    # Fast forwarding looks like renaming.
+    "forwarding": {
+        "renamed": (0, 1, 2, 3),
+        "forward_latency": (0, 3, 4, 5, 6),
+        "indexed_forward_latency": (0, 4, 5, 6),
+    },
+}
+"""Settings of which one can stand in for another: only tried together the right one is found."""
+
 _CHOICES: Final[dict[str, tuple[int, ...]]] = {
     "dispatch_width": (3, 4, 5, 6, 7, 8, 10),
     "retire_width": (4, 6, 8, 10, 12, 16),
@@ -40,11 +57,8 @@ _CHOICES: Final[dict[str, tuple[int, ...]]] = {
     "renames_vectors": (0, 1),
     "renames_extending": (0, 1),
     "fuses_copies": (0, 1),
-    "load_ports": (
-        ports(6), ports(6, 7), ports(6, 8), ports(6, 7, 8), ports(6, 7, 8, 9), ports(8, 9),
-        ports(7, 8, 9),
-    ),
-    "bank_reads": (0, 1, 2),
+    "load_ports": _LOAD_PORTS,
+    "bank_reads": _BANK_READS,
     "store_ports": (ports(8), ports(8, 9), ports(10), ports(10, 11)),
     "commit_width": (1, 2, 3, 4),
     "line_commit": (0, 1),
@@ -98,7 +112,7 @@ def fit_machine(
     first = best
     for _ in range(sweeps):
         start = best
-        for name in ("front end", *_CHOICES, "ALU"):
+        for name in ("front end", *_GROUPS, *_CHOICES, "ALU"):
             for other in _others(core, name):
                 simulator.set_core(other)
                 loss = simulator.loss(sample.blocks, sample.labels, current, errors)
@@ -150,6 +164,11 @@ def _others(core: CoreParameters, name: str) -> Iterator[CoreParameters]:
             front = dict(zip(_FRONT, settings, strict=True))
             yield CoreParameters(replace(core.settings, **front), core.forms)
         yield CoreParameters(replace(core.settings, entry_ops=0), core.forms)
+        return
+    if name in _GROUPS:
+        for values in itertools.product(*_GROUPS[name].values()):
+            together = dict(zip(_GROUPS[name], values, strict=True))
+            yield CoreParameters(replace(core.settings, **together), core.forms)
         return
     for value in _CHOICES[name]:
         if value != getattr(core.settings, name):

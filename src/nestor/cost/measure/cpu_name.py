@@ -25,7 +25,7 @@ _INTEL: Final = {
     "Intel Skylake-X": (0x55,),
     "Intel Ice Lake": (0x6A, 0x6C, 0x7D, 0x7E),
     "Intel Sapphire Rapids": (0x8F, 0xCF),
-    "Intel Granite Rapids": (0xAD, 0xAE),
+    "Intel Redwood Cove": (0xAD, 0xAE),
 }
 
 

@@ -51,11 +51,11 @@ FEWEST: Final = 200
 class TrainingSettings:
     """How our own model is trained."""
 
-    passes: int = 3
+    passes: int = 2
     """Rounds of coordinate descent over the parameters of the core; 0 leaves it unfitted."""
-    machine: bool = False
+    machine: bool = True
     """Whether the settings of the machine are fitted too (``core/machine_fitting.py``)."""
-    trees: int = 800
+    trees: int = 400
     """Trees of the residual."""
     leaves: int = 127
     """Leaves of one tree."""
@@ -70,7 +70,7 @@ class TrainingSettings:
     simulation: MachineSettings = field(default_factory=MachineSettings)
 
 
-ADAPTING: Final = TrainingSettings(passes=2, machine=True, trees=150, leaves=15)
+ADAPTING: Final = TrainingSettings(trees=300, leaves=31, learning_rate=0.03)
 """For a few thousand labels of a machine, with another's model to start from."""
 
 
@@ -215,7 +215,7 @@ def _rows_of(
     kept = np.flatnonzero(decodable)
     core = CoreParameters(settings.simulation, starting_forms(templates.categories()))
     if start is not None:
-        core = widened(start, templates)
+        core = widened(CoreParameters(settings.simulation, start.forms), templates)
     fitting = FittingSettings(passes=settings.passes, machine=settings.machine)
     core = fit(session, core, kept, table.cycles, fitting, seed, progress)
     session.set_core(core)
