@@ -68,6 +68,11 @@ class Report:
     """Columns that stand beside the score where programs are summed up."""
     least: float = 0.0
     """The score of a stock program from which on it counts in a mean over programs."""
+    limits: tuple[tuple[str, float], ...] = ()
+    """Columns that no result of a search may raise above this multiple of stock's."""
+    unit_part: float | None = None
+    """The part of a stock program's score to which a search counts savings, as a byte is where
+    sizes are searched; None where the score is in bytes."""
     remarks: tuple["Remark", ...] = ()
     """What an evaluation says of units besides."""
 

@@ -125,7 +125,12 @@ class MoveSource(Protocol):
         """Return the reach of moves between builds with these trajectories."""
 
     def candidates(
-        self, trajectories: Trajectories, reach: Reach, scale: float, exact: int = 0
+        self,
+        trajectories: Trajectories,
+        reach: Reach,
+        scale: float,
+        exact: int = 0,
+        functions: Mapping[int, float] | None = None,
     ) -> Candidates:
         """Return every move on a build.
 
@@ -133,6 +138,7 @@ class MoveSource(Protocol):
         :param scale: the gain (in units of the score) or deviation that makes a distance of 1.
         :param exact: where at most so many questions depend on one another and on no other, every
             combination of their answers is a move.
+        :param functions: what of the score each function takes in that build, by id.
         """
 
     def pins(self, trajectories: Trajectories) -> dict[Key, Answer]:

@@ -12,7 +12,7 @@ What is random is drawn from (seed, step), and a state is all that a step depend
 is resumed goes the same way.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from nestor.progress import Progress, silent
 from nestor.tune.moves import MoveSource
 from nestor.tune.state import Point as Point
 from nestor.tune.state import State as State
-from nestor.tune.step import Step, Trial
+from nestor.tune.step import Limits, Step, Trial
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class SearchSettings:
     """Hold all other questions to their answers while moves are tried."""
     exact: int = 6
     """Try every combination of the answers to so many questions that depend on no others."""
+    unit: float = 1.0
+    """What of the score counts as a byte does where sizes are searched."""
     pairs: bool = True
     """Try pairs of moves that did not pay alone."""
 
@@ -59,12 +61,12 @@ def search(
     progress: Progress = silent,
     observe: Observer = lambda build, trials: None,
     keep: Callable[[State], None] = lambda state: None,
-    limits: Mapping[str, float] | None = None,
+    limits: Limits | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> State:
     """Take steps until the compiles are spent or nothing is left; return the best verified state.
 
-    :param limits: scores by mode that no verified build may exceed.
+    :param limits: values by mode and column that no verified build may exceed.
     :param enough: ends the search between two builds, where trials are wanted and not the result.
     :param observe: is called with every trial.
     :param keep: is called with the state after every step, to resume from.

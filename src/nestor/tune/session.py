@@ -107,7 +107,14 @@ def tune(
         chosen = session.start(_policy(kept.start, candidates))
         chosen.builder.take_from_disk(units)
         stock, state = kept.stock, kept.state
-    limits = {mode: stock.scores()[mode] for mode in settings.modes}
+    most = {problem.report.score: 1.0, **dict(problem.report.limits)}
+    limits = {
+        mode: {column: part * stock.columns[mode][column] for column, part in most.items()}
+        for mode in settings.modes
+    }
+    if problem.report.unit_part is not None:
+        mean = sum(stock.scores()[mode] for mode in settings.modes) / len(settings.modes)
+        budget = replace(budget, unit=problem.report.unit_part * mean)
     builder = chosen.builder
 
     def keep(new: State) -> None:

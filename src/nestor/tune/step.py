@@ -25,6 +25,10 @@ _FARTHEST: Final = 1.5
 """A distance beyond this counts as this."""
 
 
+Limits = Mapping[str, Mapping[str, float]]
+"""The largest value of a column that a verified build may have, by mode and column."""
+
+
 class StepSettings(Protocol):
     """What a step reads of :class:`nestor.tune.search.SearchSettings`."""
 
@@ -43,6 +47,10 @@ class StepSettings(Protocol):
     @property
     def exact(self) -> int:
         """Questions of which every combination of answers is tried, at most."""
+
+    @property
+    def unit(self) -> float:
+        """What of the score counts as a byte does where sizes are searched."""
 
     @property
     def pairs(self) -> bool:
@@ -79,7 +87,11 @@ class Step:
         self._reach = moves.reach(verified.trajectories)
         self._pins = moves.pins(verified.trajectories) if settings.hold else {}
         self._candidates = moves.candidates(
-            verified.trajectories, self._reach, settings.scale, settings.exact
+            verified.trajectories,
+            self._reach,
+            settings.scale,
+            settings.exact,
+            _mean(verified.functions),
         )
         self._pairs = self._neighbours(state) if settings.pairs else []
         # What each function should weigh if the accepted moves, and no others, were made.
@@ -135,11 +147,15 @@ class Step:
         self._expect(build, credit.unexplained)
         return trials
 
-    def verify(self, limits: Mapping[str, float]) -> ProgramBuild:
+    def verify(self, limits: Limits) -> ProgramBuild:
         """Return the build of all accepted moves, or of the surest, or the one before."""
         before = None
         for least in _SURE_SAVINGS:
-            sure = [candidate for change, candidate in self._accepted if change <= -least]
+            sure = [
+                candidate
+                for change, candidate in self._accepted
+                if change <= -least * self._settings.unit
+            ]
             if not sure or len(sure) == before:
                 continue
             before = len(sure)
@@ -147,10 +163,16 @@ class Step:
                 build
                 for build in self._builds_of([candidate.move for candidate in sure])
                 if build.total < self._verified.total
-                and all(build.scores()[mode] <= most for mode, most in limits.items())
+                and all(
+                    build.columns[mode][column] <= most
+                    for mode, columns in limits.items()
+                    for column, most in columns.items()
+                )
             ]
             if allowed:
-                self._doubt(c for change, c in self._accepted if change > -least)
+                self._doubt(
+                    c for change, c in self._accepted if change > -least * self._settings.unit
+                )
                 return min(allowed, key=lambda build: build.total)
         self._doubt(candidate for _, candidate in self._accepted)
         return self._verified

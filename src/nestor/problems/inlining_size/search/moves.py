@@ -48,7 +48,12 @@ class SiteMoves:
         return SiteReach(*builds)
 
     def candidates(
-        self, trajectories: Mapping[str, Trajectory], reach: Reach, scale: float, exact: int = 0
+        self,
+        trajectories: Mapping[str, Trajectory],
+        reach: Reach,
+        scale: float,
+        exact: int = 0,
+        functions: Mapping[int, float] | None = None,
     ) -> Candidates:
         """Return the moves of single sites, of callees and of small components.
 

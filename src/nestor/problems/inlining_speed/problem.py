@@ -1,0 +1,77 @@
+"""Inlining for speed: which call sites to inline at -O2, judged by what programs execute."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from nestor.build.build import Build
+from nestor.policy.names import DEFAULT as DEFAULT_POLICY
+from nestor.policy.names import NO_BUILTINS, NamedPolicy
+from nestor.policy.rule import THRESHOLD
+from nestor.policy.spec import PolicyError
+from nestor.problem.problem import Pool, ProblemError, Report
+from nestor.problems.inlining_size.features.sets import FEATURES
+from nestor.problems.inlining_size.log import DEFAULT
+from nestor.problems.inlining_size.places import STOCK_REMARKS
+from nestor.problems.inlining_size.problem import InliningSize
+from nestor.problems.inlining_size.score import credit as site_credit
+from nestor.problems.inlining_speed.moves import SpeedMoves
+from nestor.problems.inlining_speed.run_build import RunBuild
+
+NAME: Final = "inlining-speed"
+
+
+@dataclass(frozen=True)
+class InliningSpeed(InliningSize):
+    """Asks as inlining for size does, at other levels; a whole program's run is the score."""
+
+    def policy(self, name_or_path: str) -> NamedPolicy:
+        """Return the default; the plugin takes no policy for this problem yet."""
+        if name_or_path != DEFAULT_POLICY.name:
+            raise PolicyError(_NO_POLICIES)
+        return DEFAULT_POLICY
+
+    def builds(self) -> Mapping[str, Build]:
+        """Return the link whose program is run."""
+        return {"run": RunBuild()}
+
+    def moves(self, summary: str | None = None) -> SpeedMoves:
+        """Return the moves of single sites, hot ones first."""
+        return SpeedMoves()
+
+    def estimating(self, pool: Pool, model: Path) -> tuple[Pool, float]:
+        """Refuse: there is no model of this score."""
+        raise ProblemError(f"{self.name} has no model of its score: leave out --estimate.")
+
+    def environment(self, **settings: Any) -> Any:
+        """Refuse: a compile alone has no run."""
+        raise ProblemError(f"{self.name} has no environment.")
+
+
+_NO_POLICIES: Final = (
+    f"{NAME} has no policies yet, only searches of single programs: take 'default', or"
+    f" 'nestor tune --problem {NAME}'."
+)
+
+PROBLEM = InliningSpeed(
+    name=NAME,
+    summary="which call sites to inline, for what programs execute",
+    rule=THRESHOLD,
+    level="-O2",
+    score="instructions, reads and writes that the program's run executes",
+    default_column=DEFAULT,
+    features=FEATURES,
+    report=Report(
+        score="J",
+        columns=("J", "instructions", "reads", "writes", "text"),
+        unit="operations",
+        quantity="instructions, reads and writes of the run",
+        detail=("text",),
+        limits=(("text", 1.02),),
+        unit_part=1e-5,
+    ),
+    builtins=NO_BUILTINS,
+    kept_columns=site_credit.COLUMNS,
+    remark_passes=(STOCK_REMARKS,),
+)

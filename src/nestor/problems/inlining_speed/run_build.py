@@ -1,0 +1,110 @@
+"""Programs linked and run: what a run executes is the score, and bytes of code have a price.
+
+The modes are the two inputs of a workload: a search takes one, and the other, which it has not
+seen, says what is left of the saving elsewhere.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
+from nestor.build.link import link_rollouts
+from nestor.build.linking import Link
+from nestor.build.unit_build import UnitBuild
+from nestor.compiler.cache import cache_place
+from nestor.compiler.objects import Measure
+from nestor.corpus.model import Program
+from nestor.problem.problem import Pool
+from nestor.problem.rollout import Rollout
+from nestor.problem.trajectory import Trajectory
+from nestor.workload.callgrind import MeasureError
+from nestor.workload.counts import Measurement
+from nestor.workload.kept import measure_kept
+
+PRICE: Final = 0.25
+"""What 1 % more code must save of J, in per cent, for a search to take a move."""
+
+
+@dataclass(frozen=True)
+class RunBuild(UnitBuild):
+    """Links a program's modules, without sections that nothing uses, and counts its run."""
+
+    name: ClassVar[str] = "run"
+    modes: ClassVar[tuple[str, ...]] = ("profile", "measure")
+    options: ClassVar[str] = "-ffunction-sections -fdata-sections"
+
+    def assemble(
+        self,
+        pool: Pool,
+        program: Program,
+        rollouts: Mapping[str, Rollout],
+        mode: str,
+        keep: bool = False,
+    ) -> Assembly:
+        """Link ``program`` and run it on the input ``mode`` under callgrind."""
+        words = None if program.workload is None else getattr(program.workload, mode)
+        if not words:
+            return failed_assembly(f"it has no {mode} run")
+        linked, binary = link_rollouts(pool, program, rollouts, "gc", keep=True)
+        if linked.measure is None or binary is None:
+            return failed_assembly(linked.failure or "not linked")
+        folder = Path(cache_place()) / "measurements"
+        try:
+            path = pool.objects.path(binary)
+            run = measure_kept(
+                pool.corpus, program, path, words, pool.plugin.toolchain, folder
+            ).first
+        except MeasureError as error:
+            return failed_assembly(str(error))
+        finally:
+            if not keep:
+                pool.objects.release(binary)
+        counts, text = run.counts, linked.measure.text
+        columns = {
+            "J": counts.total,
+            "instructions": counts.instructions,
+            "reads": counts.reads,
+            "writes": counts.writes,
+            "text": text,
+        }
+        sizes: dict[str, Measure] = {name: done.outcome for name, done in rollouts.items()}
+        price = price_of_a_byte(counts.total, text)
+        return Assembly(
+            columns,
+            None,
+            dict,
+            lambda logs: functions_of(run, linked, sizes, logs, price),
+            binary if keep else None,
+        )
+
+
+def price_of_a_byte(total: int, text: int) -> float:
+    """Return what a byte of code costs, in J.
+
+    It is rounded to a power of two, so that two builds of a program have the same.
+    """
+    return float(2.0 ** round(math.log2(PRICE * total / text)))
+
+
+def functions_of(
+    run: Measurement,
+    linked: Link,
+    sizes: Mapping[str, Measure],
+    logs: Mapping[str, Trajectory],
+    price: float,
+) -> dict[int, float]:
+    """Return what each function executed itself and the price of its code, by function id."""
+    found: defaultdict[int, float] = defaultdict(float)
+    left = {name: function.counts.total for name, function in run.functions.items()}
+    for name, own in sizes.items():
+        ids = ids_by_name(logs.get(name))
+        for function in own.functions:
+            if (name, function.name) in linked.kept:
+                # Static functions of one name are one to callgrind: the first takes all.
+                executed = left.pop(function.name, 0)
+                found[function_id(function.name, ids)] += executed + price * function.size
+    return dict(found)
