@@ -68,7 +68,7 @@ def test_names_are_offered_besides_files(script: Path) -> None:
     assert {"default", "shipped", "distilled", "mine.safetensors"} <= policies
     assert offered(script, "flags", "ship") == {"shipped", "shipped-eviction", "shipped-priority"}
     assert offered(script, "train", "reg") == {"regalloc-eviction", "regalloc-priority"}
-    assert offered(script, "tune", "lua", "--problem", "inl") == {"inlining-size"}
+    assert offered(script, "tune", "lua", "--problem", "inl") == {"inlining-size", "inlining-speed"}
 
 
 def test_values_are_offered(script: Path) -> None:

@@ -1,16 +1,19 @@
 """Inlining for speed: which call sites to inline at -O2, judged by what programs execute."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from nestor.build.build import Build
+from nestor.corpus.model import Program
 from nestor.policy.names import DEFAULT as DEFAULT_POLICY
 from nestor.policy.names import NO_BUILTINS, NamedPolicy
 from nestor.policy.rule import THRESHOLD
 from nestor.policy.spec import PolicyError
 from nestor.problem.problem import Pool, ProblemError, Report
+from nestor.problem.rollout import Rollout
+from nestor.problem.score import Scorers
 from nestor.problems.inlining_size.features.sets import FEATURES
 from nestor.problems.inlining_size.log import DEFAULT
 from nestor.problems.inlining_size.places import STOCK_REMARKS
@@ -18,6 +21,7 @@ from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.score import credit as site_credit
 from nestor.problems.inlining_speed.moves import SpeedMoves
 from nestor.problems.inlining_speed.run_build import RunBuild
+from nestor.progress import Progress, silent
 
 NAME: Final = "inlining-speed"
 
@@ -35,6 +39,16 @@ class InliningSpeed(InliningSize):
     def builds(self) -> Mapping[str, Build]:
         """Return the link whose program is run."""
         return {"run": RunBuild()}
+
+    def scorers(
+        self,
+        pool: Pool,
+        programs: Sequence[Program],
+        rollouts: Mapping[str, Rollout],
+        progress: Progress = silent,
+    ) -> Scorers:
+        """Refuse to train: a unit alone has no run, and the plugin takes no such policy."""
+        raise ProblemError(_NO_POLICIES)
 
     def moves(self, summary: str | None = None) -> SpeedMoves:
         """Return the moves of single sites, hot ones first."""
