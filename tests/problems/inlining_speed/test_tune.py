@@ -20,7 +20,7 @@ PROBLEM = find_problem("inlining-speed")
 def test_the_default_gives_stock_objects(
     plugin: Plugin, tmp_path: Path, level: str, probe: str
 ) -> None:
-    command = [plugin.toolchain.clang, level, "-c", str(probe_folder() / probe)]
+    command: list[str | Path] = [plugin.toolchain.clang, level, "-c", str(probe_folder() / probe)]
     objects = []
     for number, way in enumerate(PROBLEM.ways(plugin, PROBLEM.policy("default"), tmp_path)):
         out = tmp_path / f"{number}.o"
