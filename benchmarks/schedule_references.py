@@ -37,6 +37,8 @@ Product = Callable[[Array, Array, Array], None]
 """Left and right matrix, and where the product goes: C-contiguous float32."""
 
 _ROWS, _PLAIN = 101, 111  # CblasRowMajor, CblasNoTrans
+_FORCED: Final = "forced-"
+"""How the names of copies begin that are forced to a core type."""
 _LIBXSMM: Final = Path("/usr/lib/libxsmm.a")
 
 
@@ -56,7 +58,8 @@ def products(m: int, n: int, k: int) -> dict[str, Product]:
 def _loaded_openblas() -> Path:
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = Path(line.split()[-1])
-        if "openblas" in path.name and ".so" in path.name:
+        own = not path.name.startswith(_FORCED)
+        if own and "openblas" in path.name and ".so" in path.name:
             return path
     raise OSError("numpy has no OpenBLAS")
 
@@ -92,7 +95,7 @@ def _openblas(path: Path | None = None) -> tuple[str, Product]:
 def _forced_openblas() -> tuple[str, Product]:
     """Load a second copy of numpy's OpenBLAS that is forced to the widest core type."""
     own = _loaded_openblas()
-    copy = Path(cache_place()) / f"forced-{own.name}"
+    copy = Path(cache_place()) / f"{_FORCED}{own.name}"
     if not copy.exists():
         shutil.copyfile(own, copy)
     before = os.environ.get("OPENBLAS_CORETYPE")

@@ -16,7 +16,7 @@ from nestor.schedules.tune import space, tuning
 from nestor.schedules.tune.correction import corrected, positions
 from nestor.schedules.tune.database import Database
 from nestor.schedules.tune.policy import packaged
-from nestor.schedules.tune.searches import first_guess, make_search
+from nestor.schedules.tune.searches import completed, first_guess, make_search
 from nestor.schedules.tune.tuning import prior, problem_of
 from tests.schedules.test_tuning import nothing_learned, problem
 
@@ -105,3 +105,25 @@ def test_a_database_of_many_payloads_takes_the_place_of_the_packaged_policy(
         # What this very payload had is no reason.
         database.add(task, Evaluation(choice | {"tile_k": number}, "ok", "", 1e-5, 1e-5))
     assert prior(task, database, 0).metadata.provenance["payloads"] == 8
+
+
+def test_what_is_computed_beside_drawn_answers_fits_them() -> None:
+    one, random = problem(), np.random.default_rng(0)
+
+    def fitting(choices: list[dict[str, int]]) -> float:
+        rows = [space.row(choice, one.loops, one.target) for choice in choices]
+        return float(np.mean([row["accumulators"] <= 1.0 for row in rows]))
+
+    found = [completed(one, random) for _ in range(100)]
+    assert all(choice[d.name] in d.options for choice in found for d in one.decisions)
+    assert len({tuple(sorted(choice.items())) for choice in found}) > 30
+    drawn = [space.drawn(one.decisions, random) for _ in range(100)]
+    assert fitting(found) > 0.5 + 0.5 * fitting(drawn)
+
+
+def test_answers_that_stand_are_not_part_of_what_is_completed() -> None:
+    whole = problem()
+    fixed = {"packing": whole.guess["packing"]}
+    rest = [d for d in whole.decisions if d.name not in fixed]
+    choice = completed(replace(whole, decisions=rest, fixed=fixed), np.random.default_rng(0))
+    assert set(choice) == {d.name for d in rest}

@@ -85,17 +85,17 @@ def _tile_k(options: Sequence[int], loops: Loops, target: Target, choice: Choice
     more slowly, a shorter one reads and writes the result more often.
     """
     row = choice.get("reg_n", 16) * loops.bits // 8
-    room = target.l1_bytes * 3 // 2 if _panels(loops) else target.l2_bytes // 4
+    room = target.l1_bytes * 2 if _panels(loops) else target.l2_bytes // 4
     most = max([o for o in options if o * row <= room] or [min(options)])
     part = loops.k / math.ceil(loops.k / most)
     return min((o for o in options if o >= part), default=max(options))
 
 
 def _tile_n(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """Panels that fill half of the second level of cache, else one: it is contiguous if packed."""
+    """Panels that fill a third of the second level of cache, where rows and results pass too."""
     if _panels(loops):
         row = min(choice.get("tile_k", 256), loops.k) * loops.bits // 8
-        fitting = [o for o in options if o * row <= target.l2_bytes // 2] or [min(options)]
+        fitting = [o for o in options if o * row <= target.l2_bytes // 3] or [min(options)]
         return min((o for o in fitting if o >= loops.n), default=max(fitting))
     return min((o for o in options if o >= choice.get("reg_n", 16)), default=max(options))
 

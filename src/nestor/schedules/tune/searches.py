@@ -9,6 +9,7 @@ import numpy as np
 from nestor.errors import NestorError
 from nestor.policy.spec import Policy
 from nestor.schedules.kernel.evaluate import Evaluation
+from nestor.schedules.kernel.guess import guess
 from nestor.schedules.language.decisions import Decision
 from nestor.schedules.payload.loops import Loops
 from nestor.schedules.target import Target
@@ -23,6 +24,8 @@ _POOL: Final = 512
 _TRIES: Final = 200
 """Draws until a choice is taken that was evaluated before."""
 _PARENTS: Final = 6
+_KEPT: Final = 0.3
+"""Part of a random choice that stands when the rest of it is computed."""
 _ALTERNATIVES: Final = 8
 """Candidates that are tried in turn for a first guess that gives a kernel."""
 
@@ -118,16 +121,20 @@ def _ranked(
 ) -> list[dict[str, int]]:
     """Return new candidates, best first: as the policy has it, corrected by what was measured.
 
-    Candidates are the guess, random choices, and neighbours of the fastest so far.
+    Candidates are the guess, random choices, neighbours of the fastest so far, and random answers
+    to a few decisions with what is computed for the others: decisions depend on each other, and a
+    good choice may be several steps from every other good one.
     """
     seen = {_frozen(e.choice) for e in done}
     good = sorted((e for e in done if e.least is not None), key=lambda e: e.least or 0.0)
     centres: list[Mapping[str, int]] = [problem.guess, *(e.choice for e in good[:3])]
     candidates = {_frozen(problem.guess): dict(problem.guess)}
     for number in range(_POOL):
-        if number % 2:
-            centre = centres[number // 2 % len(centres)]
+        if number % 3 == 0:
+            centre = centres[number // 3 % len(centres)]
             choice = space.mutated(centre, problem.decisions, random)
+        elif number % 3 == 1:
+            choice = completed(problem, random)
         else:
             choice = space.drawn(problem.decisions, random)
         candidates[_frozen(choice)] = choice
@@ -145,6 +152,14 @@ def _ranked(
         positions(tried, problem.decisions),
     )
     return [fresh[int(i)] for i in np.argsort(-logits, kind="stable")]
+
+
+def completed(problem: Problem, random: np.random.Generator) -> dict[str, int]:
+    """Return a choice of which some decisions are drawn, and the others computed for them."""
+    drawn = space.drawn(problem.decisions, random)
+    kept = {name: option for name, option in drawn.items() if random.random() < _KEPT}
+    answers = guess(problem.decisions, problem.loops, problem.target, {**problem.fixed, **kept})
+    return {decision.name: answers[decision.name] for decision in problem.decisions}
 
 
 def _frozen(choice: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
