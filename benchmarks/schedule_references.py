@@ -163,6 +163,7 @@ def _libxsmm(m: int, n: int, k: int) -> tuple[str, Product | None]:
         raise OSError("libxsmm-dev is not installed")
     shared = Path(cache_place()) / "libxsmm.so"
     if not shared.exists():
+        shared.parent.mkdir(parents=True, exist_ok=True)
         whole = ["-Wl,--whole-archive", _LIBXSMM, _LIBXSMM.with_name("libxsmmnoblas.a")]
         command = [find_tools().clang, "-shared", *whole, "-Wl,--no-whole-archive", "-lm",
                    "-lpthread", "-ldl", "-o", shared]  # fmt: skip

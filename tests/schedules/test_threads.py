@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from nestor.cli.main import main
-from nestor.schedules.kernel.evaluate import Task
+from nestor.schedules.kernel.evaluate import Task, lowers
 from nestor.schedules.kernel.measure import Settings
 from nestor.schedules.language.library import packaged
 from nestor.schedules.payload import operators as texts
 from nestor.schedules.payload.reading import read_payload
-from nestor.schedules.target import host
+from nestor.schedules.target import find_target, host
 from nestor.schedules.tools import find_tools
 from nestor.schedules.tune.database import Database, key_of
 from nestor.schedules.tune.tuning import SHARED, first_choice
@@ -97,3 +97,15 @@ def test_the_first_choice_leaves_threads_several_tiles() -> None:
     tiles = math.ceil(2048 / choice["tile_m"]) * math.ceil(512 / choice["tile_n"])
     assert tiles >= SHARED
     assert first_choice(replace(task, fixed={"tile_m": 4096, "parallel": 1}))["tile_m"] == 4096
+
+
+@pytest.mark.parametrize("target", ["avx512", "avx2", "neon"])
+@pytest.mark.parametrize("sizes", [(300, 200, 64), (700, 130, 90), (96, 1000, 300)])
+def test_the_first_choice_for_threads_can_be_lowered(
+    target: str, sizes: tuple[int, int, int]
+) -> None:
+    tools = find_tools()
+    payload = read_payload(texts.matmul(*sizes), tools)
+    fixed = {"parallel": 1}
+    task = Task(payload, packaged(), "matmul", find_target(target), tools, fixed=fixed)
+    assert lowers(task, first_choice(task))

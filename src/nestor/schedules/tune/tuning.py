@@ -81,22 +81,30 @@ def first_choice(task: Task) -> dict[str, int]:
     problem, fixed = problem_of(task)
     if not problem.decisions:
         return fixed
-    guessed = first_guess(problem, policies.packaged(), 0, lambda c: lowers(task, {**c, **fixed}))
-    return _shareable(guessed, problem) | fixed
+    return _first_guess(task, problem, policies.packaged(), 0) | fixed
 
 
-def _shareable(choice: dict[str, int], problem: Problem) -> dict[str, int]:
+def _first_guess(task: Task, problem: Problem, policy: Policy, seed: int) -> dict[str, int]:
+    """Return what a policy picks, with tiles enough for threads, if that can be lowered."""
+
+    def usable(choice: Mapping[str, int]) -> bool:
+        return lowers(task, {**_shareable(choice, problem), **problem.fixed})
+
+    return _shareable(first_guess(problem, policy, seed, usable), problem)
+
+
+def _shareable(choice: Mapping[str, int], problem: Problem) -> dict[str, int]:
     """Return a choice whose tiles are enough for threads, where threads share them.
 
     Results of one thread teach large tiles, of which there may be one only.
     """
     rows = next((d.options for d in problem.decisions if d.name == "tile_m"), ())
     if not problem.fixed.get("parallel") or not rows:
-        return choice
+        return dict(choice)
     loops = problem.loops
     columns = loops.batch * math.ceil(loops.n / max(1, choice.get("tile_n", loops.n)))
     enough = [o for o in rows if math.ceil(loops.m / o) * columns >= SHARED]
-    return choice | {"tile_m": min(choice["tile_m"], max(enough, default=min(rows)))}
+    return {**choice, "tile_m": min(choice["tile_m"], max(enough, default=min(rows)))}
 
 
 def tune(
@@ -117,10 +125,7 @@ def tune(
     key = key_of(task)
     if settings.search == "learned":
         policy = policy or prior(task, database, settings.seed)
-        guessed = first_guess(
-            problem, policy, settings.seed, lambda c: lowers(task, {**c, **fixed})
-        )
-        problem = replace(problem, guess=_shareable(guessed, problem))
+        problem = replace(problem, guess=_first_guess(task, problem, policy, settings.seed))
     search = make_search(settings.search, problem, settings.seed, policy)
     stale = database.stale(key)
     history: list[Evaluation] = []
