@@ -4,6 +4,7 @@ import platform
 from pathlib import Path
 
 from nestor.compiler.toolchain import Toolchain
+from nestor.processor import this_machine
 
 
 def describe(toolchain: Toolchain) -> dict[str, str]:
@@ -16,6 +17,7 @@ def describe(toolchain: Toolchain) -> dict[str, str]:
     load = Path("/proc/loadavg").read_text().split()[0]
     return {
         "processor": f"{len(words)} x {words[0] if words else platform.machine()}",
+        "design": this_machine(),
         "system": platform.platform(),
         "load": load,
         "llvm": toolchain.version,

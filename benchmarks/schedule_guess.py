@@ -142,10 +142,11 @@ def replayed(
     left = {_text(e["choice"]): e for e in pool}
     done: list[Evaluation] = []
     search = make_search(name, problem, seed, policy)
-    start = first_guess(problem, policy, seed) if name == "learned" else dict(problem.guess)
+    starts = [first_guess(problem, policy, seed)] if name == "learned" else []
+    starts.append(dict(problem.guess))
     course: list[float] = []
     for number in range(min(evaluations, len(left))):
-        wanted = start if number == 0 else search(done)
+        wanted = starts[number] if number < len(starts) else search(done)
         found = left.pop(_nearest(wanted | fixed, left, problem))
         open_part = {n: v for n, v in found["choice"].items() if n not in fixed}
         done.append(Evaluation(open_part, "ok" if found["least"] else "crashed", "",

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from nestor.cost.blocks import table
 from nestor.cost.blocks.table import Table, TableError
 from nestor.cost.measure import rows
-from nestor.cost.measure.cpu_name import name_of, this_machine
 from nestor.cost.measure.harness import Reading
 from nestor.cost.measure.label import Measurement, label, quiet_strain, quiet_value, summary
 from nestor.cost.measure.rows import Row
 from nestor.cost.measure.screen import screen
 from nestor.cost.measure.self_test import agreement, rounded, self_test
 from nestor.cost.measure.session import BATCH, measure
+from nestor.processor import name_of, this_machine
 from nestor.progress import Progress, silent
 
 QUIET = 1.6

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nestor.cost.blocks import table
-from nestor.cost.measure.cpu_name import this_machine
+from nestor.processor import this_machine
 from tests.cost.abilities import needs_sandbox
 
 BLOCKS = ["480fafc9", "4801c9", "488b07", "f4", "eb00", "06", "0f0b"]

@@ -6,8 +6,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from nestor.cost.measure.cpu_name import this_machine
 from nestor.errors import NestorError
+from nestor.processor import this_machine
 from nestor.program_cost.documents import load_document, save_document
 from nestor.program_cost.machine import MachineError, measured_lines
 

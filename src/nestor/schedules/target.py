@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nestor.errors import NestorError
+from nestor.processor import this_machine
 from nestor.schedules.language.text import meant
 
 _CACHES: Final = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -22,7 +23,7 @@ class Target:
     name: str
     """For example ``host`` or ``avx2``."""
     processor: str
-    """In the processor's own words, or those of LLVM."""
+    """The name of its design, such as ``AMD Zen 3``, or LLVM's name of an instruction set."""
     vector_bits: int
     """Width of the widest vector register that arithmetic should use."""
     registers: int
@@ -50,10 +51,11 @@ class Target:
 @functools.cache
 def host() -> Target:
     """Return the processor of this machine, from its own words about itself."""
-    flags, name = _processor()
+    flags, name = _flags(), this_machine()
     l1, l2, l3 = _caches()
     if platform.machine() not in ("x86_64", "AMD64"):
-        return Target("host", name or platform.machine(), 128, 32, l1, l2, l3, ("-mcpu=native",))
+        name = platform.machine() if name == "unknown" else name
+        return Target("host", name, 128, 32, l1, l2, l3, ("-mcpu=native",))
     wide = {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= flags
     bits = 512 if wide else 256 if "avx2" in flags else 128
     own = frozenset(flags & {"avx512_bf16", "avx512_vnni", "avx_vnni", "fma", "avx2", "avx512f"})
@@ -113,7 +115,7 @@ def find_own_target(name: str) -> Target:
     target = find_target(name)
     there, here = (target.triple or "").partition("-")[0], platform.machine().lower()
     same = target.triple is None or there == {"amd64": "x86_64", "arm64": "aarch64"}.get(here, here)
-    missing = sorted(target.features - _processor()[0])
+    missing = sorted(target.features - _flags())
     if not same or missing:
         why = f"it has no {missing[0]}" if same else f"its processor is {here}"
         raise NestorError(
@@ -123,14 +125,14 @@ def find_own_target(name: str) -> Target:
     return target
 
 
-def _processor() -> tuple[set[str], str]:
+def _flags() -> set[str]:
+    """Return what the processor says that it can do."""
     try:
         text = _CPU.read_text()
     except OSError:
-        return set(), platform.processor()
+        return set()
     flags = re.search(r"^(?:flags|Features)\s*:\s*(.*)$", text, re.MULTILINE)
-    name = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
-    return set(flags[1].split() if flags else ()), name[1].strip() if name else ""
+    return set(flags[1].split() if flags else ())
 
 
 def _caches() -> tuple[int, int, int]:

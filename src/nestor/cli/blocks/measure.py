@@ -66,9 +66,9 @@ class Measure:
     def run(self) -> int:
         """Measure, and print what became of the blocks."""
         from nestor.cost.blocks import table
-        from nestor.cost.measure.cpu_name import this_machine
         from nestor.cost.measure.self_test import rounded, self_test
         from nestor.cost.measure.session import measure
+        from nestor.processor import this_machine
 
         if (self.out is None) != self.self_test:
             raise NestorError("Name a file for the labels by --out, or run --self-test.")

@@ -4,5 +4,5 @@ Read ``backend`` first (the contract), then ``rdtsc_backend``, which runs blocks
 (``harness``, built from ``src/nestor/native/throughput``) and needs no counters;
 ``exegesis_backend`` uses llvm-exegesis where there are. ``screen`` refuses blocks before they run,
 ``label`` turns passes into a label, ``session`` measures a table in batches into the file of
-``rows``, ``self_test`` says how well labels repeat, ``cpu_name`` names the machine.
+``rows``, ``self_test`` says how well labels repeat.
 """

@@ -15,7 +15,6 @@ from typing import Final
 
 import iced_x86
 
-from nestor.cost.measure.cpu_name import this_machine
 from nestor.events.errors import EventsError
 from nestor.events.executed import table_of
 from nestor.events.gathered import Gathered, Place, images_from, with_code
@@ -23,6 +22,7 @@ from nestor.events.image import Image, kind_of
 from nestor.events.perf.script import Mapping, Sample, parse
 from nestor.events.table import EXITS, About, EventTable
 from nestor.files import read_regular_text, sha256_of
+from nestor.processor import this_machine
 
 _LARGEST: Final = 1 << 31
 _LONGEST_RANGE: Final = 1 << 16

@@ -146,6 +146,6 @@ def _link_the_rest(tools: Path, folder: Path) -> None:
 
 def _processor() -> str:
     """Return what decides which instructions ``-march=native`` means."""
-    from nestor.cost.measure.cpu_name import this_machine
+    from nestor.processor import this_machine
 
     return this_machine()

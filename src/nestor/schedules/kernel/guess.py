@@ -44,7 +44,11 @@ def _reg_n(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
     if loops.m == 1:
         most = target.registers // 4  # one row has no other accumulators
     fitting = [o for o in options if o % lanes == 0 and o <= most * lanes] or [min(options)]
-    return min(fitting, key=lambda o: (math.ceil(loops.n / o) * o / loops.n // 0.05, -o))
+
+    def padding(columns: int) -> float:
+        return math.ceil(loops.n / columns) * columns / loops.n - 1.0
+
+    return min(fitting, key=lambda o: (padding(o) // 0.05, -o))
 
 
 def _reg_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
@@ -85,17 +89,22 @@ def _tile_k(options: Sequence[int], loops: Loops, target: Target, choice: Choice
     more slowly, a shorter one reads and writes the result more often.
     """
     row = choice.get("reg_n", 16) * loops.bits // 8
-    room = target.l1_bytes * 2 if _panels(loops) else target.l2_bytes // 4
+    room = target.l1_bytes * 3 // 2 if _panels(loops) else target.l2_bytes // 4
     most = max([o for o in options if o * row <= room] or [min(options)])
     part = loops.k / math.ceil(loops.k / most)
     return min((o for o in options if o >= part), default=max(options))
 
 
 def _tile_n(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
-    """Panels that fill a third of the second level of cache, where rows and results pass too."""
+    """Panels that stay in a cache while rows and results pass: few, and all rows pass more often.
+
+    A third of the second level; of the third level, where that is larger, at most 1 MiB, since
+    on some processors it is slow or shared by many.
+    """
     if _panels(loops):
         row = min(choice.get("tile_k", 256), loops.k) * loops.bits // 8
-        fitting = [o for o in options if o * row <= target.l2_bytes // 3] or [min(options)]
+        room = max(target.l2_bytes // 3, min(target.l3_bytes // 32, 1 << 20))
+        fitting = [o for o in options if o * row <= room] or [min(options)]
         return min((o for o in fitting if o >= loops.n), default=max(fitting))
     return min((o for o in options if o >= choice.get("reg_n", 16)), default=max(options))
 

@@ -17,6 +17,7 @@ from typing import Final
 from nestor.errors import NestorError
 from nestor.schedules.kernel.evaluate import Evaluation, Task
 from nestor.schedules.payload.loops import loops_of
+from nestor.schedules.target import host
 from nestor.schedules.tune.space import row
 
 _TABLE: Final = """
@@ -37,7 +38,7 @@ class Key:
     schedule: str
     """Name of the schedule, and SHA-256 of all that it consists of, before decisions."""
     cpu: str
-    """The processor and the words for clang."""
+    """The processor that ran it, and the words for clang."""
     llvm: str
     """The version."""
 
@@ -58,7 +59,7 @@ def key_of(task: Task) -> Key:
     closure = task.library.closure(task.schedule)
     digest = hashlib.sha256("\n".join(s.text for s in closure).encode()).hexdigest()
     threads = f" {task.settings.threads} threads" if task.settings.threads > 1 else ""
-    cpu = f"{task.target.processor} {' '.join(task.target.flags)}{threads}"
+    cpu = f"{host().processor} {' '.join(task.target.flags)}{threads}"
     return Key(task.payload.digest, f"{task.schedule} {digest[:16]}", cpu, task.tools.version)
 
 

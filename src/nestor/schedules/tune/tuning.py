@@ -17,7 +17,6 @@ from nestor.schedules.tune import policy as policies
 from nestor.schedules.tune.database import Database, Result, key_of
 from nestor.schedules.tune.searches import (
     Problem,
-    Search,
     SearchName,
     first_guess,
     make_search,
@@ -123,17 +122,19 @@ def tune(
     if not problem.decisions:
         raise NestorError(f"The schedule '{task.schedule}' leaves nothing to decide.")
     key = key_of(task)
+    computed = problem.guess
     if settings.search == "learned":
         policy = policy or prior(task, database, settings.seed)
         problem = replace(problem, guess=_first_guess(task, problem, policy, settings.seed))
     search = make_search(settings.search, problem, settings.seed, policy)
     stale = database.stale(key)
+    starts = _starts(problem, stale, computed)
     history: list[Evaluation] = []
     reused = 0
     total = min(settings.evaluations, size(problem.decisions))
     for number in range(total - _finalists(total, settings)):
         free = [replace(e, choice=_without(e.choice, fixed)) for e in history]
-        choice = _next(number, problem, stale, free, search) | fixed
+        choice = (starts[number] if number < len(starts) else search(free)) | fixed
         evaluation = database.find(key, choice)
         if evaluation is None:
             evaluation = evaluate(task, choice, settings.seed * 1000 + number)
@@ -163,24 +164,22 @@ def resolved(task: Task, evaluation: Evaluation) -> str:
     )
 
 
-def _next(
-    number: int,
-    problem: Problem,
-    stale: Sequence[Result],
-    history: Sequence[Evaluation],
-    search: Search,
-) -> dict[str, int]:
-    """Return the next choice: first the guess, then what was best before, then what is proposed."""
-    if number == 0:
-        return dict(problem.guess)
-    names = {d.name for d in problem.decisions}
+def _starts(
+    problem: Problem, stale: Sequence[Result], computed: Mapping[str, int]
+) -> list[dict[str, int]]:
+    """Return what is tried before anything is searched for.
+
+    The guess; what was best before, if that is still a choice; and what is computed, since a policy
+    may have learned from processors that are not like this one.
+    """
     options = {d.name: d.options for d in problem.decisions}
-    for result in stale[: 1 if number == 1 else 0]:
-        choice = {n: v for n, v in result.evaluation.choice.items() if n in names}
-        fits = set(choice) == names and all(choice[n] in options[n] for n in names)
+    starts = [dict(problem.guess)]
+    for result in stale[:1]:
+        before = {n: v for n, v in result.evaluation.choice.items() if n in options}
+        fits = set(before) == set(options) and all(v in options[n] for n, v in before.items())
         if fits and result.evaluation.least is not None:
-            return choice
-    return search(history)
+            starts.append(before)
+    return [c for i, c in enumerate([*starts, dict(computed)]) if c not in starts[:i]]
 
 
 def _finalists(total: int, settings: TuneSettings) -> int:

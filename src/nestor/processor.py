@@ -1,4 +1,4 @@
-"""The name of the CPU that labels belong to.
+"""The name of the CPU that labels and results belong to.
 
 A name stands for a micro-architecture, not for a product: all that differs in products of one
 core design (cache sizes, clock) does not matter to a block that stays in the first-level cache.
