@@ -24,13 +24,13 @@ from nestor.schedules.language.linking import decisions_of
 from nestor.schedules.payload import operators as texts
 from nestor.schedules.payload.loops import Loops, loops_of
 from nestor.schedules.payload.reading import read_payload
-from nestor.schedules.target import find_target
+from nestor.schedules.target import find_target, host
 from nestor.schedules.tools import Tools, find_tools
 from nestor.schedules.tune import policy as policies
 from nestor.schedules.tune import space
 from nestor.schedules.tune.database import Database, Key, Result, key_of
 from nestor.schedules.tune.searches import Problem, SearchName, first_guess, make_search
-from nestor.schedules.tune.tuning import TuneSettings, tune
+from nestor.schedules.tune.tuning import TuneSettings, problem_of, tune
 
 AVX2 = find_target("avx2")
 LOOPS = Loops("matmul", 1, 96, 96, 64, 32, 0, 2)
@@ -67,6 +67,27 @@ def test_a_search_keeps_results_and_uses_them_again(task: Task, tmp_path: Path) 
     assert database.results(key_of(newer)) == []
     assert len(database.stale(key_of(newer))) == 3
     assert database.stale(key_of(task)) == []
+
+
+def test_a_search_by_a_policy_tries_what_is_computed_second(task: Task, tmp_path: Path) -> None:
+    computed, fixed = problem_of(task)
+    wide = any_lanes_above(computed.guess["lanes"])
+    database = Database(tmp_path / "a.sqlite")
+    tuned = tune(task, TuneSettings("learned", 2), database, wide)
+    assert tuned.first.choice["lanes"] > computed.guess["lanes"]
+    assert tuned.history[1].choice == dict(computed.guess) | fixed
+
+
+def test_results_belong_to_the_processor_that_ran_them(
+    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Database(tmp_path / "results.sqlite")
+    kept.add(task, Evaluation({"rows": 1}, "ok", "", 1.0, 1.0))
+    assert kept.find(key_of(task), {"rows": 1}) is not None
+    # The same words for clang on another machine.
+    elsewhere = replace(host(), processor="AMD Zen 9")
+    monkeypatch.setattr("nestor.schedules.tune.database.host", lambda: elsewhere)
+    assert kept.find(key_of(task), {"rows": 1}) is None
 
 
 def test_a_schedule_for_another_payload_fails_with_its_reason(task: Task, tmp_path: Path) -> None:
@@ -122,6 +143,17 @@ def nothing_learned() -> TreesPolicy:
     )  # fmt: skip
 
 
+def any_lanes_above(least: int) -> TreesPolicy:
+    """Return a policy that prefers more lanes than ``least``: one tree of one split."""
+    policy = nothing_learned()
+    return replace(
+        policy, metadata=replace(policy.metadata, features=("lanes",)),
+        feature=np.array([0, -1, -1], np.int32), threshold=np.array([least, 0.0, 0.0]),
+        left=np.array([1, 0, 0], np.int32), right=np.array([2, 0, 0], np.int32),
+        value=np.array([0.0, 0.0, 1.0]),
+    )  # fmt: skip
+
+
 def synthetic_results(seed: int) -> list[Result]:
     """Return results of invented payloads on which few accumulators are slow."""
     random = np.random.default_rng(seed)
@@ -171,6 +203,13 @@ def test_results_of_an_older_nestor_do_not_hide_newer_ones() -> None:
     old = [replace(r, features={n: v for n, v in r.features.items() if n != "panels"}) for r in new]
     assert "panels" in policies.train([*old, *new], seed=0).features
     assert policies.train(old, seed=0).metadata.provenance["results"] == len(new)
+
+
+@pytest.mark.parametrize("columns", [992, 1000, 1024])
+def test_the_guess_gives_up_vectors_only_for_much_padding(columns: int) -> None:
+    decisions = decisions_of(packaged(), "matmul")
+    choice = guess(decisions, replace(LOOPS, m=512, n=columns, k=256), AVX2)
+    assert choice["reg_n"] == 16
 
 
 def test_the_guess_fits_registers_and_caches(tools: Tools) -> None:
