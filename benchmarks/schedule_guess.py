@@ -33,9 +33,10 @@ from nestor.compiler.toolchain import find
 from nestor.policy.spec import Policy
 from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate, lowers
 from nestor.schedules.tools import find_tools
+from nestor.schedules.tune import policy as policies
 from nestor.schedules.tune.database import Database
 from nestor.schedules.tune.searches import Problem, SearchName, first_guess, make_search
-from nestor.schedules.tune.tuning import TuneSettings, prior, problem_of, tune
+from nestor.schedules.tune.tuning import TuneSettings, problem_of, tune
 from nestor.temporary import temporary_folder
 
 SEARCHES: Final[tuple[SearchName, ...]] = ("learned", "random", "tpe", "evolution")
@@ -69,7 +70,15 @@ def _searched(task: Task, search: SearchName, training: Path, evaluations: int) 
         shutil.copyfile(training, database)
         # Without the run in turns at the end: every evaluation proposes something.
         settings = TuneSettings(search, evaluations, finalists=0)
-        return {"history": [_as_json(e) for e in tune(task, settings, Database(database)).history]}
+        policy = policy_of(training, settings.seed) if search == "learned" else None
+        found = tune(task, settings, Database(database), policy)
+        return {"history": [_as_json(e) for e in found.history]}
+
+
+@functools.cache
+def policy_of(training: Path, seed: int) -> Policy:
+    """Return what a database teaches: one policy serves all payloads, since it has none of them."""
+    return policies.train(Database(training).all(), seed)
 
 
 def _compared(
@@ -83,7 +92,7 @@ def _compared(
     problem, fixed = problem_of(task)
 
     def guess(database: Path, seed: int) -> dict[str, int]:
-        policy = prior(task, Database(database), seed)
+        policy = policy_of(database, seed)
         return first_guess(problem, policy, seed, lambda c: lowers(task, {**c, **fixed})) | fixed
 
     guesses = {f"learned {seed}": guess(training, seed) for seed in range(SEEDS)}
@@ -190,8 +199,6 @@ class Found:
     """By choice and group of payloads: parts of the speed of the fastest."""
     courses: dict[tuple[str, int], list[float]] = field(default_factory=dict)
     """By search and number of evaluations, of each seed."""
-    priors: dict[int, Policy] = field(default_factory=dict)
-    """By seed."""
 
     def add(self, group: str, operator: str, shape: Shape, data: Mapping[str, Any]) -> None:
         """Take what was measured of a payload."""
@@ -209,13 +216,11 @@ class Found:
         self.rows.append([group, operator, written(shape), best * 1e6, *(100 * r for r in shown)])
         print(*self.rows[-1], flush=True)
 
-    def replay(self, task: Task, data: Mapping[str, Any], database: Database, number: int) -> None:
+    def replay(self, task: Task, data: Mapping[str, Any], training: Path, number: int) -> None:
         """Replay all searches with all seeds, of ``number`` evaluations each."""
         fastest = min(e["least"] for e in data["pool"] if e["least"])
         for seed in range(SEEDS):
-            # One policy serves all payloads: none of them is in the training database.
-            policy = self.priors.get(seed) or prior(task, database, seed)
-            self.priors[seed] = policy
+            policy = policy_of(training, seed)
             for search in SEARCHES:
                 course = replayed(task, policy, data["pool"], search, seed, number)
                 for step in _STEPS:
@@ -262,7 +267,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the tables to this file")
     options = parser.parse_args()
     tools, state, found = find_tools(), State(options.state), Found()
-    database = Database(options.training)
     wanted = [
         *(("held out", o, s) for o, shapes in HELD_OUT.items() for s in shapes[: options.limit]),
         *(("drawn", o, s) for o, s in drawn(options.drawn, options.seed)),
@@ -272,7 +276,7 @@ def main() -> None:
         name = f"{operator} {written(shape)}"
         data = measured(task, name, options.training, options.other, options.evaluations, state)
         found.add(group, operator, shape, data)
-        found.replay(task, data, database, options.evaluations)
+        found.replay(task, data, options.training, options.evaluations)
     tables = found.tables()
     for line in (*tables["real"]["rows"], *tables["replayed"]["rows"]):
         print(*line)

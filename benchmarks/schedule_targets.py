@@ -2,29 +2,33 @@
 
     python -m benchmarks.schedule_targets DATABASE [--json benchmarks/results/schedule_targets.json]
 
-Compares the fastest results of each payload that the database of ``schedule_record`` has for
-several targets. Nothing is measured anew.
+Compares the fastest results of each payload that a database of ``schedule_record``, filled on one
+machine, has for several targets. Nothing is measured anew.
 """
 
 import argparse
+import re
 import statistics
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks import record
 from nestor.schedules.tune.database import Database
 
+_MARCH: Final = re.compile(r"-march=(\S+)")
+
 
 def fastest(database: Database) -> dict[tuple[str, str], dict[str, float]]:
-    """Return the least seconds by kind of loops and payload, and by processor with its flags."""
+    """Return the least seconds by pipeline and payload, and by instruction set."""
     found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for result in database.all():
         seconds = result.evaluation.least
         if seconds is not None:
             by_target = found[result.key.schedule.split()[0], result.key.payload]
-            known = by_target.get(result.key.cpu, seconds)
-            by_target[result.key.cpu] = min(known, seconds)
+            target = _MARCH.search(result.key.cpu)
+            name = target[1] if target else result.key.cpu
+            by_target[name] = min(by_target.get(name, seconds), seconds)
     return found
 
 

@@ -42,7 +42,7 @@ def _reg_n(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> i
     lanes = target.lanes(loops.bits)
     most = 2 if _windows(loops) or target.registers < 32 else 4
     if loops.m == 1:
-        most = target.registers // 4  # one row has no other accumulators
+        most = target.registers  # one row has no other accumulators, and long rows suit prefetchers
     fitting = [o for o in options if o % lanes == 0 and o <= most * lanes] or [min(options)]
 
     def padding(columns: int) -> float:
