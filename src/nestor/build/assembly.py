@@ -1,7 +1,7 @@
 """From compiled units to a program: what ``objects`` and ``link`` do differently."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import xxhash
@@ -10,6 +10,16 @@ from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of a program's run, by the ids of functions."""
+
+    edges: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """By caller and callee: calls that are left in the binary."""
+    entries: Mapping[int, int] = field(default_factory=dict)
+    """All calls of each function of the binary; one that never ran has 0."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,8 @@ class Assembly:
     """What of the score each function takes, by id; from the units' logs, which name functions."""
     binary: str | None = None
     """SHA-256 of the binary, if it was to be kept."""
+    calls: Callable[[Mapping[str, Trajectory]], Calls] = lambda logs: Calls()
+    """What its run called, likewise; nothing where programs are not run."""
 
 
 def failed_assembly(reason: str) -> Assembly:

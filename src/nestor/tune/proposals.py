@@ -1,0 +1,79 @@
+"""Whole sets of overrides that a problem proposes from what a build tells, before single moves.
+
+A proposal is built and judged as a whole, so it needs no credit. How far it should go is sought:
+farther while the score falls and the limits hold, less far otherwise.
+"""
+
+from typing import Final
+
+from nestor.build.build import BuildError
+from nestor.build.incremental import ProgramBuild, ProgramBuilder
+from nestor.problem.overrides import Overrides
+from nestor.progress import Progress, silent
+from nestor.tune.moves import MoveSource
+from nestor.tune.step import Limits, within
+
+FIRST_EXTENT: Final = 0.02
+"""The part by which a proposal may make the program larger, by its own estimate."""
+_FACTOR: Final = 2.5
+"""From one extent to the next."""
+_EXTENTS: Final = 3
+"""Builds of proposals on top of one build."""
+
+
+def propose(
+    builder: ProgramBuilder,
+    moves: MoveSource,
+    start: ProgramBuild,
+    limits: Limits,
+    most: float,
+    progress: Progress = silent,
+) -> ProgramBuild:
+    """Return the best build of proposals, and of proposals on top of it; or ``start``.
+
+    :param most: whole-program compiles to spend.
+    """
+    best = _best_on(builder, moves, start, limits, most, progress)
+    before = start
+    while best is not before:
+        before, best = best, _best_on(builder, moves, best, limits, most, progress)
+    return best
+
+
+def _best_on(
+    builder: ProgramBuilder,
+    moves: MoveSource,
+    base: ProgramBuild,
+    limits: Limits,
+    most: float,
+    progress: Progress,
+) -> ProgramBuild:
+    """Return the best of the proposals on ``base``, or ``base``."""
+    best, extent = base, FIRST_EXTENT
+    went_well: bool | None = None
+    built = [base.overrides]
+    for _ in range(_EXTENTS):
+        overrides = {**base.overrides, **moves.proposal(base, extent)}
+        if overrides in built or builder.compiles + 1 > most:
+            break
+        built.append(overrides)
+        progress("Building proposals", int(builder.compiles), int(most))
+        build = _allowed(builder, overrides, limits)
+        # One that changes nothing did not go far enough.
+        well = build is not None and build.total <= best.total
+        if build is not None and build.total < best.total:
+            best = build
+        if went_well is not None and went_well != well:
+            break
+        went_well = well
+        extent *= _FACTOR if went_well else 1 / _FACTOR
+    return best
+
+
+def _allowed(builder: ProgramBuilder, overrides: Overrides, limits: Limits) -> ProgramBuild | None:
+    """Return the build under ``overrides``; None if there is none within ``limits``."""
+    try:
+        build = builder.build(overrides)
+    except BuildError:
+        return None
+    return build if within(build, limits) else None
