@@ -17,7 +17,7 @@ class Calls:
     """The calls of a program's run, by the ids of functions."""
 
     edges: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """By caller and callee: calls that are left in the binary."""
+    """By calling and called function: calls that are left in the binary."""
     entries: Mapping[int, int] = field(default_factory=dict)
     """All calls of each function of the binary; one that never ran has 0."""
 

@@ -91,7 +91,7 @@ class _Reader:
         """Of each function itself, by event."""
         self._calls: dict[str, int] = defaultdict(int)
         self._edges: dict[tuple[str, str], int] = defaultdict(int)
-        """Calls by the numbers of caller and callee."""
+        """Calls by the numbers of the calling and the called function."""
         self._object = self._entered_object = self._function = self._entered = ""
         self._after_call = False
 
@@ -147,9 +147,9 @@ class _Reader:
                 libraries[place] = libraries.get(place, Counts()) + counts
         for pair, calls in self._edges.items():
             if all(PurePosixPath(self._place[key]).name == name for key in pair):
-                caller, callee = (self._names[key] for key in pair)
+                caller, entered = (self._names[key] for key in pair)
                 called = edges.setdefault(caller, {})
-                called[callee] = called.get(callee, 0) + calls
+                called[entered] = called.get(entered, 0) + calls
         everything = sum((f.counts for f in functions.values()), Counts())
         return Measurement(
             sum(libraries.values(), everything),

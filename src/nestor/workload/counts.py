@@ -53,8 +53,8 @@ class Measurement:
     libraries: Mapping[str, Counts]
     """Shared libraries and the dynamic linker, by file name."""
     edges: Mapping[str, Mapping[str, int]]
-    """How often each of the program's own functions called each other one, by caller and callee;
-    only calls that are left in the binary."""
+    """How often each of the program's own functions called each other one, by the calling and the
+    called function; only calls that are left in the binary."""
     left: str
     """SHA-256 of what the run printed and left (:class:`nestor.workload.running.Run`)."""
 
@@ -81,7 +81,7 @@ class Measurement:
             },
             {name: Counts(**counts) for name, counts in data["libraries"].items()},
             {
-                caller: {callee: int(calls) for callee, calls in own.items()}
+                caller: {called: int(calls) for called, calls in own.items()}
                 for caller, own in data["edges"].items()
             },
             str(data["left"]),
