@@ -36,6 +36,9 @@ class Moves:
     def proposal(self, build: ProgramBuild, extent: float) -> dict[str, Any]:
         return {"extent": build.overrides.get("extent") or extent}
 
+    def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[str, Any]:
+        return {key: value for key, value in after.overrides.items() if key != "bad"}
+
 
 def best_of(weigh: Callable[[float], tuple[float, float]], most: float = 12) -> tuple[Any, Builder]:
     builder = Builder(weigh)

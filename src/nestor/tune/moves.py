@@ -150,6 +150,9 @@ class MoveSource(Protocol):
         :param extent: the part by which they may make the program larger, by an estimate.
         """
 
+    def revised(self, before: ProgramBuild, after: ProgramBuild) -> Overrides:
+        """Return the overrides of ``after`` without what seems to have made ``before`` worse."""
+
     def pins(self, trajectories: Trajectories) -> dict[Key, Answer]:
         """Return overrides that hold every single question to the answer that it has."""
 

@@ -1,7 +1,8 @@
 """Whole sets of overrides that a problem proposes from what a build tells, before single moves.
 
-A proposal is built and judged as a whole, so it needs no credit. How far it should go is sought:
-farther while the score falls and the limits hold, less far otherwise.
+A proposal is built and judged as a whole, and once more without those parts of it that seem to have
+made it worse. How far it should go is sought: farther while the score falls and the limits hold,
+less far otherwise.
 """
 
 from typing import Final
@@ -58,11 +59,14 @@ def _best_on(
             break
         built.append(overrides)
         progress("Building proposals", int(builder.compiles), int(most))
-        build = _allowed(builder, overrides, limits)
+        own = [
+            build
+            for build in _builds(builder, moves, base, overrides, most)
+            if within(build, limits) and build.total <= best.total
+        ]
         # One that changes nothing did not go far enough.
-        well = build is not None and build.total <= best.total
-        if build is not None and build.total < best.total:
-            best = build
+        well = bool(own)
+        best = min((best, *own), key=lambda build: build.total)
         if went_well is not None and went_well != well:
             break
         went_well = well
@@ -70,10 +74,20 @@ def _best_on(
     return best
 
 
-def _allowed(builder: ProgramBuilder, overrides: Overrides, limits: Limits) -> ProgramBuild | None:
-    """Return the build under ``overrides``; None if there is none within ``limits``."""
+def _builds(
+    builder: ProgramBuilder,
+    moves: MoveSource,
+    base: ProgramBuild,
+    overrides: Overrides,
+    most: float,
+) -> list[ProgramBuild]:
+    """Return the build under ``overrides``, and the one without what made it worse."""
+    found: list[ProgramBuild] = []
     try:
-        build = builder.build(overrides)
+        found.append(builder.build(overrides))
+        revised = moves.revised(base, found[0])
+        if revised not in (overrides, base.overrides) and builder.compiles + 1 <= most:
+            found.append(builder.build(revised))
     except BuildError:
-        return None
-    return build if within(build, limits) else None
+        pass  # the next one may build
+    return found

@@ -6,7 +6,13 @@ import pytest
 from nestor.build.assembly import Calls
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import trajectory
-from nestor.problems.inlining_speed.executed import idle_sites, kept_sites, proposal
+from nestor.problems.inlining_size.search.sites import sites_of
+from nestor.problems.inlining_speed.executed import (
+    idle_sites,
+    kept_sites,
+    proposal,
+    vain_sites,
+)
 
 HOT, COLD, OTHER, LEAF, LARGE = range(1, 6)
 FIELDS = {
@@ -68,3 +74,22 @@ def test_idle_sites_pay_for_others() -> None:
     idle = {"caller": COLD, "callee": OTHER, "answer": 1, "effect": 1, "cost_estimate": 400}
     logs = log({"caller": HOT, "callee": LEAF, "cost_estimate": 300}, idle)
     assert {k.number: a for k, a in proposal(logs, CALLS, 1e6, 0).items()} == {1: True, 2: False}
+
+
+def test_inlining_that_did_not_pay_is_told_by_its_caller() -> None:
+    logs = log({"caller": HOT, "callee": LEAF}, {"caller": OTHER, "callee": LEAF})
+    calls = Calls({(HOT, LEAF): 300, (OTHER, LEAF): 100}, {})
+    overrides = {site.key: True for site in sites_of(logs)}
+    before = {HOT: 100.0, OTHER: 100.0, LEAF: 40.0}
+    after = {HOT: 125.0, OTHER: 115.0, LEAF: 0.0}  # 30 of the 40 are those of the first
+    vain = vain_sites(logs, calls, overrides, before, after)
+    assert [key.number for key in vain] == [2]
+
+
+def test_callers_inlined_into_one_another_are_judged_together() -> None:
+    logs = log({"caller": HOT, "callee": OTHER}, {"caller": OTHER, "callee": LEAF})
+    calls = Calls({(HOT, OTHER): 10, (OTHER, LEAF): 10}, {})
+    overrides = {site.key: True for site in sites_of(logs)}
+    before = {HOT: 100.0, OTHER: 100.0, LEAF: 40.0}
+    assert not vain_sites(logs, calls, overrides, before, {HOT: 230.0})
+    assert len(vain_sites(logs, calls, overrides, before, {HOT: 250.0})) == 2

@@ -14,6 +14,7 @@ from typing import Final
 from nestor.build.assembly import Calls
 from nestor.problem.overrides import Overrides
 from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, sites_of
 
 BYTES_OF_COST: Final = 1.2
@@ -87,6 +88,50 @@ def proposal(
             left -= one.bytes
             found[one.site.key] = True
     return found
+
+
+def vain_sites(
+    trajectories: Mapping[str, Trajectory],
+    calls: Calls,
+    overrides: Overrides,
+    before: Mapping[int, float],
+    after: Mapping[int, float],
+) -> frozenset[Key]:
+    """Return the sites that ``overrides`` inline though their callers gain more than calls took.
+
+    What a callee no longer takes is shared out among the callers by their calls. Callers that
+    are inlined into one another are judged together.
+
+    :param trajectories: of the build without these overrides, as ``calls`` and ``before``.
+    :param before: what each function takes, its code included; ``after``, with the overrides.
+    """
+    inlined = [
+        site
+        for site in sites_of(trajectories)
+        if not site.answer and overrides.get(site.key) and (site.caller, site.callee) in calls.edges
+    ]
+    edges = {(site.caller, site.callee): 0 for site in inlined}
+    callers = {caller for caller, _ in edges}
+    group = {caller: caller for caller in callers}
+
+    def root(function: int) -> int:
+        while group[function] != function:
+            function = group[function]
+        return function
+
+    into: dict[int, int] = defaultdict(int)
+    for caller, callee in edges:
+        into[callee] += calls.edges[caller, callee]
+        if callee in callers:
+            group[root(callee)] = root(caller)
+    change: dict[int, float] = defaultdict(float)
+    for caller in callers:
+        change[root(caller)] += after.get(caller, 0.0) - before.get(caller, 0.0)
+    for caller, callee in edges:
+        if callee not in callers and into[callee]:
+            share = calls.edges[caller, callee] / into[callee]
+            change[root(caller)] += share * (after.get(callee, 0.0) - before.get(callee, 0.0))
+    return frozenset(site.key for site in inlined if change[root(site.caller)] >= 0)
 
 
 def _row(trajectories: Mapping[str, Trajectory], site: Site) -> Sequence[float]:

@@ -10,7 +10,7 @@ from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import sites_of
-from nestor.problems.inlining_speed.executed import SELDOM, kept_sites, proposal
+from nestor.problems.inlining_speed.executed import SELDOM, kept_sites, proposal, vain_sites
 from nestor.tune.moves import Candidate, Candidates, Move, Reach
 
 _COLD: Final = 0.999
@@ -70,3 +70,11 @@ class SpeedMoves(SiteMoves):
         calls = build.calls.get(mode, Calls())
         growth = extent * columns["text"]
         return dict(proposal(build.trajectories, calls, columns["J"], growth))
+
+    def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[Key, bool]:
+        """Return the overrides of ``after`` without the inlining that did not pay."""
+        mode = next(iter(before.columns))
+        calls = before.calls.get(mode, Calls())
+        weights = before.functions[mode], after.functions[mode]
+        vain = vain_sites(before.trajectories, calls, after.overrides, *weights)
+        return {key: answer for key, answer in after.overrides.items() if key not in vain}

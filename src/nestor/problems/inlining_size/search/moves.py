@@ -99,6 +99,10 @@ class SiteMoves:
         """Return nothing: what a link tells of sizes says little of single sites."""
         return {}
 
+    def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[Key, bool]:
+        """Return the overrides of ``after``."""
+        return dict(after.overrides)
+
     def pins(self, trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
         """Return the answer of every site whose copies in all modules agree."""
         return pins_of(trajectories)
