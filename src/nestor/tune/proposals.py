@@ -2,9 +2,10 @@
 
 A proposal is built and judged as a whole, and once more without those parts of it that seem to have
 made it worse. How far it should go is sought: farther while the score falls and the limits hold,
-less far otherwise.
+less far otherwise, and in the end between the two.
 """
 
+import math
 from typing import Final
 
 from nestor.build.build import BuildError
@@ -18,8 +19,8 @@ FIRST_EXTENT: Final = 0.02
 """The part by which a proposal may make the program larger, by its own estimate."""
 _FACTOR: Final = 2.5
 """From one extent to the next."""
-_EXTENTS: Final = 3
-"""Builds of proposals on top of one build."""
+_EXTENTS: Final = 5
+"""That are tried on top of one build."""
 
 
 def propose(
@@ -51,26 +52,28 @@ def _best_on(
 ) -> ProgramBuild:
     """Return the best of the proposals on ``base``, or ``base``."""
     best, extent = base, FIRST_EXTENT
-    went_well: bool | None = None
-    built = [base.overrides]
+    least_bad, most_good = math.inf, 0.0
+    verdicts: list[tuple[Overrides, bool]] = []
     for _ in range(_EXTENTS):
         overrides = {**base.overrides, **moves.proposal(base, extent)}
-        if overrides in built or builder.compiles + 1 > most:
+        if builder.compiles + 1 > most or overrides == base.overrides:
             break
-        built.append(overrides)
-        progress("Building proposals", int(builder.compiles), int(most))
-        own = [
-            build
-            for build in _builds(builder, moves, base, overrides, most)
-            if within(build, limits) and build.total <= best.total
-        ]
-        # One that changes nothing did not go far enough.
-        well = bool(own)
-        best = min((best, *own), key=lambda build: build.total)
-        if went_well is not None and went_well != well:
-            break
-        went_well = well
-        extent *= _FACTOR if went_well else 1 / _FACTOR
+        good = next((good for own, good in verdicts if own == overrides), None)
+        if good is None:
+            progress("Building proposals", int(builder.compiles), int(most))
+            builds = _builds(builder, moves, base, overrides, most)
+            allowed = [one for one in builds if within(one, limits) and one.total <= best.total]
+            best = min((best, *allowed), key=lambda build: build.total)
+            good = bool(allowed)  # one that changes nothing did not go far enough
+            verdicts.append((overrides, good))
+        if good:
+            most_good = extent
+        else:
+            least_bad = extent
+        if most_good and least_bad < math.inf:
+            extent = math.sqrt(most_good * least_bad)
+        else:
+            extent *= _FACTOR if most_good else 1 / _FACTOR
     return best
 
 

@@ -70,12 +70,6 @@ def test_idle_sites_are_large_ones_whose_caller_does_not_run() -> None:
     assert list(proposal(logs, CALLS, 1e8, 0).values()) == [False]
 
 
-def test_idle_sites_pay_for_others() -> None:
-    idle = {"caller": COLD, "callee": OTHER, "answer": 1, "effect": 1, "cost_estimate": 400}
-    logs = log({"caller": HOT, "callee": LEAF, "cost_estimate": 300}, idle)
-    assert {k.number: a for k, a in proposal(logs, CALLS, 1e6, 0).items()} == {1: True, 2: False}
-
-
 def test_inlining_that_did_not_pay_is_told_by_its_caller() -> None:
     logs = log({"caller": HOT, "callee": LEAF}, {"caller": OTHER, "callee": LEAF})
     calls = Calls({(HOT, LEAF): 300, (OTHER, LEAF): 100}, {})

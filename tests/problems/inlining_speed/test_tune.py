@@ -59,16 +59,15 @@ def test_a_search_inlines_what_runs_and_pays_with_what_does_not(
     with LocalPool(PROBLEM, corpus, plugin) as pool:
         settings = TuneSettings(("profile",))
         found = tune(
-            pool, build, program, DEFAULT, settings, SearchSettings(compiles=4), 0, tmp_path
+            pool, build, program, DEFAULT, settings, SearchSettings(compiles=10), 0, tmp_path
         )
     for mode in ("profile", "measure"):
         stock, best = found.stock.columns[mode], found.best.columns[mode]
         assert best["J"] < 0.99 * stock["J"]
         assert best["text"] <= 1.02 * stock["text"]
-    assert sorted(found.overrides.values()) == [False] * 11 + [True] * 2
-    calls = found.best.calls["profile"]
-    assert found.stock.calls["profile"].edges != calls.edges
-    assert not calls.edges
+    assert set(found.overrides.values()) == {False, True}
+    assert set(found.stock.calls["profile"].edges.values()) == {18_000}
+    assert sum(found.best.calls["profile"].edges.values()) <= 9_000
 
 
 @pytest.mark.parametrize("level", ["-O2", "-O3"])

@@ -7,7 +7,7 @@ idle.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,13 +76,12 @@ def idle_sites(trajectories: Mapping[str, Trajectory], calls: Calls) -> list[Sit
 def proposal(
     trajectories: Mapping[str, Trajectory], calls: Calls, executed: float, growth: float
 ) -> Overrides:
-    """Return overrides that keep idle sites, and inline for their bytes and ``growth`` more.
+    """Return overrides that keep idle sites, and inline what may be worth ``growth`` bytes.
 
     :param executed: by the whole run, in operations.
     """
-    idle = idle_sites(trajectories, calls)
-    found = {site.key: False for site in idle}
-    left = growth + sum(BYTES_OF_COST * site.cost for site in idle)
+    found = {site.key: False for site in idle_sites(trajectories, calls)}
+    left = growth
     for one in kept_sites(trajectories, calls):
         if one.saved > SELDOM * executed and one.bytes <= left:
             left -= one.bytes
@@ -134,7 +133,7 @@ def vain_sites(
     return frozenset(site.key for site in inlined if change[root(site.caller)] >= 0)
 
 
-def _row(trajectories: Mapping[str, Trajectory], site: Site) -> Sequence[float]:
+def _row(trajectories: Mapping[str, Trajectory], site: Site) -> Mapping[str, float]:
     module, row = site.row
-    decision: Sequence[float] = trajectories[module].decisions[row]
+    decision: Mapping[str, float] = trajectories[module].decisions[row]
     return decision
