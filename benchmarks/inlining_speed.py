@@ -31,6 +31,8 @@ COLUMNS: Final = [
     ("compiles", "{:.1f}"),
 ]
 _RESAMPLES: Final = 10_000
+_FEWEST: Final = 5
+"""An interval of the mean of fewer programs would say nothing."""
 
 
 def row(found: Mapping[str, Any]) -> list[Any]:
@@ -74,10 +76,12 @@ def main() -> int:
     cells = rows([json.loads(path.read_text()) for path in options.found])
     for own in cells:
         print(" | ".join(f.format(cell) for (_, f), cell in zip(COLUMNS, own, strict=True)))
-    low, high = interval([own[1] for own in cells[:-1]])
-    print(f"J on the unseen input, 95 % interval of the mean: {low:+.2f} to {high:+.2f} %")
-    if options.json:
+    values: dict[str, Any] = {}
+    if len(cells) > _FEWEST:
+        low, high = interval([own[1] for own in cells[:-1]])
+        print(f"J on the unseen input, 95 % interval of the mean: {low:+.2f} to {high:+.2f} %")
         values = {f"{options.table}_interval_pct": [low, high]}
+    if options.json:
         tables = {options.table: table(COLUMNS, cells)}
         place = machine.describe(find())
         record.write(options.json, "Inlining for speed, by program.", tables, place, **values)
