@@ -1,25 +1,16 @@
 """From compiled units to a program: what ``objects`` and ``link`` do differently."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import xxhash
 
+from nestor.build.calls import Calls
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
-
-
-@dataclass(frozen=True)
-class Calls:
-    """The calls of a program's run, by the ids of functions."""
-
-    edges: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """By calling and called function: calls that are left in the binary."""
-    entries: Mapping[int, int] = field(default_factory=dict)
-    """All calls of each function of the binary; one that never ran has 0."""
 
 
 @dataclass(frozen=True)

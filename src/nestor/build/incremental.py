@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from nestor.build.assembly import Calls
+from nestor.build.calls import Calls
 from nestor.problem.overrides import Overrides, QuestionKeys
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent

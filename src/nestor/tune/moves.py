@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from nestor.build.assembly import Calls
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nestor.build.assembly import Calls
+from nestor.build.calls import Calls
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import trajectory
 from nestor.problems.inlining_size.search.sites import sites_of

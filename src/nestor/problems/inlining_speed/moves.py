@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from nestor.build.assembly import Calls
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.moves import SiteMoves

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from nestor.build.assembly import Assembly, Calls, failed_assembly, function_id, ids_by_name
+from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
+from nestor.build.calls import Calls
 from nestor.build.link import link_rollouts
 from nestor.build.linking import Link
 from nestor.build.unit_build import UnitBuild

@@ -7,7 +7,7 @@ from typing import Final
 
 import xxhash
 
-from nestor.build.assembly import Calls
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
