@@ -106,6 +106,7 @@ def make_corpus(
     toolchain: Toolchain,
     sources: Mapping[str, str],
     builds: Mapping[str, tuple[Path, str]] | None = None,
+    level: Level = DEFAULT_LEVEL,
 ) -> Corpus:
     """Capture one project and program per C source, and per folder with its makefile's text."""
     folders = dict(builds or {})
@@ -120,7 +121,7 @@ def make_corpus(
     for name, (work, makefile) in folders.items():
         (work / "Makefile").write_text(makefile)
         folder = root / JOURNAL / "bin"
-        wrappers = Wrappers(toolchain, folder, root, name, work).write()
+        wrappers = Wrappers(toolchain, folder, root, name, work, level).write()
         subprocess.run(
             ["make"], cwd=work, env=wrappers.environment(), check=True, capture_output=True
         )

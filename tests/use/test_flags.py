@@ -230,3 +230,20 @@ def test_a_first_build_of_the_plugin_is_announced(
     )
     assert "an error that the test makes" in reason
     assert done.stdout.startswith("--nestor-flags-failed=The_plugin_could_not_be_built")
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_policy_of_another_level_is_refused(command: Path) -> None:
+    for level in ("-O2", "-O3"):
+        refused = run(command, "flags", "shipped", "--level", level)
+        assert refused.returncode != 0
+        assert f"decided at -Oz: at {level} it would decide nothing." in refused.stderr
+        assert refused.stdout.startswith("--nestor-flags-failed=")
+    misspelt = run(command, "flags", "shipped", "--level", "-02")
+    assert "'-02' is no level of optimisation" in misspelt.stderr
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_level_at_which_the_policies_decide_changes_nothing(command: Path) -> None:
+    for policy, level in (("shipped", "-Oz"), ("shipped-eviction", "-O2"), ("default", "-O3")):
+        assert flags(command, policy, "--level", level) == flags(command, policy)

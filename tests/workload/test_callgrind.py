@@ -24,6 +24,9 @@ def test_entries_and_costs_are_those_of_the_run(
     assert short.functions["step"].calls == 40
     assert long.functions["step"].calls == 140
     assert short.functions["main"].calls == 1
+    assert {caller: own["step"] for caller, own in short.edges.items() if "step" in own} == {
+        "main": 40
+    }
     # What a function costs is in proportion to its calls, and `mix` is most of the program.
     assert long.functions["mix"].counts.total * 40 == short.functions["mix"].counts.total * 140
     assert short.functions["mix"].counts.reads > 40 * 54

@@ -121,7 +121,7 @@ def test_another_output_is_a_failure_unless_stock_does_not_repeat_its_own(
     program = workloads.programs[0]
 
     def side(left: str, second: str | None = None) -> judging._Side:
-        measurement = Measurement(Counts(10, 2, 1), {}, {}, left)
+        measurement = Measurement(Counts(10, 2, 1), {}, {}, {}, left)
         binary = Binary(Job(program, "gc"), "0" * 64, None)
         return judging._Side(binary, Repeated(measurement, 13, second), None)
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import xxhash
 
+from nestor.build.calls import Calls
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
@@ -26,6 +27,8 @@ class Assembly:
     """What of the score each function takes, by id; from the units' logs, which name functions."""
     binary: str | None = None
     """SHA-256 of the binary, if it was to be kept."""
+    calls: Callable[[Mapping[str, Trajectory]], Calls] = lambda logs: Calls()
+    """What its run called, likewise; nothing where programs are not run."""
 
 
 def failed_assembly(reason: str) -> Assembly:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from nestor.build.calls import Calls
 from nestor.problem.overrides import Overrides, QuestionKeys
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
@@ -31,6 +32,8 @@ class ProgramBuild:
     """Which of the program's modules each back end optimises."""
     objects: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each module's object; empty where modules have none."""
+    calls: Mapping[str, Calls] = field(default_factory=dict)
+    """By mode: what a run called, where the score comes from a run."""
     scored: Callable[[str], Mapping[str, float]] = field(
         default=lambda mode: {}, repr=False, compare=False
     )

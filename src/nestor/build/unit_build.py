@@ -184,6 +184,7 @@ class UnitBuilder:
             functions={mode: assembly.functions(logs) for mode, assembly in assemblies.items()},
             trajectories=logs,
             modules={name: (name,) for name in program.modules},
+            calls={mode: assembly.calls(logs) for mode, assembly in assemblies.items()},
             objects={name: done.object for name, done in rollouts.items() if done.object},
             scored=lambda mode: assemblies[mode].scores(),
         )

@@ -43,6 +43,8 @@ class InBuilds:
     """The plugin's option that takes a policy file or ``default``."""
     overrides: TextKind
     """Answers that stand above the policy's; several problems may share a kind."""
+    levels: tuple[str, ...] = ()
+    """The optimisation levels at which its policies decide; empty if they do at each."""
     summary: TextKind | None = None
     """What modules are told of their program."""
     best: str | None = None

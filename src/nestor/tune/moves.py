@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
@@ -131,6 +132,7 @@ class MoveSource(Protocol):
         scale: float,
         exact: int = 0,
         functions: Mapping[int, float] | None = None,
+        calls: Calls | None = None,
     ) -> Candidates:
         """Return every move on a build.
 
@@ -139,7 +141,17 @@ class MoveSource(Protocol):
         :param exact: where at most so many questions depend on one another and on no other, every
             combination of their answers is a move.
         :param functions: what of the score each function takes in that build, by id.
+        :param calls: those of its run, where the score comes from a run.
         """
+
+    def proposal(self, build: ProgramBuild, extent: float) -> Overrides:
+        """Return overrides that may make ``build`` better as a whole; none if nothing says so.
+
+        :param extent: the part by which they may make the program larger, by an estimate.
+        """
+
+    def revised(self, before: ProgramBuild, after: ProgramBuild) -> Overrides:
+        """Return the overrides of ``after`` without what seems to have made ``before`` worse."""
 
     def pins(self, trajectories: Trajectories) -> dict[Key, Answer]:
         """Return overrides that hold every single question to the answer that it has."""

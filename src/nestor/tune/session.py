@@ -12,10 +12,12 @@ from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.tune.kept import KeptSearch, identity_of, load, save
-from nestor.tune.moves import moves_of
+from nestor.tune.moves import MoveSource, moves_of
+from nestor.tune.proposals import propose
 from nestor.tune.result import Tuned
 from nestor.tune.search import Observer, SearchSettings, search
 from nestor.tune.state import Point, State
+from nestor.tune.step import Limits
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ def tune(
         builder.keep_on_disk(units)
 
     try:
+        if kept is None:
+            state = _proposed(builder, moves, state, limits, budget, progress)
         keep(state)
         state = search(
             builder,
@@ -180,6 +184,25 @@ def _choose_start(
         curve.append(Point(number + 1.0, smallest.total, smallest.others))
     progress("Building the starts", len(candidates), len(candidates))
     return best, stock, tuple(curve)
+
+
+def _proposed(
+    builder: ProgramBuilder,
+    moves: MoveSource,
+    state: State,
+    limits: Limits,
+    budget: SearchSettings,
+    progress: Progress,
+) -> State:
+    """Return ``state`` with the best proposal, for half of the budget at most."""
+    start = builder.build(state.overrides)
+    builder.compiled = 0
+    best = propose(builder, moves, start, limits, budget.compiles / 2, progress)
+    if not builder.compiled:
+        return state
+    spent = state.curve[-1].compiles + builder.compiles
+    point = Point.of(spent, best)
+    return replace(state, overrides=best.overrides, curve=(*state.curve, point))
 
 
 def _mean_point(build: ProgramBuild, modes: Sequence[str]) -> Point:

@@ -29,6 +29,15 @@ Limits = Mapping[str, Mapping[str, float]]
 """The largest value of a column that a verified build may have, by mode and column."""
 
 
+def within(build: ProgramBuild, limits: Limits) -> bool:
+    """Tell whether ``build`` exceeds none of ``limits``."""
+    return all(
+        build.columns[mode][column] <= most
+        for mode, columns in limits.items()
+        for column, most in columns.items()
+    )
+
+
 class StepSettings(Protocol):
     """What a step reads of :class:`nestor.tune.search.SearchSettings`."""
 
@@ -92,6 +101,7 @@ class Step:
             settings.scale,
             settings.exact,
             _mean(verified.functions),
+            verified.calls.get(builder.modes[0]),
         )
         self._pairs = self._neighbours(state) if settings.pairs else []
         # What each function should weigh if the accepted moves, and no others, were made.
@@ -162,12 +172,7 @@ class Step:
             allowed = [
                 build
                 for build in self._builds_of([candidate.move for candidate in sure])
-                if build.total < self._verified.total
-                and all(
-                    build.columns[mode][column] <= most
-                    for mode, columns in limits.items()
-                    for column, most in columns.items()
-                )
+                if build.total < self._verified.total and within(build, limits)
             ]
             if allowed:
                 self._doubt(

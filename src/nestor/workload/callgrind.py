@@ -90,6 +90,8 @@ class _Reader:
         self._costs: dict[str, list[int]] = {}
         """Of each function itself, by event."""
         self._calls: dict[str, int] = defaultdict(int)
+        self._edges: dict[tuple[str, str], int] = defaultdict(int)
+        """Calls by the numbers of the calling and the called function."""
         self._object = self._entered_object = self._function = self._entered = ""
         self._after_call = False
 
@@ -106,7 +108,9 @@ class _Reader:
             self._place.setdefault(self._entered, self._entered_object or self._object)
             self._entered_object = ""
         elif line.startswith("calls="):
-            self._calls[self._entered] += int(line[6:].split()[0])
+            calls = int(line[6:].split()[0])
+            self._calls[self._entered] += calls
+            self._edges[self._function, self._entered] += calls
             self._after_call = True
         elif line.startswith("ob="):
             self._object = self._objects[_number(line, self._objects)]
@@ -131,6 +135,7 @@ class _Reader:
         """
         functions: dict[str, FunctionCounts] = {}
         libraries: dict[str, Counts] = {}
+        edges: dict[str, dict[str, int]] = {}
         for key, events in self._costs.items():
             counts, place = Counts(*events), PurePosixPath(self._place[key]).name
             if place == name:
@@ -140,11 +145,17 @@ class _Reader:
                 functions[symbol] = FunctionCounts(before.counts + counts, calls)
             else:
                 libraries[place] = libraries.get(place, Counts()) + counts
+        for pair, calls in self._edges.items():
+            if all(PurePosixPath(self._place[key]).name == name for key in pair):
+                caller, entered = (self._names[key] for key in pair)
+                called = edges.setdefault(caller, {})
+                called[entered] = called.get(entered, 0) + calls
         everything = sum((f.counts for f in functions.values()), Counts())
         return Measurement(
             sum(libraries.values(), everything),
             dict(sorted(functions.items())),
             dict(sorted(libraries.items())),
+            {caller: dict(sorted(called.items())) for caller, called in sorted(edges.items())},
             left,
         )
 

@@ -52,6 +52,9 @@ class Measurement:
     """The program's own functions, by symbol; static functions of one name are added up."""
     libraries: Mapping[str, Counts]
     """Shared libraries and the dynamic linker, by file name."""
+    edges: Mapping[str, Mapping[str, int]]
+    """How often each of the program's own functions called each other one, by the calling and the
+    called function; only calls that are left in the binary."""
     left: str
     """SHA-256 of what the run printed and left (:class:`nestor.workload.running.Run`)."""
 
@@ -77,5 +80,9 @@ class Measurement:
                 for name, function in data["functions"].items()
             },
             {name: Counts(**counts) for name, counts in data["libraries"].items()},
+            {
+                caller: {called: int(calls) for called, calls in own.items()}
+                for caller, own in data["edges"].items()
+            },
             str(data["left"]),
         )

@@ -1,18 +1,73 @@
 """The default gives stock objects at -O2 and -O3; what a search is told of code and policies."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nestor.build.build import builds_of
 from nestor.compiler.plugin import Plugin
+from nestor.corpus.model import Workload
+from nestor.policy.names import DEFAULT
 from nestor.policy.spec import PolicyError
 from nestor.problem.identity import Circumstances
 from nestor.problem.registry import find_problem
 from nestor.problems.inlining_speed.run_build import price_of_a_byte
 from nestor.rollout.gate import probe_folder
+from nestor.rollout.local_pool import LocalPool
+from nestor.tune.search import SearchSettings
+from nestor.tune.session import TuneSettings, tune
+from tests.conftest import make_corpus
 
 PROBLEM = find_problem("inlining-speed")
+
+# Stock keeps both calls of hot(), which take much of the run, and copies medium() twelve times into
+# a function that never runs.
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+#define STEP(n) v ^= (v >> n) + k * n; v += v << (n & 7);
+static long hot(long v, long k) {
+  STEP(3) STEP(5) STEP(7) STEP(9) STEP(11) STEP(13) STEP(15) STEP(17) STEP(19) STEP(21) STEP(23)
+  STEP(25) STEP(27) STEP(29) STEP(31) STEP(33) STEP(35) STEP(37) STEP(39)
+  return v;
+}
+static long medium(long v, long k) { STEP(2) STEP(4) STEP(6) STEP(8) STEP(10) return v; }
+__attribute__((noinline)) static long never(long v) {
+#define TWO(n) v = medium(v, v + n) - medium(n, v);
+  TWO(1) TWO(2) TWO(3) TWO(4) TWO(5) TWO(6)
+  return v;
+}
+int main(int argc, char **argv) {
+  long rounds = atol(argv[1]), sum = 1, other = 2;
+  for (long i = 0; i < rounds; ++i) { sum = hot(sum, i); other += hot(other, 7); }
+  if (argc > 9) sum = never(sum);
+  printf("%ld\\n", sum + other);
+  return 0;
+}
+"""
+
+
+def test_a_search_inlines_what_runs_and_pays_with_what_does_not(
+    plugin: Plugin, tmp_path: Path
+) -> None:
+    corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {"hot": SOURCE}, level="-O2")
+    (program,) = corpus.programs
+    program = replace(program, workload=Workload(("20000",), ("9000",)))
+    (build,) = builds_of(PROBLEM).values()
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        settings = TuneSettings(("profile",))
+        found = tune(
+            pool, build, program, DEFAULT, settings, SearchSettings(compiles=10), 0, tmp_path
+        )
+    for mode in ("profile", "measure"):
+        stock, best = found.stock.columns[mode], found.best.columns[mode]
+        assert best["J"] < 0.99 * stock["J"]
+        assert best["text"] <= 1.02 * stock["text"]
+    assert set(found.overrides.values()) == {False, True}
+    assert set(found.stock.calls["profile"].edges.values()) == {18_000}
+    assert sum(found.best.calls["profile"].edges.values()) <= 9_000
 
 
 @pytest.mark.parametrize("level", ["-O2", "-O3"])

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Final
 
 from nestor.cli.use.words import Words
+from nestor.corpus.level import LEVELS
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
 from nestor.problem.in_builds import InBuilds, TextKind, header_of
 from nestor.problem.overrides import MOST_BYTES
 from nestor.rollout.ready import StoredPolicy, stored_policy, stored_text
 
+_LEVELS_TEXT: Final = ", ".join(LEVELS)
 _POLICY_FILE: Final = "policy.safetensors"
 _OVERRIDES_FILE: Final = "overrides.txt"
 _SUMMARY_FILE: Final = "summary.txt"
+DEFAULT_POLICY: Final = "default"
+"""What the plugin's option takes for the stock heuristic."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[St
                 f"The policy {word} is for {policy.problem}, and a build can use policies for"
                 f" {', '.join(sorted(problems))}."
             )
+        if policy.place != DEFAULT_POLICY:
+            _check_level(word, problems[policy.problem], own.level)
         found.setdefault(policy.problem, []).append(policy)
         words.setdefault(policy.problem, []).append(word)
     for name, several in words.items():
@@ -104,6 +110,17 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[St
             " --problem names."
         )
     return found
+
+
+def _check_level(word: str, problem: InBuilds, level: str | None) -> None:
+    """Raise NestorError, one sentence, if the policy ``word`` decides nothing at ``level``."""
+    if level is not None and level not in LEVELS:
+        raise NestorError(f"'{level}' is no level of optimisation: write one of {_LEVELS_TEXT}.")
+    if level is not None and problem.levels and level not in problem.levels:
+        raise NestorError(
+            f"The policy {word} is for {problem.problem}, which is decided at"
+            f" {' and '.join(problem.levels)}: at {level} it would decide nothing."
+        )
 
 
 def _overrides(paths: Sequence[str], possible: Iterable[TextKind]) -> dict[TextKind, Path]:

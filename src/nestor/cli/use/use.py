@@ -14,12 +14,13 @@ from nestor.cli.use.words import Words
 
 _FLAGS_HELP = """\
 usage: nestor flags POLICY… [--best] [--overrides FILE]… [--summary FILE | --lto]
-       [--install DIR] [--problem NAME] [--llvm PREFIX]
+       [--level LEVEL] [--install DIR] [--problem NAME] [--llvm PREFIX]
 
 Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS. Policies
 for different problems work together: each says itself what it decides, such as inlining at -Oz or
 register allocation at -O2. --problem says which problem is meant where several have a policy of
-one name, as all have 'default'; that is inlining otherwise.
+one name, as all have 'default'; that is inlining otherwise. With --level, the level of the build,
+such as -O2, a policy that would decide nothing at that level is refused.
 
 With --best the compiler allocates each function by the stock heuristics and by the policies about
 register allocation, and keeps what will execute least; then several policies about the same are
@@ -46,7 +47,7 @@ On an error, what is printed is an option that makes the compiler fail and name 
 
 examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags shipped)"
-  make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction)"
+  make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction --level -O2)"
   make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction ./mine.safetensors --best)"
   make CC="ccache clang-22" CFLAGS="-Oz $(nestor flags ./my.safetensors)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
@@ -55,7 +56,7 @@ examples:
   nestor flags shipped --install nestor && make CC=$PWD/nestor/clang CFLAGS=-Oz
 """
 _CLANG_HELP = """usage: nestor {name} POLICY… [--best] [--overrides FILE]… [--summary FILE]
-       [--problem NAME] [--llvm PREFIX] -- ARGUMENTS…
+       [--level LEVEL] [--problem NAME] [--llvm PREFIX] -- ARGUMENTS…
 
 Run {name} with ARGUMENTS under POLICY (a file or a built-in), or under several policies for
 different problems. Make sure that ARGUMENTS ask for the level that they were trained for: -Oz for

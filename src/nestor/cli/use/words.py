@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-_VALUES: Final = ("--overrides", "--summary", "--problem", "--llvm", "--install")
+_VALUES: Final = ("--overrides", "--summary", "--level", "--problem", "--llvm", "--install")
 _REPEATED: Final = "--overrides"
 _SWITCHES: Final = ("--lto", "--best")
 
@@ -17,6 +17,8 @@ class Words:
     overrides: tuple[str, ...] = ()
     """Files."""
     summary: str | None = None
+    level: str | None = None
+    """The optimisation level of the build, which the policies have to be made for."""
     problem: str | None = None
     """The problem that is meant where several have a policy of one name."""
     llvm: str | None = None

@@ -28,6 +28,7 @@ IN_BUILDS: Final = InBuilds(
         header="nestor-overrides 1",
         check=_check_overrides,
     ),
+    levels=("-Oz",),
     summary=TextKind(
         option="-nestor-program",
         folder="summaries",

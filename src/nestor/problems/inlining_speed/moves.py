@@ -1,13 +1,17 @@
-"""What a search for speed may change: sites between functions that matter in the run."""
+"""What a search for speed may change: sites whose calls take much of the run, and idle ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from nestor.build.calls import Calls
+from nestor.build.incremental import ProgramBuild
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size.search.moves import SiteMoves, site_moves
-from nestor.problems.inlining_size.search.sites import Site, sites_of
-from nestor.tune.moves import Candidate, Candidates, Reach
+from nestor.problems.inlining_size.search.moves import SiteMoves
+from nestor.problems.inlining_size.search.overrides import Key
+from nestor.problems.inlining_size.search.sites import sites_of
+from nestor.problems.inlining_speed.executed import SELDOM, kept_sites, proposal, vain_sites
+from nestor.tune.moves import Candidate, Candidates, Move, Reach
 
 _COLD: Final = 0.999
 """The distance of a site that executes less than a thousandth of what the greatest one does."""
@@ -15,7 +19,7 @@ _COLD: Final = 0.999
 
 @dataclass(frozen=True)
 class SpeedMoves(SiteMoves):
-    """The moves of inlining whose sites are drawn by what their functions execute."""
+    """The moves of inlining by what the calls of a run take."""
 
     starts: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
@@ -27,34 +31,50 @@ class SpeedMoves(SiteMoves):
         scale: float,
         exact: int = 0,
         functions: Mapping[int, float] | None = None,
+        calls: Calls | None = None,
     ) -> Candidates:
-        """Return the sites, those first whose caller and callee both execute much.
-
-        A callee that is inlined everywhere executes nothing itself: then the caller alone counts.
+        """Return the sites: those that are kept and called most, then inlined ones in hot callers.
 
         :param functions: what each function executes, by id.
+        :param calls: of the run; without them no site is known to be called.
         """
         weights = functions or {}
-        most = max(weights.values(), default=1.0) or 1.0
+        total, most = sum(weights.values()), max(weights.values(), default=1.0) or 1.0
         sites = sites_of(trajectories)
-        everything = frozenset(site.key for site in sites)
         context = {site.caller: 0 for site in sites}
         for site in sites:
             context[site.caller] ^= hash((site.key.number, site.answer)) & (1 << 63) - 1
+        ranked = kept_sites(trajectories, calls or Calls())
+        called = [one for one in ranked if one.saved > SELDOM * total]
+        inlined = [site for site in sites if site.answer]
+        distances = {one.site.key: 1.0 - one.saved / most for one in called}
+        distances |= {site.key: 1.0 - weights.get(site.caller, 0.0) / most for site in inlined}
         single = []
-        for move in site_moves(sites, everything):
-            (site,) = (question for question in move.questions if isinstance(question, Site))
-            caller = weights.get(site.caller, 0.0)
-            weight = caller if site.answer else min(caller, weights.get(site.callee, 0.0))
-            claims = reach.of(move)
+        for site in (*(one.site for one in called), *inlined):
+            move = Move.one(site.key, not site.answer, (site,))
             near = frozenset((site.caller, site.callee))
-            one = Candidate(move, claims, 1.0 - weight / most, context[site.caller], near)
-            single.append(one)
-        hot = [one for one in single if one.distance < _COLD]
+            claims = reach.of(move)
+            distance = distances[site.key]
+            single.append(Candidate(move, claims, distance, context[site.caller], near))
         return Candidates(
             first=[
-                [one for one in hot if one.move.answer],
-                [one for one in hot if not one.move.answer],
+                [one for one in single if one.move.answer],
+                [one for one in single if not one.move.answer and one.distance < _COLD],
             ],
-            turns=[[one for one in single if one.distance >= _COLD]],
+            turns=[[one for one in single if not one.move.answer and one.distance >= _COLD]],
         )
+
+    def proposal(self, build: ProgramBuild, extent: float) -> dict[Key, bool]:
+        """Return overrides that keep idle sites and inline those whose calls take most a byte."""
+        mode, columns = next(iter(build.columns.items()))
+        calls = build.calls.get(mode, Calls())
+        growth = extent * columns["text"]
+        return dict(proposal(build.trajectories, calls, columns["J"], growth))
+
+    def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[Key, bool]:
+        """Return the overrides of ``after`` without the inlining that did not pay."""
+        mode = next(iter(before.columns))
+        calls = before.calls.get(mode, Calls())
+        weights = before.functions[mode], after.functions[mode]
+        vain = vain_sites(before.trajectories, calls, after.overrides, *weights)
+        return {key: answer for key, answer in after.overrides.items() if key not in vain}

@@ -54,6 +54,16 @@ class InliningSpeed(InliningSize):
         """Return the moves of single sites, hot ones first."""
         return SpeedMoves()
 
+    def summaries(
+        self,
+        pool: Pool,
+        programs: Sequence[Program],
+        modes: Sequence[str],
+        progress: Progress = silent,
+    ) -> Mapping[tuple[str, str], str]:
+        """Return nothing: a search goes by the calls of a run, not by what else could go away."""
+        return {}
+
     def estimating(self, pool: Pool, model: Path) -> tuple[Pool, float]:
         """Refuse: there is no model of this score."""
         raise ProblemError(f"{self.name} has no model of its score: leave out --estimate.")

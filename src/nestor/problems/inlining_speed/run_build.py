@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
+from nestor.build.calls import Calls
 from nestor.build.link import link_rollouts
 from nestor.build.linking import Link
 from nestor.build.unit_build import UnitBuild
@@ -79,6 +80,7 @@ class RunBuild(UnitBuild):
             dict,
             lambda logs: functions_of(run, linked, sizes, logs, price),
             binary if keep else None,
+            lambda logs: calls_of(run, linked, logs),
         )
 
 
@@ -88,6 +90,25 @@ def price_of_a_byte(total: int, text: int) -> float:
     It is rounded to a power of two, so that two builds of a program have the same.
     """
     return float(2.0 ** round(math.log2(PRICE * total / text)))
+
+
+def calls_of(run: Measurement, linked: Link, logs: Mapping[str, Trajectory]) -> Calls:
+    """Return what ``run`` called, by the ids of the functions.
+
+    Static functions of one name are one to callgrind: each has the calls of all.
+    """
+    edges: dict[tuple[int, int], int] = {}
+    entries: dict[int, int] = {}
+    for module, log in logs.items():
+        ids = ids_by_name(log)
+        for name, number in ids.items():
+            if (module, name) not in linked.kept:
+                continue
+            entries[number] = run.functions[name].calls if name in run.functions else 0
+            for callee, calls in run.edges.get(name, {}).items():
+                if callee in ids:
+                    edges[number, ids[callee]] = calls
+    return Calls(edges, entries)
 
 
 def functions_of(

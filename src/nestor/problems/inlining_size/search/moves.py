@@ -7,6 +7,7 @@ from typing import Final
 
 import xxhash
 
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
@@ -54,6 +55,7 @@ class SiteMoves:
         scale: float,
         exact: int = 0,
         functions: Mapping[int, float] | None = None,
+        calls: Calls | None = None,
     ) -> Candidates:
         """Return the moves of single sites, of callees and of small components.
 
@@ -92,6 +94,14 @@ class SiteMoves:
                 [one for one in single if one.distance >= 0],
             ],
         )
+
+    def proposal(self, build: ProgramBuild, extent: float) -> dict[Key, bool]:
+        """Return nothing: what a link tells of sizes says little of single sites."""
+        return {}
+
+    def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[Key, bool]:
+        """Return the overrides of ``after``."""
+        return dict(after.overrides)
 
     def pins(self, trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
         """Return the answer of every site whose copies in all modules agree."""

@@ -1,0 +1,92 @@
+"""What searches for speed found, program by program, on the searched input and on another one.
+
+    nestor tune lz4 --corpus SPEED --out TUNED/lz4 --problem inlining-speed --compiles 10 --json
+        > lz4.json
+    python -m benchmarks.inlining_speed lz4.json lua.json … [--table tuned]
+        [--json benchmarks/results/inlining_speed.json]
+
+Rows are worst first by J on the input `measure`, which no search has seen.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks import machine, record
+from benchmarks.record import table
+from nestor.compiler.toolchain import find
+
+COLUMNS: Final = [
+    ("program", "{}"),
+    ("J, unseen input", "{:+.2f} %"),
+    ("J, searched input", "{:+.2f} %"),
+    ("code", "{:+.2f} %"),
+    ("sites", "{}"),
+    ("compiles", "{:.1f}"),
+]
+_RESAMPLES: Final = 10_000
+_FEWEST: Final = 5
+"""An interval of the mean of fewer programs would say nothing."""
+
+
+def row(found: Mapping[str, Any]) -> list[Any]:
+    """Return the row of one search: changes in per cent."""
+    sizes = found["sizes"]
+
+    def change(mode: str, column: str) -> float:
+        return 100 * float(sizes[mode]["tuned"][column] / sizes[mode]["stock"][column] - 1)
+
+    return [
+        found["program"].rpartition("/")[2],
+        change("measure", "J"),
+        change("profile", "J"),
+        change("measure", "text"),
+        found["overrides_count"],
+        found["curve"][-1]["compiles"],
+    ]
+
+
+def rows(searches: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """Return the rows, worst first, and their means."""
+    each = sorted((row(found) for found in searches), key=lambda cells: -cells[1])
+    means = [statistics.fmean(cells[column] for cells in each) for column in range(1, 6)]
+    return [*each, [f"mean of {len(each)}", *means[:3], round(means[3]), means[4]]]
+
+
+def interval(changes: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the mean over programs."""
+    drawn = np.random.default_rng(0).choice(changes, (_RESAMPLES, len(changes)))
+    low, high = np.percentile(drawn.mean(axis=1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def main() -> int:
+    """Print the table, and write it to a result file if one is named."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("found", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--table", default="tuned", help="its name in the result file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
+    options = parser.parse_args()
+    cells = rows([json.loads(path.read_text()) for path in options.found])
+    for own in cells:
+        print(" | ".join(f.format(cell) for (_, f), cell in zip(COLUMNS, own, strict=True)))
+    values: dict[str, Any] = {}
+    if len(cells) > _FEWEST:
+        low, high = interval([own[1] for own in cells[:-1]])
+        print(f"J on the unseen input, 95 % interval of the mean: {low:+.2f} to {high:+.2f} %")
+        values = {f"{options.table}_interval_pct": [low, high]}
+    if options.json:
+        tables = {options.table: table(COLUMNS, cells)}
+        place = machine.describe(find())
+        record.write(options.json, "Inlining for speed, by program.", tables, place, **values)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

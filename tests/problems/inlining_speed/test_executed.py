@@ -1,0 +1,89 @@
+"""Which sites a run says are worth inlining, and which ones only cost code."""
+
+import numpy as np
+import pytest
+
+from nestor.build.calls import Calls
+from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.log import trajectory
+from nestor.problems.inlining_size.search.sites import sites_of
+from nestor.problems.inlining_speed.executed import (
+    idle_sites,
+    kept_sites,
+    proposal,
+    vain_sites,
+)
+
+HOT, COLD, OTHER, LEAF, LARGE = range(1, 6)
+FIELDS = {
+    "site": 0, "caller": 0, "callee": 0, "answer": 0, "inlining_default": 0, "cost_estimate": 300,
+    "effect": 0, "copy_of": 0, "callee_disappears": 0, "callee_is_local": 0,
+    "callee_arguments": 2,
+}  # fmt: skip
+
+
+def log(*rows: dict[str, int]) -> dict[str, Trajectory]:
+    names = [*FIELDS, "logit"]
+    records = np.zeros(len(rows), [(name, "<i8" if name != "logit" else "<f8") for name in names])
+    for number, row in enumerate(rows):
+        for name, value in (FIELDS | {"site": number + 1} | row).items():
+            records[name][number] = value
+    return {"a.c": trajectory(records)}
+
+
+KEPT = log(
+    {"caller": HOT, "callee": LEAF},
+    {"caller": HOT, "callee": LEAF, "cost_estimate": 250},
+    {"caller": HOT, "callee": LARGE, "cost_estimate": 3000},
+    {"caller": COLD, "callee": LEAF},
+)
+CALLS = Calls(
+    {(HOT, LEAF): 5000, (HOT, LARGE): 4000, (COLD, LARGE): 0},
+    {HOT: 1, COLD: 0, LEAF: 5000, LARGE: 4000, OTHER: 0},
+)
+
+
+def test_calls_are_shared_out_evenly_and_ranked_by_the_byte() -> None:
+    found = kept_sites(KEPT, CALLS)
+    assert [one.site.key.number for one in found] == [2, 1, 3]
+    assert [one.saved for one in found] == pytest.approx([30_000, 30_000, 48_000])
+
+
+def test_a_proposal_takes_what_fits_and_what_runs() -> None:
+    assert {key.number for key in proposal(KEPT, CALLS, 1e6, 1e9)} == {1, 2, 3}
+    assert {key.number for key in proposal(KEPT, CALLS, 1e6, 1000)} == {1, 2}
+    assert not proposal(KEPT, CALLS, 1e6, 10)
+    assert not proposal(KEPT, CALLS, 1e12, 1e9)
+
+
+def test_idle_sites_are_large_ones_whose_caller_does_not_run() -> None:
+    inlined = {"answer": 1, "effect": 1, "cost_estimate": 100}
+    logs = log(
+        inlined | {"caller": COLD, "callee": LEAF},
+        inlined | {"caller": COLD, "callee": LEAF, "cost_estimate": 10},
+        inlined | {"caller": COLD, "callee": LARGE, "callee_disappears": 1},
+        inlined | {"caller": HOT, "callee": OTHER},
+        inlined | {"caller": OTHER, "callee": LARGE},
+    )
+    # What the last caller runs where it is inlined is not known.
+    assert [site.key.number for site in idle_sites(logs, CALLS)] == [1]
+    assert list(proposal(logs, CALLS, 1e8, 0).values()) == [False]
+
+
+def test_inlining_that_did_not_pay_is_told_by_its_caller() -> None:
+    logs = log({"caller": HOT, "callee": LEAF}, {"caller": OTHER, "callee": LEAF})
+    calls = Calls({(HOT, LEAF): 300, (OTHER, LEAF): 100}, {})
+    overrides = {site.key: True for site in sites_of(logs)}
+    before = {HOT: 100.0, OTHER: 100.0, LEAF: 40.0}
+    after = {HOT: 125.0, OTHER: 115.0, LEAF: 0.0}  # 30 of the 40 are those of the first
+    vain = vain_sites(logs, calls, overrides, before, after)
+    assert [key.number for key in vain] == [2]
+
+
+def test_callers_inlined_into_one_another_are_judged_together() -> None:
+    logs = log({"caller": HOT, "callee": OTHER}, {"caller": OTHER, "callee": LEAF})
+    calls = Calls({(HOT, OTHER): 10, (OTHER, LEAF): 10}, {})
+    overrides = {site.key: True for site in sites_of(logs)}
+    before = {HOT: 100.0, OTHER: 100.0, LEAF: 40.0}
+    assert not vain_sites(logs, calls, overrides, before, {HOT: 230.0})
+    assert len(vain_sites(logs, calls, overrides, before, {HOT: 250.0})) == 2

@@ -1,0 +1,32 @@
+"""The table of searches: changes against stock, worst first on the input that was not searched."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.inlining_speed import interval, rows
+
+
+def found(program: str, unseen: float, searched: float) -> dict[str, Any]:
+    def sides(total: float) -> dict[str, dict[str, float]]:
+        return {"stock": {"J": 200.0, "text": 50.0}, "tuned": {"J": total, "text": 51.0}}
+
+    return {
+        "program": f"project/{program}",
+        "overrides_count": 3,
+        "sizes": {"measure": sides(unseen), "profile": sides(searched)},
+        "curve": [{"compiles": 0.0}, {"compiles": 4.5}],
+    }
+
+
+def test_rows_are_worst_first_and_end_with_their_mean() -> None:
+    bad, good, mean = rows([found("a", 180, 160), found("b", 202, 190)])
+    assert bad == ["b", pytest.approx(1), pytest.approx(-5), pytest.approx(2), 3, 4.5]
+    assert good[0] == "a"
+    assert mean[:3] == ["mean of 2", pytest.approx(-4.5), pytest.approx(-12.5)]
+
+
+def test_the_interval_holds_the_mean() -> None:
+    low, high = interval([-10.0, -4.0, -1.0])
+    assert low < -5 < high <= -1
+    assert interval([-3.0]) == (-3.0, -3.0)
