@@ -44,12 +44,15 @@ from nestor.evaluate.result import Evaluation
 from nestor.files import write_atomically
 from nestor.problem.problem import Pool
 from nestor.rollout.cache import baselines
+from nestor.rollout.local_pool import PoolSettings
 from nestor.temporary import temporary_folder
 
 POLICIES: Final = ("threshold:15", "threshold:25", "mlgo2020", "shipped", "distilled")
 WITH_SUMMARY: Final = ("distilled",)
 """Of the policies, those that are judged with a summary of the program too."""
 MODES: Final = ("gc", "no-gc", "icf")
+_COMPILE_SECONDS: Final = 600.0
+"""A compile that takes longer has failed: long, as the machine may be busy with other things."""
 _PLACES: Final = re.compile(r" *\[IP: [^]]*\]|https?://[^/\s]+|/\S*/unpacked/source/")
 """What a message says about this machine: a mirror's address, a temporary folder."""
 
@@ -89,8 +92,16 @@ def again(line: dict[str, Any], options: argparse.Namespace) -> bool:
     """Tell whether a package is to be judged again: for its failure, or for new policies."""
     reasons = {failure["reason"] for failure in line["failures"]}
     if line["programs"]:
+        if options.incomplete and not _complete(line):
+            return True
         return bool(options.changed) and line.get("policies") != digests(tuple(options.policies))
     return not reasons.isdisjoint(options.again)
+
+
+def _complete(line: dict[str, Any]) -> bool:
+    """Tell whether every program of a package was built under every policy in every mode."""
+    changes = [change for program in line["programs"] for change in program["change"].values()]
+    return all(pair is not None for change in changes for pair in change.values())
 
 
 def judge(
@@ -138,13 +149,15 @@ def _programs(
 ) -> list[dict[str, Any]]:
     """Return what each of the programs with the most modules comes to."""
     programs = sorted(corpus.programs, key=lambda p: (-len(p.modules), p.name))[:most]
-    with local_pool(corpus) as pool:
+    with local_pool(corpus, PoolSettings(timeout=_COMPILE_SECONDS)) as pool:
         policies = [policy_named(name) for name in names]
         summarised = [policy_named(name) for name in names if name in WITH_SUMMARY]
         plain = evaluate(pool, LINK, programs, policies, EvaluateSettings(MODES, log=False))
         summary = EvaluateSettings(MODES, summary=True, log=False)
         with_summary = evaluate(pool, LINK, programs, summarised, summary)
         shares = {p.name: _share(pool, corpus, p, seen) for p in programs}
+    for failure in {failure for one in (*plain, *with_summary) for failure in one.failures}:
+        print(f"{failure.what}, {failure.side}: {failure.reason}", file=sys.stderr)
     named = [(one.policy, one) for one in plain]
     named += [(f"{one.policy} with summary", one) for one in with_summary]
     return [
@@ -270,6 +283,9 @@ def main() -> int:
     )
     one.add_argument(
         "--changed", action="store_true", help="judge again what other policies were judged on"
+    )
+    one.add_argument(
+        "--incomplete", action="store_true", help="judge again what was not built in every way"
     )
     one.add_argument(
         "--corpora", type=Path, help="folder to keep what was fetched in, a corpus a package"
