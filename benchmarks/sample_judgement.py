@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,11 +44,15 @@ from nestor.evaluate.result import Evaluation
 from nestor.files import write_atomically
 from nestor.problem.problem import Pool
 from nestor.rollout.cache import baselines
+from nestor.rollout.local_pool import PoolSettings
 from nestor.temporary import temporary_folder
 
 POLICIES: Final = ("threshold:15", "threshold:25", "mlgo2020", "shipped", "distilled")
 WITH_SUMMARY: Final = ("distilled",)
+"""Of the policies, those that are judged with a summary of the program too."""
 MODES: Final = ("gc", "no-gc", "icf")
+_COMPILE_SECONDS: Final = 600.0
+"""A compile that takes longer has failed: long, as the machine may be busy with other things."""
 _PLACES: Final = re.compile(r" *\[IP: [^]]*\]|https?://[^/\s]+|/\S*/unpacked/source/")
 """What a message says about this machine: a mirror's address, a temporary folder."""
 
@@ -62,11 +67,12 @@ class Wanted:
 
 
 def wanted(options: argparse.Namespace) -> list[Wanted]:
-    """Return the packages of a draw in its order, of one half if that is chosen."""
+    """Return the packages of each draw in its order, the draws in turns, of one half if chosen."""
     if options.package:
         return [Wanted(name, options.language, "") for name in options.package]
-    draw = json.loads(options.draw.read_text())
-    packages = [Wanted(p["name"], p["language"], p["half"]) for p in draw["packages"]]
+    draws = [json.loads(path.read_text())["packages"] for path in options.draw]
+    turns = chain.from_iterable(zip_longest(*draws))
+    packages = [Wanted(p["name"], p["language"], p["half"]) for p in turns if p is not None]
     return [p for p in packages if options.half in ("both", p.half)]
 
 
@@ -77,17 +83,25 @@ def lines_of(results: Path) -> list[dict[str, Any]]:
 
 
 @functools.cache
-def digests() -> dict[str, str]:
+def digests(policies: tuple[str, ...]) -> dict[str, str]:
     """Return what tells the policies apart from others of the same name."""
-    return {name: policy_named(name).digest[:12] for name in POLICIES}
+    return {name: policy_named(name).digest[:12] for name in policies}
 
 
 def again(line: dict[str, Any], options: argparse.Namespace) -> bool:
     """Tell whether a package is to be judged again: for its failure, or for new policies."""
     reasons = {failure["reason"] for failure in line["failures"]}
     if line["programs"]:
-        return bool(options.changed) and line.get("policies") != digests()
+        if options.incomplete and not _complete(line):
+            return True
+        return bool(options.changed) and line.get("policies") != digests(tuple(options.policies))
     return not reasons.isdisjoint(options.again)
+
+
+def _complete(line: dict[str, Any]) -> bool:
+    """Tell whether every program of a package was built under every policy in every mode."""
+    changes = [change for program in line["programs"] for change in program["change"].values()]
+    return all(pair is not None for change in changes for pair in change.values())
 
 
 def judge(
@@ -115,12 +129,12 @@ def judge(
             "failures": [_failure(failure) for failure in fetched.failures],
             "modules": len(corpus.modules),
             "programs": [],
-            "policies": digests(),
+            "policies": digests(tuple(options.policies)),
             "machine": describe(found),
             "capture_seconds": round(captured - began, 1),
         }
         if corpus.programs and not options.fetch_only:
-            line["programs"] = _programs(corpus, options.programs, seen)
+            line["programs"] = _programs(corpus, options.policies, options.programs, seen)
         line["judge_seconds"] = round(time.monotonic() - captured, 1)
     return line
 
@@ -130,16 +144,20 @@ def _failure(failure: Failure) -> dict[str, Any]:
     return {"reason": failure.reason, "detail": detail, "partial": failure.partial}
 
 
-def _programs(corpus: Corpus, most: int, seen: frozenset[str] | None) -> list[dict[str, Any]]:
+def _programs(
+    corpus: Corpus, names: Sequence[str], most: int, seen: frozenset[str] | None
+) -> list[dict[str, Any]]:
     """Return what each of the programs with the most modules comes to."""
     programs = sorted(corpus.programs, key=lambda p: (-len(p.modules), p.name))[:most]
-    with local_pool(corpus) as pool:
-        policies = [policy_named(name) for name in POLICIES]
-        summarised = [policy_named(name) for name in WITH_SUMMARY]
+    with local_pool(corpus, PoolSettings(timeout=_COMPILE_SECONDS)) as pool:
+        policies = [policy_named(name) for name in names]
+        summarised = [policy_named(name) for name in names if name in WITH_SUMMARY]
         plain = evaluate(pool, LINK, programs, policies, EvaluateSettings(MODES, log=False))
         summary = EvaluateSettings(MODES, summary=True, log=False)
         with_summary = evaluate(pool, LINK, programs, summarised, summary)
         shares = {p.name: _share(pool, corpus, p, seen) for p in programs}
+    for failure in {failure for one in (*plain, *with_summary) for failure in one.failures}:
+        print(f"{failure.what}, {failure.side}: {failure.reason}", file=sys.stderr)
     named = [(one.policy, one) for one in plain]
     named += [(f"{one.policy} with summary", one) for one in with_summary]
     return [
@@ -193,6 +211,7 @@ def run_judge(options: argparse.Namespace) -> int:
     """Judge the packages that have no line yet; one line is kept after each."""
     seen = read_hashes(options.seen) if options.seen else None
     until = time.monotonic() + 60 * options.budget
+    left = options.count
     with temporary_folder("apt") as name:
         provider = Provider(Path(name))
         for package in wanted(options):
@@ -201,8 +220,9 @@ def run_judge(options: argparse.Namespace) -> int:
             before = [x for x in before if x["package"] != package.name or not again(x, options)]
             if package.name in {line["package"] for line in before}:
                 continue
-            if time.monotonic() > until:
+            if time.monotonic() > until or left == 0:
                 break
+            left -= 1
             line = judge(package, options, seen, provider)
             if options.fetch_only and line["modules"]:
                 print(f"{package.name}: {line['modules']} modules", flush=True)
@@ -246,13 +266,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     steps = parser.add_subparsers(required=True)
     one = steps.add_parser("judge", help="fetch and evaluate packages")
-    one.add_argument("draw", type=Path, nargs="?", help="a draw as JSON")
+    one.add_argument("draw", type=Path, nargs="*", help="draws as JSON, which take turns")
     one.add_argument("--package", nargs="+", default=[], help="packages instead of a draw")
     one.add_argument("--language", choices=("c", "c++"), default="c++", help="of --package")
     one.add_argument("--half", choices=("development", "final", "both"), default="development")
     one.add_argument("--results", type=Path, default=Path("benchmarks/results/sample"))
     one.add_argument("--seen", type=Path, help="hashes of what training has seen")
     one.add_argument("--programs", type=int, default=6, help="most programs of a package")
+    one.add_argument("--policies", nargs="+", default=list(POLICIES), help="that are judged")
+    one.add_argument("--count", type=int, default=-1, help="most packages; all without it")
     one.add_argument("--minutes", type=float, default=20.0, help="longest build")
     one.add_argument("--gigabytes", type=float, default=4.0, help="largest build")
     one.add_argument("--budget", type=float, default=1e9, help="minutes; none is begun after them")
@@ -261,6 +283,9 @@ def main() -> int:
     )
     one.add_argument(
         "--changed", action="store_true", help="judge again what other policies were judged on"
+    )
+    one.add_argument(
+        "--incomplete", action="store_true", help="judge again what was not built in every way"
     )
     one.add_argument(
         "--corpora", type=Path, help="folder to keep what was fetched in, a corpus a package"

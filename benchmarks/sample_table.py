@@ -21,10 +21,10 @@ Line = dict[str, Any]
 
 
 def tables(lines: Sequence[Line], half: str, least_bytes: int) -> dict[str, Table]:
-    """Return the tables of the packages of one half, or of both."""
+    """Return the tables of the packages of one half, or of both, each in rows of its own."""
     chosen = [line for line in lines if half in ("both", line["half"])]
     programs = [
-        {**program, "package": line["package"]}
+        {**program, "package": line["package"], "half": line["half"]}
         for line in chosen
         for program in line["programs"]
         if program["stock"].get("gc", {}).get("linked", 0) >= least_bytes
@@ -40,8 +40,8 @@ def tables(lines: Sequence[Line], half: str, least_bytes: int) -> dict[str, Tabl
 def _packages(lines: Sequence[Line], programs: Sequence[Line]) -> Table:
     """Return how many packages were built, and why the others were not."""
     rows: list[list[Any]] = []
-    for language in sorted({line["language"] for line in lines}):
-        own = [line for line in lines if line["language"] == language]
+    for language, half in sorted({(line["language"], line["half"]) for line in lines}):
+        own = [line for line in lines if (line["language"], line["half"]) == (language, half)]
         built = [line for line in own if line["programs"]]
         lost = Counter(
             failure["reason"]
@@ -54,7 +54,7 @@ def _packages(lines: Sequence[Line], programs: Sequence[Line]) -> Table:
         reasons = ", ".join(f"{reason} {count}" for reason, count in lost.most_common())
         rows.append(
             [
-                language,
+                f"{language}, {half}",
                 len(own),
                 len(built),
                 len({program["package"] for program in judged}),
@@ -62,18 +62,18 @@ def _packages(lines: Sequence[Line], programs: Sequence[Line]) -> Table:
                 reasons,
             ]
         )
-    titles = ("language", "drawn", "built", "judged", "programs", "not built")
+    titles = ("packages", "drawn", "built", "judged", "programs", "not built")
     return table([(title, "{}") for title in titles], rows)
 
 
 def _by_language(program: Line) -> str:
-    return str(program["language"])
+    return f"{program['language']}, {program['half']}"
 
 
 def _by_modules(program: Line) -> str:
     least, most = next(s for s in _SIZES if s[0] <= program["modules"] <= s[1])
     count = str(least) if least == most else f"{least}–{most}" if most < 10**9 else f"{least}+"
-    return f"{program['language']}, {count} modules"
+    return f"{program['language']}, {program['half']}, {count} modules"
 
 
 def _changes(programs: Sequence[Line], group_of: Callable[[Line], str]) -> Table:

@@ -250,6 +250,28 @@ def test_an_archive_beside_a_shared_library_has_the_code(tree: SourceTree, tmp_p
     assert subprocess.run([made], capture_output=True, text=True).stdout == "42 main.c"
 
 
+def test_start_files_that_a_link_names_are_left_to_the_driver(
+    tree: SourceTree, tmp_path: Path, toolchain: Toolchain
+) -> None:
+    """As libtool does with libraries of C++; each of them may be in a link only once."""
+    _small(tree)
+    tree.cc("-c", "lib.c", "main.c")
+
+    def place(name: str) -> str:
+        command = [str(toolchain.clang), f"-print-file-name={name}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    first = [place(name) for name in ("Scrt1.o", "crti.o", "crtbeginS.o")]
+    last = [place(name) for name in ("crtendS.o", "crtn.o")]
+    done = tree.cc("-nostdlib", *first, "main.o", "lib.o", "-lc", *last, "-o", "prog")
+    assert done.returncode == 0
+    corpus = tree.finalise()
+    (program,) = corpus.programs
+    assert {item.kind for item in program.inputs} == {"module", "option"}
+    made = tree.relink(corpus, program, tmp_path / "relinked")
+    assert subprocess.run([made], capture_output=True, text=True).stdout == "42 main.c"
+
+
 def test_twins_are_kept_only_if_programs_need_both(tree: SourceTree) -> None:
     tree.write("main.c", "int g; int f(void); int main(void) { return f(); }")
     tree.write("lib.c", "extern int g; int f(void) { return g; }")

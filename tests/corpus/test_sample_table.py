@@ -41,7 +41,7 @@ def test_distribution_losers_and_failures() -> None:
     copied = _line("copied", [40.0])
     copied["programs"][0]["shared_pct"] = 20.0
     found = tables([*lines, copied], "development", 10_000)
-    assert found["packages"]["rows"] == [["c++", 4, 3, 2, 4, "no source 1"]]
+    assert found["packages"]["rows"] == [["c++, development", 4, 3, 2, 4, "no source 1"]]
     (row,) = found["change"]["rows"]
     titles = [title for title, _ in found["change"]["columns"]]
     cells = dict(zip(titles, row, strict=True))
@@ -52,7 +52,11 @@ def test_distribution_losers_and_failures() -> None:
     low, high = cells["95 % by package"]
     assert low < cells["geometric mean"][0] < high
     (row,) = found["change_by_modules"]["rows"]
-    assert row[0] == "c++, 2–9 modules"
+    assert row[0] == "c++, development, 2–9 modules"
+    both = tables([*lines, copied], "both", 10_000)
+    assert [row[0] for row in both["packages"]["rows"]] == ["c++, development", "c++, final"]
+    assert both["change"]["rows"][0] == found["change"]["rows"][0]
+    assert both["change"]["rows"][1][:4] == ["c++, final", "shipped", "gc", 1]
     assert tables(lines, "both", 30_000)["change"]["rows"] == []
 
 
@@ -68,7 +72,10 @@ def test_packages_that_have_a_line_are_not_judged_again(
     def judge(wanted: sample_judgement.Wanted, *_: object) -> dict[str, Any]:
         judged.append(wanted.name)
         lost = [{"reason": "no source", "detail": "", "partial": False}]
-        return _line(wanted.name, [1.0] if wanted.name == "one" else [], failures=lost)
+        line = _line(wanted.name, [1.0] if wanted.name == "one" else [], failures=lost)
+        for program in line["programs"]:
+            program["change"]["distilled"] = {"gc": None}  # a compile took too long, say
+        return line
 
     monkeypatch.setattr(sample_judgement, "judge", judge)
 
@@ -83,6 +90,28 @@ def test_packages_that_have_a_line_are_not_judged_again(
     assert run() == []
     assert run("--again", "no source") == ["three"]
     assert run("--half", "both") == ["two"]
+    assert run("--incomplete") == ["one"]
     assert run("--changed") == ["one"]  # whose line names no policies
     names = [line["package"] for line in sample_judgement.lines_of(tmp_path / "results")]
     assert sorted(names) == ["one", "three", "two"]
+
+
+def test_draws_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = []
+
+    def judge(wanted: sample_judgement.Wanted, options: Any, *_: object) -> dict[str, Any]:
+        judged.append(wanted.name)
+        assert options.policies == ["shipped"]
+        return _line(wanted.name, [])
+
+    monkeypatch.setattr(sample_judgement, "judge", judge)
+    for file, names in (("one.json", "abc"), ("two.json", "xy")):
+        packages = [{"name": n, "half": "development", "language": "c++"} for n in names]
+        (tmp_path / file).write_text(json.dumps({"packages": packages}))
+    files = [str(tmp_path / "one.json"), str(tmp_path / "two.json")]
+    options = ["--results", str(tmp_path / "results"), "--policies", "shipped", "--count", "4"]
+    monkeypatch.setattr("sys.argv", ["x", "judge", *files, *options])
+    assert sample_judgement.main() == 0
+    assert judged == ["a", "x", "b", "y"]
+    assert sample_judgement.main() == 0
+    assert judged == ["a", "x", "b", "y", "c"]

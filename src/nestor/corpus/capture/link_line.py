@@ -5,6 +5,7 @@ The line is the one clang's driver plans with ``-nostdlib``: what the driver wou
 """
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -37,6 +38,8 @@ _PAIRS_IGNORED = frozenset(
 )
 # Long options that the driver writes with one dash.
 _ONE_DASH = frozenset({"-export-dynamic", "-no-export-dynamic"})
+# What a driver starts and ends every link with; libtool names them, for libraries of C++.
+_START_FILES = re.compile(r"[SMgr]?crt[1in]\.o|crt(begin|end)[ST]?\.o")
 _SYSTEM = ("/usr/", "/lib/", "/lib64/", "/lib32/")
 
 
@@ -126,6 +129,8 @@ class LinkLine:
         if self._is_system(path) and path.suffix in (".so", ".a"):
             self.tokens.append(("option", f"-l:{path.name}"))
             return
+        if self._is_system(path) and _START_FILES.fullmatch(path.name):
+            return  # The driver adds its own at a relink.
         try:
             with path.open("rb") as file:
                 start = file.read(20)

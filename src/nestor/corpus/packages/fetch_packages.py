@@ -37,7 +37,7 @@ from nestor.files import locked
 from nestor.progress import Progress, silent
 from nestor.temporary import temporary_folder
 
-_CAPTURE: Final = 1
+_CAPTURE: Final = 2
 """Raise it when capturing the same package gives another corpus: packages are then built again."""
 
 _MOST_LETTERS: Final = 300
