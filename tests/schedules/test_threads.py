@@ -9,6 +9,7 @@ import pytest
 
 from nestor.cli.main import main
 from nestor.schedules.kernel.evaluate import Task, lowers
+from nestor.schedules.kernel.guess import SHARED
 from nestor.schedules.kernel.measure import Settings
 from nestor.schedules.language.library import packaged
 from nestor.schedules.payload import operators as texts
@@ -16,7 +17,7 @@ from nestor.schedules.payload.reading import read_payload
 from nestor.schedules.target import find_target, host
 from nestor.schedules.tools import find_tools
 from nestor.schedules.tune.database import Database, key_of
-from nestor.schedules.tune.tuning import SHARED, first_choice
+from nestor.schedules.tune.tuning import first_choice, problem_of
 
 PAYLOADS = {
     "matmul": texts.matmul(300, 200, 64), "rows": texts.softmax(37, 65),
@@ -100,7 +101,9 @@ def test_the_first_choice_leaves_threads_several_tiles() -> None:
 
 
 @pytest.mark.parametrize("target", ["avx512", "avx2", "neon"])
-@pytest.mark.parametrize("sizes", [(300, 200, 64), (700, 130, 90), (96, 1000, 300)])
+@pytest.mark.parametrize(
+    "sizes", [(300, 200, 64), (700, 130, 90), (96, 1000, 300), (1024, 768, 256)]
+)
 def test_the_first_choice_for_threads_can_be_lowered(
     target: str, sizes: tuple[int, int, int]
 ) -> None:
@@ -109,3 +112,12 @@ def test_the_first_choice_for_threads_can_be_lowered(
     fixed = {"parallel": 1}
     task = Task(payload, packaged(), "matmul", find_target(target), tools, fixed=fixed)
     assert lowers(task, first_choice(task))
+    assert lowers(task, {**problem_of(task)[0].guess, **fixed})
+
+
+def test_threads_get_panels_that_are_packed_first_where_tiles_fit() -> None:
+    tools, fixed = find_tools(), {"parallel": 1}
+    for sizes, packing in (((1024, 1024, 512), 6), ((1000, 1024, 512), 4)):
+        payload = read_payload(texts.matmul(*sizes), tools)
+        task = Task(payload, packaged(), "matmul", find_target("avx2"), tools, fixed=fixed)
+        assert problem_of(task)[0].guess["packing"] == packing

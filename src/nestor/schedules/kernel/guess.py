@@ -34,6 +34,9 @@ def guess(
     return found
 
 
+SHARED: Final = 8
+"""Tiles that threads should have to share: two for each of four."""
+
 _Guess = Callable[[Sequence[int], Loops, Target, Choice], int]
 
 
@@ -112,6 +115,10 @@ def _tile_n(options: Sequence[int], loops: Loops, target: Target, choice: Choice
 def _tile_m(options: Sequence[int], loops: Loops, target: Target, choice: Choice) -> int:
     """Rows that stay in the second level of cache, or near it, while all columns pass."""
     if _panels(loops):
+        columns = math.ceil(loops.n / choice.get("tile_n", loops.n))
+        even = [o for o in options if loops.m % o == 0 and loops.m // o * columns >= SHARED]
+        if choice.get("parallel") and even:
+            return max(even)
         return max(options)  # rows pass while columns stay
     row = min(choice.get("tile_k", 256), loops.k) * loops.bits // 8
     fitting = [o for o in options if o * row <= 2 * target.l2_bytes]
@@ -122,8 +129,11 @@ def _packing(options: Sequence[int], loops: Loops, _: Target, choice: Choice) ->
     """The right operand, where many rows use it and its columns are not one panel anyway."""
     if _panels(loops) and loops.n > choice.get("reg_n", 16):
         kernels = loops.m / choice.get("reg_m", 8)
-        # The tiles that threads share are of unknown sizes at the edge: 6 does not take those.
-        most = 4 if choice.get("parallel") else 6
+        # Where tiles that threads share do not fit, their sizes are unknown: 6 does not take those.
+        fits = loops.m % choice.get("tile_m", 1) == 0 and (
+            loops.n % choice.get("tile_n", 1) == 0 or choice["tile_n"] >= loops.n
+        )
+        most = 6 if fits or not choice.get("parallel") else 4
         return most if kernels >= 8 else 4 if kernels >= 2 else 5
     return 1 if loops.m >= 96 and loops.n > choice.get("tile_n", 64) else 0
 

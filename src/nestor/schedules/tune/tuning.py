@@ -10,7 +10,7 @@ from nestor.errors import NestorError
 from nestor.policy.spec import Policy
 from nestor.progress import Progress, silent
 from nestor.schedules.kernel.evaluate import Evaluation, Task, compare, evaluate, lowers
-from nestor.schedules.kernel.guess import guess
+from nestor.schedules.kernel.guess import SHARED, guess
 from nestor.schedules.language.linking import decisions_of, link
 from nestor.schedules.payload.loops import loops_of
 from nestor.schedules.tune import policy as policies
@@ -23,8 +23,6 @@ from nestor.schedules.tune.searches import (
 )
 from nestor.schedules.tune.space import size
 
-SHARED: Final = 8
-"""Tiles that threads should have to share: two for each of four."""
 ENOUGH: Final = 24
 """Payloads in a database whose results teach more than the packaged policy knows."""
 
