@@ -9,6 +9,10 @@ from tests.corpus.conftest import SourceTree
 
 MAIN = "int f(int); int main(void) { return f(3) - 6; }\n"
 LIBRARY = "int f(int x) { return 2 * x; }\n"
+PRINTING_MAIN = (
+    '#include <stdio.h>\nint f(int);\nint main(void) { printf("%d %s", f(3), __FILE__); }\n'
+)
+PARTLY_USED_LIBRARY = "int f(int x) { return x * 14; }\nint unused(int x) { return x / 3; }\n"
 LISTS = "cmake_minimum_required(VERSION 3.16)\nproject(demo C CXX)\n"
 
 
@@ -16,6 +20,13 @@ def stock(*words: str | Path, cwd: Path) -> None:
     """Run a command of a build that knows nothing of Nestor."""
     environment = {**os.environ, "CC": "gcc", "CXX": "g++"}
     subprocess.run(words, cwd=cwd, env=environment, check=True, capture_output=True, timeout=120)
+
+
+def with_unused_files(tree: SourceTree) -> None:
+    """Write a program that prints "42 main.c", a library of which it uses half, a file unused."""
+    tree.write("main.c", PRINTING_MAIN)
+    tree.write("lib.c", PARTLY_USED_LIBRARY)
+    tree.write("extra.c", "int extra(int x) { return x + 1; }\n")
 
 
 def with_library(tree: SourceTree) -> None:

@@ -18,22 +18,14 @@ from nestor.corpus.capture import build, merge
 from nestor.corpus.capture.drafts import Selection
 from nestor.corpus.model import Input, Project, Split
 from nestor.corpus.relink import LinkMode
+from tests.corpus.builds import PARTLY_USED_LIBRARY, with_unused_files
 
 if TYPE_CHECKING:
     from tests.corpus.conftest import SourceTree
 
-MAIN = '#include <stdio.h>\nint f(int);\nint main(void) { printf("%d %s", f(3), __FILE__); }\n'
-LIBRARY = "int f(int x) { return x * 14; }\nint unused(int x) { return x / 3; }\n"
-
-
-def _small(tree: SourceTree) -> None:
-    tree.write("main.c", MAIN)
-    tree.write("lib.c", LIBRARY)
-    tree.write("extra.c", "int extra(int x) { return x + 1; }\n")
-
 
 def test_the_object_is_the_compilers_own(tree: SourceTree, toolchain: Toolchain) -> None:
-    _small(tree)
+    with_unused_files(tree)
     done = tree.cc("-O2", "-Wall", "-MD", "-c", "main.c", "-o", "main.o")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     subprocess.run(
@@ -80,7 +72,7 @@ def test_digest_does_not_depend_on_the_folder(tree: SourceTree, tmp_path: Path) 
     digests = []
     for name in ("one", "another-place"):
         tree = tree.another(tmp_path / name)
-        _small(tree)
+        with_unused_files(tree)
         tree.write("dated.c", "const char *when = __DATE__ __TIME__, *where = __FILE__;")
         source = str(tree.source / "dated.c")
         assert tree.cc("-c", source, "-o", str(tree.source / "dated.o")).returncode == 0
@@ -89,47 +81,8 @@ def test_digest_does_not_depend_on_the_folder(tree: SourceTree, tmp_path: Path) 
     assert digests[0] == digests[1]
 
 
-def test_archive_members_are_pulled_only_when_needed(tree: SourceTree, tmp_path: Path) -> None:
-    _small(tree)
-    # It would not link if the linker took it: main is defined twice.
-    tree.write("a_member_with_a_very_long_name.c", "int main(void) { return 1; }\n")
-    for name in ("main", "lib", "extra", "a_member_with_a_very_long_name"):
-        assert tree.cc("-c", f"{name}.c").returncode == 0
-    members = ["lib.o", "extra.o", "a_member_with_a_very_long_name.o"]
-    tree.run(["ar", "rcs", "libdemo.a", *members])
-    assert tree.cc("main.o", "-L.", "-ldemo", "-lm", "-pthread", "-o", "prog").returncode == 0
-    corpus = tree.finalise()
-    (program,) = corpus.programs
-    assert [i.value for i in program.inputs] == [
-        "-pthread", "demo/main.o", "-Wl,--start-lib", "demo/lib.o", "demo/extra.o",
-        "demo/a_member_with_a_very_long_name.o", "-Wl,--end-lib", "-lm",
-    ]  # fmt: skip
-    shutil.rmtree(tree.source)
-    made = tree.relink(corpus, program, tmp_path / "relinked")
-    assert subprocess.run([made], capture_output=True, text=True).stdout == "42 main.c"
-
-
-def test_thin_archives_and_whole_archives(tree: SourceTree) -> None:
-    _small(tree)
-    tree.cc("-c", "main.c", "lib.c", "extra.c")
-    tree.run(["ar", "rcsT", "libthin.a", "lib.o", "extra.o"])
-    assert tree.cc("main.o", "libthin.a", "-o", "thin").returncode == 0
-    assert tree.cc("-rdynamic", "main.o", "libthin.a", "-o", "rdynamic").returncode == 0
-    exporting = tree.finalise().program("demo/rdynamic")
-    assert exporting.inputs[0] == Input("option", "-Wl,--export-dynamic")
-    whole = ["-Wl,--whole-archive", "libthin.a", "-Wl,--no-whole-archive"]
-    assert tree.cc("main.o", *whole, "-o", "whole").returncode == 0
-    thin, all_of_it = (
-        [i.value for i in tree.finalise().program(f"demo/{name}").inputs]
-        for name in ("thin", "whole")
-    )
-    members = ["demo/lib.o", "demo/extra.o"]
-    assert thin == ["demo/main.o", "-Wl,--start-lib", *members, "-Wl,--end-lib"]
-    assert all_of_it == ["demo/main.o", *members]
-
-
 def test_one_command_compiles_and_links(tree: SourceTree, tmp_path: Path) -> None:
-    _small(tree)
+    with_unused_files(tree)
     assert tree.cc("main.c", "lib.c", "-o", "prog").returncode == 0
     corpus = tree.finalise()
     (program,) = corpus.programs
@@ -186,7 +139,7 @@ def test_parallel_make_loses_nothing(tree: SourceTree) -> None:
     ],
 )
 def test_probes_are_not_captured(tree: SourceTree, words: list[str]) -> None:
-    _small(tree)
+    with_unused_files(tree)
     tree.write("conftest.c", "int main(void) { return 0; }")
     (tree.source / "CMakeFiles/CMakeScratch/TryCompile-x").mkdir(parents=True)
     assert tree.cc(*words).returncode == 0
@@ -212,7 +165,7 @@ def test_a_failing_compilation_fails_and_is_not_captured(tree: SourceTree) -> No
 
 
 def test_a_failing_capture_does_not_break_the_build(tree: SourceTree) -> None:
-    _small(tree)
+    with_unused_files(tree)
     tree.wrappers.corpus.write_text("a file where the corpus should be")
     done = tree.cc("-c", "main.c")
     assert done.returncode == 0
@@ -221,7 +174,7 @@ def test_a_failing_capture_does_not_break_the_build(tree: SourceTree) -> None:
 
 
 def test_warns_once_of_what_cannot_be_captured(tree: SourceTree) -> None:
-    _small(tree)
+    with_unused_files(tree)
     tree.cc("-shared", "-fPIC", "lib.c", "-o", "libshared.so")
     first = tree.cc("main.c", "./libshared.so", "-o", "one")
     second = tree.cc("main.c", "./libshared.so", "-o", "two")
@@ -233,28 +186,11 @@ def test_warns_once_of_what_cannot_be_captured(tree: SourceTree) -> None:
     assert [m.reason.split(":")[0] for m in corpus.missing] == ["one", "two"]
 
 
-def test_an_archive_beside_a_shared_library_has_the_code(tree: SourceTree, tmp_path: Path) -> None:
-    """As libtool leaves them, and names the shared one in the link."""
-    _small(tree)
-    tree.cc("-c", "-fPIC", "lib.c", "-o", "pic.o")
-    tree.cc("-c", "lib.c", "main.c")
-    (tree.source / ".libs").mkdir()
-    tree.cc("-shared", "pic.o", "-o", ".libs/libdemo.so.1")
-    (tree.source / ".libs/libdemo.so").symlink_to("libdemo.so.1")
-    tree.run(["ar", "rcs", ".libs/libdemo.a", "lib.o"])
-    assert tree.cc("main.o", ".libs/libdemo.so", "-o", "prog").returncode == 0
-    corpus = tree.finalise()
-    assert corpus.missing == ()
-    assert len(corpus.program("demo/prog").modules) == 2
-    made = tree.relink(corpus, corpus.program("demo/prog"), tmp_path / "relinked")
-    assert subprocess.run([made], capture_output=True, text=True).stdout == "42 main.c"
-
-
 def test_start_files_that_a_link_names_are_left_to_the_driver(
     tree: SourceTree, tmp_path: Path, toolchain: Toolchain
 ) -> None:
     """As libtool does with libraries of C++; each of them may be in a link only once."""
-    _small(tree)
+    with_unused_files(tree)
     tree.cc("-c", "lib.c", "main.c")
 
     def place(name: str) -> str:
@@ -289,11 +225,11 @@ def test_twins_are_kept_only_if_programs_need_both(tree: SourceTree) -> None:
 
 
 def test_a_changed_source_replaces_its_module(tree: SourceTree) -> None:
-    _small(tree)
+    with_unused_files(tree)
     tree.cc("main.c", "lib.c", "-o", "prog")
     tree.cc("-c", "lib.c")
     before = tree.finalise()
-    tree.write("lib.c", LIBRARY.replace("14", "15"))
+    tree.write("lib.c", PARTLY_USED_LIBRARY.replace("14", "15"))
     tree.cc("-c", "lib.c")
     tree.cc("main.c", "lib.o", "-o", "prog")
     after = tree.finalise()
@@ -309,7 +245,7 @@ def test_equal_modules_of_two_projects_stay_with_the_held_out_one(
     splits: dict[str, Split] = {"a": "train", "b": "test"}
     for name, split in splits.items():
         tree = tree.another(tmp_path / name, name)
-        _small(tree)
+        with_unused_files(tree)
         tree.cc("main.c", "lib.c", "-o", "prog")
         project = Project(name, split=split)
         merge.finalise(root, tree.journal, [Selection(project)])
@@ -332,7 +268,7 @@ def test_the_wrapper_is_light(tree: SourceTree) -> None:
 
 
 def test_a_relative_corpus_is_refused(tree: SourceTree) -> None:
-    _small(tree)
+    with_unused_files(tree)
     done = tree.run([str(tree.wrappers.cc), "-c", "main.c"], more={"NESTOR_CORPUS": "corpus"})
     assert (done.returncode, (tree.source / "main.o").exists()) == (0, True)
     assert "not captured: NESTOR_CORPUS is the relative path corpus" in done.stderr
@@ -340,7 +276,7 @@ def test_a_relative_corpus_is_refused(tree: SourceTree) -> None:
 
 
 def test_the_wrapper_works_without_a_corpus(tree: SourceTree) -> None:
-    _small(tree)
+    with_unused_files(tree)
     environment = {"NESTOR_CORPUS": ""}
     start = time.monotonic()
     done = tree.run([str(tree.wrappers.cc), "-c", "main.c"], more=environment)
@@ -351,7 +287,7 @@ def test_the_wrapper_works_without_a_corpus(tree: SourceTree) -> None:
 
 @pytest.mark.parametrize(("word", "language"), [("cc", "c"), ("c++", "c++")])
 def test_the_command_line_makes_the_same_corpus(tree: SourceTree, word: str, language: str) -> None:
-    _small(tree)
+    with_unused_files(tree)
     tree.write("Makefile", "prog: main.o lib.o\n\t$(CC) -o $@ $^\n")
     entry = "import sys; from nestor.cli.main import entry; sys.argv[0] = 'nestor'; entry()"
     wrapper = f'{sys.executable} -c "{entry}" {word}'
