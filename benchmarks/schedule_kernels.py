@@ -147,6 +147,9 @@ def product_calls(operator: str, inputs: list[Any]) -> dict[str, Callable[[], An
 def torch_call(operator: str, inputs: list[Any], result: Shape) -> Callable[[], Any]:
     """Return the operator in PyTorch, whose products are MKL's.
 
+    Where it can write to memory that is there, it does, as kernels do: fresh memory of the system
+    costs as much as a softmax.
+
     :param result: the shape of the result, which says by how much windows move.
     """
     import torch
@@ -155,12 +158,14 @@ def torch_call(operator: str, inputs: list[Any], result: Shape) -> Callable[[], 
     tensors = [torch.from_numpy(array) for array in inputs]
     first = tensors[0]
     if operator.startswith("matmul_bias"):
-        product = functools.partial(torch.addmm, tensors[2], first, tensors[1])
+        out = torch.empty(result)
+        product = functools.partial(torch.addmm, tensors[2], first, tensors[1], out=out)
         if operator.endswith("gelu"):
             return lambda: functional.gelu(product(), approximate="tanh")
         return lambda: product().relu_()
     if operator == "softmax":
-        return lambda: torch.softmax(first, 1)
+        out = torch.empty(result)
+        return lambda: torch.softmax(first, 1, out=out)
     if operator == "layer_norm":
         shape = (first.shape[1],)
         return lambda: functional.layer_norm(first, shape, tensors[1], tensors[2])

@@ -4,6 +4,9 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @tile_places(!transform.any_op {transform.consumed},
       !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly},
       !transform.any_op {transform.consumed}) -> !transform.any_op
+  transform.named_sequence private @tile_channels(!transform.any_op {transform.consumed},
+      !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly},
+      !transform.any_op {transform.consumed}) -> !transform.any_op
   transform.named_sequence private @vectorize_windows(!transform.any_op {transform.consumed},
       !transform.any_op {transform.readonly})
   transform.named_sequence private @lower(!transform.any_op {transform.consumed})
@@ -45,7 +48,7 @@ module attributes {transform.with_named_sequence} {
     %depth = transform.tune.knob<"reg_k"> options = [1, 2, 4, 8] -> !transform.param<i64>
     %op = transform.structured.match ops{["linalg.conv_2d_nhwc_hwcf"]} in %module
       : (!transform.any_op) -> !transform.any_op
-    %tiled = transform.include @tile_places failures(propagate) (%op, %places, %channels, %module)
+    %tiled = transform.include @tile_channels failures(propagate) (%op, %places, %channels, %module)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.any_op)
       -> !transform.any_op
     %tiles = transform.structured.match ops{["linalg.conv_2d_nhwc_hwcf"]} in %tiled

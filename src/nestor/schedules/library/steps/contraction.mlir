@@ -6,6 +6,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @vectorize_kernels(!transform.any_op {transform.consumed},
       !transform.any_op {transform.readonly})
   transform.named_sequence private @hoist_accumulators(!transform.any_op {transform.readonly})
+  transform.named_sequence private @unroll_reductions(!transform.any_op {transform.readonly})
 
   // Block the reduction of a matmul tile; pack, and make the micro kernel.
   transform.named_sequence @matmul_block(%module: !transform.any_op {transform.consumed},
@@ -64,6 +65,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_kernels failures(propagate) (%kernels, %static)
       : (!transform.any_op, !transform.any_op) -> ()
     transform.include @hoist_accumulators failures(propagate) (%static) : (!transform.any_op) -> ()
+    transform.include @unroll_reductions failures(propagate) (%static) : (!transform.any_op) -> ()
     transform.yield %static : !transform.any_op
   }
 
@@ -229,6 +231,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_kernels failures(propagate) (%kernels, %static)
       : (!transform.any_op, !transform.any_op) -> ()
     transform.include @hoist_accumulators failures(propagate) (%static) : (!transform.any_op) -> ()
+    transform.include @unroll_reductions failures(propagate) (%static) : (!transform.any_op) -> ()
     transform.yield %static : !transform.any_op
   }
 

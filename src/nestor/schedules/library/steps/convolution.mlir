@@ -7,12 +7,28 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @hoist_accumulators(!transform.any_op {transform.readonly})
 
   // Tiles of one row of the result: some places of it and some channels; what follows is fused.
-  transform.named_sequence @tile_places(%op: !transform.any_op {transform.consumed},
+  // Some channels of all places come first, so that their part of the window stays in cache.
+  transform.named_sequence @tile_channels(%op: !transform.any_op {transform.consumed},
       %places: !transform.param<i64> {transform.readonly},
       %channels: !transform.param<i64> {transform.readonly},
       %module: !transform.any_op {transform.consumed}) -> !transform.any_op {
     %tiled, %loops:4 = transform.structured.fuse %op tile_sizes [1, 1, %places, %channels]
       interchange [3, 0, 1, 2] {apply_cleanup}
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op,
+          !transform.any_op)
+    %static = transform.include @peel failures(propagate) (%module)
+      : (!transform.any_op) -> !transform.any_op
+    transform.yield %static : !transform.any_op
+  }
+
+  // The same tiles in the order of memory, where the window is small.
+  transform.named_sequence @tile_places(%op: !transform.any_op {transform.consumed},
+      %places: !transform.param<i64> {transform.readonly},
+      %channels: !transform.param<i64> {transform.readonly},
+      %module: !transform.any_op {transform.consumed}) -> !transform.any_op {
+    %tiled, %loops:4 = transform.structured.fuse %op tile_sizes [1, 1, %places, %channels]
+      {apply_cleanup}
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op,
           !transform.any_op)

@@ -28,6 +28,17 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // Let a division by a value of the row become a multiplication by its reciprocal: a processor
+  // divides a vector in the time of twenty multiplications. The last bit of a result may change.
+  transform.named_sequence @divide_once(%module: !transform.any_op {transform.readonly}) {
+    %divisions = transform.structured.match ops{["arith.divf"]} in %module
+      : (!transform.any_op) -> !transform.any_op
+    %reciprocal = transform.param.constant #arith.fastmath<arcp> -> !transform.any_param
+    transform.annotate %divisions "fastmath" = %reciprocal
+      : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+
   // Take some rows at a time through all operations that lead to the result.
   transform.named_sequence @tile_rows(%module: !transform.any_op {transform.consumed},
       %rows: !transform.param<i64> {transform.readonly}) -> !transform.any_op {

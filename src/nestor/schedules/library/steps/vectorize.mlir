@@ -45,4 +45,15 @@ module attributes {transform.with_named_sequence} {
     transform.loop.hoist_loop_invariant_subsets %loops : !transform.any_op
     transform.yield
   }
+
+  // Several steps of the reduction in an iteration: a processor that multiplies two vectors in a
+  // cycle has little room for the instructions of the loop.
+  transform.named_sequence @unroll_reductions(%module: !transform.any_op {transform.readonly}) {
+    %products = transform.structured.match ops{["vector.contract"]} in %module
+      : (!transform.any_op) -> !transform.any_op
+    %loops = transform.get_parent_op %products {allow_empty_results, deduplicate, op_name = "scf.for"}
+      : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %loops {factor = 4} : !transform.any_op
+    transform.yield
+  }
 }
