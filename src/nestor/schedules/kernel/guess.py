@@ -43,7 +43,8 @@ _Guess = Callable[[Sequence[int], Loops, Target, Choice], int]
 def _reg_n(options: Sequence[int], loops: Loops, target: Target, _: Choice) -> int:
     """Several vectors of columns: with fewer, loads of the other operand limit the speed."""
     lanes = target.lanes(loops.bits)
-    most = 2 if _windows(loops) or target.registers < 32 else 4
+    # A column that is a row in memory is gathered: few of them, for many rows.
+    most = 2 if _windows(loops) or loops.transposed or target.registers < 32 else 4
     if loops.m == 1:
         most = target.registers  # one row has no other accumulators, and long rows suit prefetchers
     fitting = [o for o in options if o % lanes == 0 and o <= most * lanes] or [min(options)]
@@ -135,6 +136,8 @@ def _packing(options: Sequence[int], loops: Loops, _: Target, choice: Choice) ->
         )
         most = 6 if fits or not choice.get("parallel") else 4
         return most if kernels >= 8 else 4 if kernels >= 2 else 5
+    if loops.transposed:
+        return 0  # a packed operand has the order that it had
     return 1 if loops.m >= 96 and loops.n > choice.get("tile_n", 64) else 0
 
 

@@ -37,6 +37,8 @@ class Loops:
     """Scalar operations in all bodies."""
     flat: bool = False
     """Whether all operands have one shape, so that they can be taken as one long row."""
+    transposed: bool = False
+    """Whether the right operand of a product has its columns as rows."""
 
     @property
     def operations(self) -> float:
@@ -74,8 +76,10 @@ def loops_of(payload: Payload) -> Loops:
             # Either operand may be transposed: what is summed up is what the result has not.
             elements = math.prod(left) // (batch * result[-2])
             kind = operation.name.removeprefix("linalg.")
-            fused = len(generics)
-            return Loops(kind, batch, result[-2], result[-1], elements, bits, fused, steps)
+            return Loops(
+                kind, batch, result[-2], result[-1], elements, bits, len(generics), steps,
+                transposed=_right_transposed(operation),
+            )  # fmt: skip
         if operation.name in _CONVOLUTIONS:
             window = _shape(operation.operand_types[1])
             count, height, width, channels = _shape(operation.result_types[0])[:4]
@@ -124,6 +128,15 @@ def _reduces(operation: Operation) -> bool:
     return operation.name in ("linalg.reduce", "linalg.softmax") or "reduction" in _iterators(
         operation
     )
+
+
+def _right_transposed(operation: Operation) -> bool:
+    """Return whether the last dimension of the right operand is the one that is summed up."""
+    maps = re.findall(r"-> \(([^)]*)\)", operation.attributes.get("indexing_maps", ""))
+    if len(maps) != 3:
+        return False
+    _, right, result = ([name.strip() for name in found.split(",")] for found in maps)
+    return right[-1] not in result
 
 
 def _iterators(operation: Operation) -> list[str]:

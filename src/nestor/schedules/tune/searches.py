@@ -86,9 +86,13 @@ def first_guess(
 ) -> dict[str, int]:
     """Return the candidate that a policy picks before anything is measured.
 
+    The computed guess stands for products with a transposed operand, of which no feature tells.
+
     :param usable: whether a choice gives a kernel at all; the computed guess stands if none does
         of the first few.
     """
+    if problem.loops.transposed:
+        return dict(problem.guess)
     ranked = _ranked([], problem, policy, np.random.default_rng(seed))
     return next((c for c in ranked[:_ALTERNATIVES] if usable(c)), dict(problem.guess))
 
