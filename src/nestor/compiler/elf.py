@@ -39,7 +39,7 @@ class ElfError(NestorError):
 class Section(NamedTuple):
     """A row of the table of sections."""
 
-    index: int
+    number: int
     name: str
     kind: int
     flags: int
@@ -185,7 +185,7 @@ class Elf:
         rows = list(layout.iter_unpack(self._content[offset:end]))
         start, size = rows[names_index][4], rows[names_index][5]
         names = self._content[start : start + size]
-        return [Section(index, _text(names, row[0]), *row[1:8]) for index, row in enumerate(rows)]
+        return [Section(number, _text(names, row[0]), *row[1:8]) for number, row in enumerate(rows)]
 
     def _symbols(self, table: Section) -> list[Symbol]:
         names = self.content(self.sections[table.link])
@@ -208,7 +208,7 @@ class Elf:
 
     def _far_indices(self, table: Section) -> list[int]:
         """Return the sections of symbols in a file with more than 65,279 of them."""
-        found = (s for s in self.sections if s.kind == _INDICES and s.link == table.index)
+        found = (s for s in self.sections if s.kind == _INDICES and s.link == table.number)
         order = self._layout.header.format[0]
         return [row[0] for s in found for row in struct.iter_unpack(f"{order}I", self.content(s))]
 
