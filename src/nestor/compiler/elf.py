@@ -1,7 +1,6 @@
 """Sections, symbols and relocations of ELF files, read without a library.
 
-What measures each compile must not wait for one: LIEF takes a quarter of a second to be imported,
-as long as a compile.
+What runs once a build must not wait for one: to import LIEF takes as long as a few small compiles.
 """
 
 import struct
