@@ -112,3 +112,11 @@ def test_no_command_takes_a_slow_library_to_explain_itself() -> None:
     command = [sys.executable, "-c", "\n".join(lines)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_first_build_waits_for_no_reader_of_objects() -> None:
+    """LIEF alone took as much CPU time as a sixth of a build of lua."""
+    code = "import sys, nestor.cli.make.finish, nestor.compiler.objects; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "lief" not in done.stdout.split()

@@ -9,13 +9,12 @@ eh_frame_hdr and gcc_except_table, whatever suffix ``-ffunction-sections`` gave 
 import bisect
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import lief
-
+from nestor.compiler import elf
+from nestor.compiler.elf import Elf, ElfError, Section
 from nestor.errors import NestorError
 
 CLASSES = (".text", ".rodata", ".eh_frame", ".eh_frame_hdr", ".gcc_except_table")
@@ -66,11 +65,13 @@ def source_file(path: Path) -> str:
 
     :raises ObjectError: if the object does not say, or cannot be read as ELF.
     """
-    lief.logging.disable()
-    binary = lief.ELF.parse(str(path)) if path.exists() else None
-    for symbol in binary.symtab_symbols if binary is not None else ():
-        if symbol.type == lief.ELF.Symbol.TYPE.FILE:
-            return str(symbol.name)
+    try:
+        symbols = elf.read(path).symbols
+    except ElfError:
+        symbols = []
+    for symbol in symbols:
+        if symbol.kind == elf.FILE:
+            return symbol.name
     raise ObjectError(f"'{path}' is no ELF object that names its source file.")
 
 
@@ -82,14 +83,14 @@ def aliases(path: Path) -> dict[str, frozenset[str]]:
 
     :raises ObjectError: if the file cannot be read as ELF.
     """
-    lief.logging.disable()
-    binary = lief.ELF.parse(str(path)) if path.exists() else None
-    if binary is None:
-        raise ObjectError(f"'{path}' is no ELF file whose symbols can be read.")
+    try:
+        symbols = elf.read(path).symbols
+    except ElfError:
+        raise ObjectError(f"'{path}' is no ELF file whose symbols can be read.") from None
     by_address: dict[int, set[str]] = defaultdict(set)
-    for symbol in binary.symtab_symbols:
-        if symbol.type == lief.ELF.Symbol.TYPE.FUNC and symbol.shndx:
-            by_address[symbol.value].add(str(symbol.name))
+    for symbol in symbols:
+        if symbol.kind == elf.FUNCTION and symbol.section:
+            by_address[symbol.value].add(symbol.name)
     names: dict[str, set[str]] = defaultdict(set)
     for together in by_address.values():
         for name in together:
@@ -102,25 +103,28 @@ def measure(path: Path) -> Measure:
 
     :raises ObjectError: if the file cannot be read as ELF.
     """
-    lief.logging.disable()  # its messages would repeat the error below
-    binary = lief.ELF.parse(str(path))
-    sections = [] if binary is None else list(binary.sections)
-    size = path.stat().st_size if path.exists() else 0
-    kinds = [(section, _class_of(str(section.name))) for section in sections]
-    measured = [(section, kind) for section, kind in kinds if kind is not None]
-    if (
-        binary is None
-        or not sections
-        or any(section.offset + section.size > size for section, _ in measured)
-    ):
-        raise ObjectError(f"'{path}' is no complete ELF file that can be measured.")
+    try:
+        return measured(elf.read(path))
+    except ElfError:
+        raise ObjectError(f"'{path}' is no complete ELF file that can be measured.") from None
+
+
+def measured(binary: Elf) -> Measure:
+    """Measure what was read.
+
+    :raises ElfError: if it makes no sense.
+    """
+    if not binary.sections:
+        raise ElfError("there are no sections")
     sizes = dict.fromkeys(CLASSES, 0)
-    for section, kind in measured:
-        sizes[kind] += section.size
-    relocatable = binary.header.file_type == lief.ELF.Header.FILE_TYPE.REL
+    for section in binary.sections:
+        kind = _class_of(section.name)
+        if kind is not None:
+            sizes[kind] += len(binary.content(section))
+    relocatable = binary.kind == elf.RELOCATABLE
     functions = _function_symbols(binary, relocatable)
     extra = _unwind_bytes(binary, functions, relocatable)
-    tables = _exception_tables(sections) if relocatable else {}
+    tables = _exception_tables(binary.sections) if relocatable else {}
     return Measure(
         sections=sizes,
         functions=tuple(
@@ -145,47 +149,37 @@ _Place = tuple[int, int]
 """Section index and offset in an object; 0 and the address in a program."""
 
 
-def _function_symbols(binary: Any, relocatable: bool) -> dict[_Place, tuple[str, int, bool]]:
+def _function_symbols(binary: Elf, relocatable: bool) -> dict[_Place, tuple[str, int, bool]]:
     """Return name, code bytes and weakness of each defined function by its place."""
     functions: dict[_Place, tuple[str, int, bool]] = {}
-    for symbol in binary.symtab_symbols:
-        if symbol.type != lief.ELF.Symbol.TYPE.FUNC or not symbol.shndx or not symbol.size:
+    for symbol in binary.symbols:
+        if symbol.kind != elf.FUNCTION or not symbol.section or not symbol.size:
             continue
-        place = (symbol.shndx if relocatable else 0, symbol.value)
-        weak = symbol.binding == lief.ELF.Symbol.BINDING.WEAK
+        place = (symbol.section if relocatable else 0, symbol.value)
         # Aliases (complete and base constructors) share a place and are one function.
-        functions.setdefault(place, (str(symbol.name), symbol.size, weak))
+        functions.setdefault(place, (symbol.name, symbol.size, symbol.binding == elf.WEAK))
     return functions
 
 
-def _exception_tables(sections: list[Any]) -> dict[str, int]:
+def _exception_tables(sections: Sequence[Section]) -> dict[str, int]:
     """Return the bytes of each function's own ``.gcc_except_table.<function>``."""
     prefix = ".gcc_except_table."
     return {
-        str(section.name)[len(prefix) :]: section.size
+        section.name[len(prefix) :]: section.size
         for section in sections
-        if str(section.name).startswith(prefix)
+        if section.name.startswith(prefix)
     }
 
 
 def _unwind_bytes(
-    binary: Any, functions: Mapping[_Place, object], relocatable: bool
+    binary: Elf, functions: Mapping[_Place, object], relocatable: bool
 ) -> dict[_Place, int]:
     """Return the bytes that each function's unwind entry takes in the linked program."""
-    section = binary.get_section(".eh_frame")
+    section = binary.named(".eh_frame")
     if section is None:
         return {}
-    data = bytes(section.content)
-    if relocatable:
-        places = {
-            relocation.address: (
-                relocation.symbol.shndx,
-                relocation.addend + relocation.symbol.value,
-            )
-            for relocation in binary.object_relocations
-            if relocation.section is not None and relocation.section.name == ".eh_frame"
-            if relocation.symbol is not None
-        }
+    data = binary.content(section)
+    places = _unwind_places(binary) if relocatable else {}
     starts = sorted(functions)
     bytes_of: dict[_Place, int] = {}
     for offset, length in _frame_entries(data):
@@ -194,7 +188,7 @@ def _unwind_bytes(
             place = places.get(where)
         else:
             (relative,) = struct.unpack_from("<i", data, where)
-            place = (0, section.virtual_address + where + relative)
+            place = (0, section.address + where + relative)
         if place is None:
             continue
         index = bisect.bisect_right(starts, place) - 1
@@ -202,6 +196,18 @@ def _unwind_bytes(
             owner = starts[index]
             bytes_of[owner] = bytes_of.get(owner, 0) + length + _EH_HDR_BYTES_PER_FUNCTION
     return bytes_of
+
+
+def _unwind_places(binary: Elf) -> dict[int, _Place]:
+    """Return what the relocations of an object's ``.eh_frame`` refer to, by their places."""
+    symbols = binary.symbols
+    places: dict[int, _Place] = {}
+    for _, relocations in binary.relocations(".eh_frame"):
+        for offset, _, number, addend in relocations:
+            if number >= len(symbols):
+                raise ElfError("a relocation of a symbol that is not there")
+            places[offset] = (symbols[number].section, symbols[number].value + addend)
+    return places
 
 
 def _frame_entries(data: bytes) -> Iterator[tuple[int, int]]:

@@ -151,7 +151,7 @@ extern "C" int main() {
 
 
 def test_a_shared_library_keeps_what_it_exports(toolchain: Toolchain, tmp_path: Path) -> None:
-    """The counts stay, and what the linker really keeps without a call is as if it was taken."""
+    """What the linker really keeps without a call is as if others called it and took it."""
     source, out = tmp_path / "all.cpp", tmp_path / "all.o"
     source.write_text(EXPORTING)
     common = [str(toolchain.clangxx), "-fPIC", "-ffunction-sections", "-fno-inline"]
@@ -167,7 +167,8 @@ def test_a_shared_library_keeps_what_it_exports(toolchain: Toolchain, tmp_path: 
     for name, exported in names.items():
         before, after = (each.functions[function_id(name)] for each in (program, library))
         assert not before.address_taken
-        assert after == replace(before, address_taken=exported)
+        more = (before.calls + exported, before.users + exported)
+        assert after == replace(before, calls=more[0], users=more[1], address_taken=exported)
     own = library.functions[local("internal", "all.cpp")]
     assert (own.calls, own.address_taken) == (1, False)
     # The linker agrees about what stays when the one call of each is inlined.
@@ -186,9 +187,17 @@ def test_programs_that_export() -> None:
         inputs = [Input("module", "m"), *(Input("option", word) for word in options)]
         return Program("p/p", "p", "c", tuple(inputs))
 
-    exporting = [["-shared"], ["-pthread", "-Wl,--export-dynamic"], ["-Wl,-E"]]
+    exporting = [
+        ["-shared"],
+        ["-pthread", "-Wl,--export-dynamic"],
+        ["-Wl,-E"],
+        ["-Wl,--as-needed,-E"],
+        ["-Wl,--dynamic-list=plugins.txt"],
+        ["-Wl,--export-dynamic-symbol=plugin_*"],
+    ]
     assert all(exports_functions(program(*options)) for options in exporting)
-    assert not any(exports_functions(program(*o)) for o in ([], ["-pthread", "-static", "-lm"]))
+    others = [[], ["-pthread", "-static", "-lm"], ["-Wl,-soname,-Esel", "-Wl,--exclude-libs,ALL"]]
+    assert not any(exports_functions(program(*options)) for options in others)
 
 
 def test_text(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import lief
-
 from nestor.cli.make.embedded_names import BITCODE, COMMAND
+from nestor.compiler import elf
 from nestor.compiler.options import safe_cc1
 
 _DEBUG: Final = re.compile(
@@ -63,10 +62,10 @@ def has_new_names(path: Path, bitcode: Path) -> bool:
     before, in the front end too. So such an object from bitcode may differ from one from source in
     names of local symbols, and in nothing else.
     """
-    binary = lief.ELF.parse(str(path))
-    if binary is None:
+    try:
+        names = {symbol.name for symbol in elf.read(path).symbols}
+    except elf.ElfError:
         return True
-    names = {str(symbol.name) for symbol in binary.symtab_symbols}
     content = bitcode.read_bytes()
     return any(_is_new(name, content) for name in names)
 

@@ -97,19 +97,19 @@ def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> Prog
         twin = path.parent.parent / path.name
         if path.parent.name == ".libs" and twin in exporting:
             exporting[twin] |= exporting.pop(path)
-    uses = []
-    for path, exports in exporting.items():
+    uses = {}
+    for path in exporting:
         try:
-            own = object_uses.read(path)
-            uses.append(object_uses.with_exports(own) if exports else own)
+            uses[path] = object_uses.read(path)
         except ObjectError as error:
             report.warnings.append(str(error))
     if not uses:
         said = report.warnings[:1] or ["there is none"]
         raise NestorError(f"No object of the build can be summarised: {said[0]}")
-    summary = object_uses.combine(uses, link)
+    others = object_uses.users_of_exports(own for path, own in uses.items() if exporting[path])
+    summary = object_uses.combine([*uses.values(), others], link)
     report.functions = len(summary.functions)
-    together = sum(not item.apart for item in uses)
+    together = sum(not item.apart for item in uses.values())
     if together:
         report.warnings.append(
             f"{together} of {len(uses)} objects were compiled without -ffunction-sections: calls"

@@ -51,7 +51,7 @@ class Summary:
 
     def run(self) -> int:
         """Read, write the summary and say what it holds."""
-        from nestor.compiler.objects import ObjectError  # these take lief
+        from nestor.compiler.objects import ObjectError  # slow to import
         from nestor.problems.inlining_size.summary import object_uses
 
         with progress() as report, temporary_folder("summary") as text:
@@ -60,13 +60,13 @@ class Summary:
             for number, item in enumerate(built.objects):
                 report("Reading objects", number, len(built.objects))
                 try:
-                    own = object_uses.read(item.path)
-                    uses.append(object_uses.with_exports(own) if self.exports else own)
+                    uses.append(object_uses.read(item.path))
                 except ObjectError as error:
                     said = str(error).replace(str(item.path), item.name)
                     raise NestorError(said) from None
             report("Reading objects", len(uses), len(uses))
-        summary = object_uses.combine(uses, self.link)
+        others = [object_uses.users_of_exports(uses)] if self.exports else []
+        summary = object_uses.combine([*uses, *others], self.link)
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             summary.save(self.out)

@@ -4,16 +4,15 @@ The objects are those of an ordinary build by the stock compiler; what they say 
 its summary (``compiler/program_summary``).
 """
 
-import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-import lief
-
-from nestor.compiler.objects import ObjectError, measure
+from nestor.compiler import elf
+from nestor.compiler.elf import Elf, ElfError, Relocation, Symbol
+from nestor.compiler.objects import ObjectError, measured
 from nestor.problems.inlining_size.summary.program_summary import (
     FunctionUse,
     LinkMode,
@@ -21,16 +20,7 @@ from nestor.problems.inlining_size.summary.program_summary import (
     function_id,
 )
 
-_SYMBOL: Final = struct.Struct("<IBBHQQ")
-"""``Elf64_Sym``: name, info, other, section, value, size."""
-_RELOCATION: Final = struct.Struct("<QIIq")
-"""``Elf64_Rela``: offset, type, symbol, addend."""
-
-# Values of the ELF and x86-64 ABIs.
-_LOCAL, _WEAK, _FUNCTION, _SECTION, _FILE = 0, 2, 2, 3, 4
-_INTERNAL, _HIDDEN = 1, 2
-"""Visibilities of symbols that no other file of the process can name."""
-_ALLOCATED, _SYMBOL_TABLE, _RELOCATIONS, _UNDEFINED = 2, 2, 4, 0
+# Values of the x86-64 ABI.
 _PC32, _PLT32, _GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX = 2, 4, 9, 41, 42
 _CALLS: Final = frozenset({_PLT32, _GOTPCRELX})
 """Calls and jumps; without a REX prefix, a relaxable load is a call's of ``-fno-plt``."""
@@ -67,16 +57,27 @@ def summarise(objects: Sequence[Path], mode: LinkMode, *, exports: bool = False)
     :raises ObjectError: if one is no x86-64 object file.
     """
     uses = [read(path) for path in objects]
-    return combine([with_exports(one) for one in uses] if exports else uses, mode)
+    return combine([*uses, users_of_exports(uses)] if exports else uses, mode)
 
 
-def with_exports(uses: ObjectUses) -> ObjectUses:
-    """Return the uses of an object in a linked file that exports its functions.
+def users_of_exports(objects: Iterable[ObjectUses]) -> ObjectUses:
+    """Return what other files may do with what is exported, as if they were one more object.
 
-    Other files may refer to these, and the linker drops none of them: as if something in the
-    program took their addresses.
+    It calls each exported function and takes its address. That the address is taken would be
+    enough for the linker, which drops none of them, but not for policies: ``distilled`` inlines
+    large functions of one call all the same, and they stay (a shared library grew by 2.9 %).
     """
-    return replace(uses, taken=uses.taken | uses.exported)
+    exported = {
+        names[0] for one in objects for names in one.functions if not one.exported.isdisjoint(names)
+    }
+    return ObjectUses(
+        functions={},
+        calls=dict.fromkeys(exported, 1),
+        taken=frozenset(exported),
+        exported=frozenset(),
+        apart=True,
+        by_clang=True,
+    )
 
 
 def combine(objects: Sequence[ObjectUses], mode: LinkMode) -> ProgramSummary:
@@ -124,32 +125,22 @@ def read(path: Path) -> ObjectUses:
 
     :raises ObjectError: if it is no x86-64 object file.
     """
-    sizes = {function.name: function.size for function in measure(path).functions}
-    binary = lief.ELF.parse(str(path))
-    if binary is None or binary.header.machine_type != lief.ELF.ARCH.X86_64:
-        raise ObjectError(f"'{path}' is no x86-64 object, and only those can be summarised.")
     try:
-        return _look(list(binary.sections), sizes)
-    except (IndexError, ValueError, struct.error):
-        raise ObjectError(
-            f"'{path}' is damaged: its symbols or relocations make no sense."
-        ) from None
+        binary = elf.read(path)
+        if binary.machine != elf.X86_64:
+            raise ObjectError(f"'{path}' is no x86-64 object, and only those can be summarised.")
+        return _look(binary)
+    except ElfError as error:
+        raise ObjectError(f"'{path}' cannot be summarised: {error}.") from None
 
 
 _Place = tuple[int, int]
 """Section index and offset."""
 
 
-class _Symbol(NamedTuple):
-    name: str
-    kind: int
-    local: bool
-    exported: bool
-    place: _Place
-
-
-def _look(sections: Sequence[Any], sizes: Mapping[str, int]) -> ObjectUses:
-    symbols = _symbols(sections)
+def _look(binary: Elf) -> ObjectUses:
+    sizes = {function.name: function.size for function in measured(binary).functions}
+    symbols = binary.symbols
     ids: list[int | None] = []  # by symbol; sections and data have none
     functions: defaultdict[_Place, list[int]] = defaultdict(list)
     bytes_of: dict[_Place, int] = {}
@@ -157,26 +148,30 @@ def _look(sections: Sequence[Any], sizes: Mapping[str, int]) -> ObjectUses:
     source_file = ""
     for symbol in symbols:
         identity = None
-        if symbol.kind == _FILE:
+        if symbol.kind == elf.FILE:
             source_file = symbol.name
-        elif symbol.place[0] == _UNDEFINED:
+        elif symbol.section == elf.UNDEFINED:
             identity = function_id(symbol.name)
-        elif symbol.kind == _FUNCTION:
-            identity = function_id(symbol.name, source_file if symbol.local else None)
-            functions[symbol.place].append(identity)
-            bytes_of.setdefault(symbol.place, sizes.get(symbol.name, 0))
-            if symbol.exported:
+        elif symbol.kind == elf.FUNCTION:
+            local = symbol.binding == elf.LOCAL
+            identity = function_id(symbol.name, source_file if local else None)
+            place = (symbol.section, symbol.value)
+            functions[place].append(identity)
+            bytes_of.setdefault(place, sizes.get(symbol.name, 0))
+            if _is_exported(symbol):
                 exported.add(identity)
         ids.append(identity)
 
     calls: Counter[int] = Counter()
     taken: set[int] = set()
-    for kind, index, addend in _relocations(sections):
+    for _, kind, index, addend in _relocations(binary):
+        if index >= len(symbols):
+            raise ElfError("a relocation of a symbol that is not there")
         target = ids[index]
-        if target is None and symbols[index].kind == _SECTION:
+        if target is None and symbols[index].kind == elf.SECTION:
             offset = addend + 4 if kind in _END_RELATIVE else addend
             # Exactly a function's start: jump tables point into the middle.
-            target = next(iter(functions.get((symbols[index].place[0], offset), ())), None)
+            target = next(iter(functions.get((symbols[index].section, offset), ())), None)
         if target is None:
             continue
         if kind in _CALLS:
@@ -190,43 +185,26 @@ def _look(sections: Sequence[Any], sizes: Mapping[str, int]) -> ObjectUses:
         taken=frozenset(taken),
         exported=frozenset(exported),
         apart=max(Counter(section for section, _ in functions).values(), default=1) == 1,
-        by_clang=all(b"clang version" in text for text in _compilers(sections)),
+        by_clang=all(b"clang version" in text for text in _compilers(binary)),
     )
 
 
-def _compilers(sections: Sequence[Any]) -> list[bytes]:
+def _compilers(binary: Elf) -> list[bytes]:
     """Return what compilers have written into the object about themselves."""
-    comments = (bytes(s.content) for s in sections if str(s.name) == ".comment")
+    comments = (binary.content(s) for s in binary.sections if s.name == ".comment")
     return [text for comment in comments for text in comment.split(b"\0") if text]
 
 
-def _symbols(sections: Sequence[Any]) -> list[_Symbol]:
-    """Return the symbol table."""
-    table = next((s for s in sections if int(s.type) == _SYMBOL_TABLE), None)
-    if table is None:
-        return []
-    strings = bytes(sections[table.link].content)
-    return [
-        _Symbol(
-            strings[name : strings.index(b"\0", name)].decode(errors="surrogateescape"),
-            info & 15,
-            info >> 4 == _LOCAL,
-            info >> 4 not in (_LOCAL, _WEAK) and other & 3 not in (_INTERNAL, _HIDDEN),
-            (section, value),
-        )
-        for name, info, other, section, value, _ in _SYMBOL.iter_unpack(bytes(table.content))
-    ]
+def _is_exported(symbol: Symbol) -> bool:
+    hidden = symbol.visibility in (elf.INTERNAL, elf.HIDDEN)
+    return symbol.binding not in (elf.LOCAL, elf.WEAK) and not hidden
 
 
-def _relocations(sections: Sequence[Any]) -> Iterator[tuple[int, int, int]]:
-    """Yield type, symbol and addend of the relocations of code and data.
+def _relocations(binary: Elf) -> Iterator[Relocation]:
+    """Yield the relocations of code and data.
 
     What unwinding and debuggers need is neither a call nor a use of an address.
     """
-    for section in sections:
-        if int(section.type) != _RELOCATIONS:
-            continue
-        target = sections[section.information]
-        if int(target.flags) & _ALLOCATED and not str(target.name).startswith(_UNWIND):
-            for _, kind, symbol, addend in _RELOCATION.iter_unpack(bytes(section.content)):
-                yield kind, symbol, addend
+    for section, relocations in binary.relocations():
+        if section.flags & elf.ALLOCATED and not section.name.startswith(_UNWIND):
+            yield from relocations

@@ -1,5 +1,6 @@
 """Summaries of programs, made from the objects of their stock builds."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Final, cast
@@ -11,8 +12,10 @@ from nestor.problems.inlining_size.summary.object_uses import summarise
 from nestor.progress import Progress, silent
 from nestor.rollout.cache import baselines
 
-_EXPORTING: Final = frozenset({"-shared", "-rdynamic", "-Wl,-E", "-Wl,--export-dynamic"})
-"""Options of a link under which all functions of default visibility can be named from outside."""
+_EXPORTING: Final = re.compile(
+    r"-shared|-Bshareable|-rdynamic|-E|--?export-dynamic(-symbol.*)?|--?dynamic-list.*"
+)
+"""Options of a link under which functions of default visibility can be named from outside."""
 
 
 def summaries(
@@ -45,4 +48,6 @@ def summaries(
 
 def exports_functions(program: Program) -> bool:
     """Tell whether the linked program has its functions for other files, as a shared library."""
-    return any(item.kind == "option" and item.value in _EXPORTING for item in program.inputs)
+    options = (item.value for item in program.inputs if item.kind == "option")
+    words = chain.from_iterable(option.removeprefix("-Wl,").split(",") for option in options)
+    return any(_EXPORTING.fullmatch(word) for word in words)
