@@ -8,22 +8,22 @@ CORPUS is the tier speed, the runs are those of data/program_runs.toml. ``build`
 program by the stock compiler and prepares its run, ``collect`` counts the events of the run.
 ``measure`` measures the cycles of the same runs, all programs in turn, with a null; give it in two
 sessions, and on a quiet machine. What is there already is not made again. ``python -m
-benchmarks.program_judge`` reads FOLDER. The programs run here: foreign code.
+benchmarks.program_judge`` reads FOLDER. With --builds the same is done with several builds of some
+programs, in a folder of its own, for ``python -m benchmarks.program_order``. The programs run here:
+foreign code.
 """
 
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from shutil import copyfile
 from typing import Final
 
+from benchmarks.program_builds import BASE, BUILDS, PROGRAMS, build
 from benchmarks.program_runs import ProgramRun, load, prepared
 from benchmarks.regalloc_sweep import say
-from nestor.build.binary import build_binaries
-from nestor.build.build import Job
-from nestor.cli.setup import ready_plugin
+from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
@@ -31,12 +31,8 @@ from nestor.events import table as tables
 from nestor.events.simulated.caches import Caches
 from nestor.events.simulated.collect import RunSettings, collect
 from nestor.files import write_atomically
-from nestor.problem.registry import find_problem
 from nestor.program_cost import truth
-from nestor.progress import silent
-from nestor.rollout.local_pool import LocalPool
 
-PROBLEM: Final = "regalloc-eviction"
 ROUNDS: Final = 4
 EVENTS: Final = "events.parquet"
 CACHES: Final = Caches(l1_code_kib=64)
@@ -47,19 +43,18 @@ Pair = tuple[Program, ProgramRun]
 
 def build_all(corpus: Corpus, pairs: Sequence[Pair], work: Path) -> None:
     """Build the programs and put what they read beside them."""
-    problem = find_problem(PROBLEM)
-    missing = [pair for pair in pairs if not _program(work, pair[1]).exists()]
-    with LocalPool(problem, corpus, ready_plugin(problem, None, silent)) as pool:
-        for program, run in missing:
-            (binary,) = build_binaries(pool, [Job(program, "gc")])
-            if binary.digest is None:
-                say(f"{run.program}: {binary.failure}")
-                continue
-            own = _program(work, run)
-            own.parent.mkdir(parents=True, exist_ok=True)
-            copyfile(pool.objects.path(binary.digest), own)
-            own.chmod(0o755)
-            _command(corpus, (program, run), work)
+    toolchain = find()
+    for pair in pairs:
+        program, run = pair
+        own = _program(work, run)
+        if own.exists():
+            continue
+        own.parent.mkdir(parents=True, exist_ok=True)
+        failure = build(toolchain, corpus, program, run.build or BASE, own)
+        if failure is not None:
+            say(f"{run.name}: {failure}")
+            continue
+        _command(corpus, pair, work)
 
 
 def collect_all(corpus: Corpus, pairs: Sequence[Pair], work: Path) -> None:
@@ -104,13 +99,24 @@ def _command(corpus: Corpus, pair: Pair, work: Path) -> truth.Command:
     return truth.Command(_program(work, run).absolute(), smoke.arguments, smoke.stdin, folder)
 
 
-def chosen(corpus: Corpus, names: Sequence[str]) -> list[Pair]:
-    """Return the programs of the corpus that have a run, all or those of ``names``."""
+def chosen(corpus: Corpus, names: Sequence[str], builds: bool) -> list[Pair]:
+    """Return the programs of the corpus that have a run, all or those of ``names``.
+
+    :param builds: return all builds of those programs that are compared with each other.
+    """
     of_name: Mapping[str, Program] = {program.name: program for program in corpus.programs}
-    return [
+    pairs = [
         (of_name[run.program], run)
         for run in load()
         if run.program in of_name and (not names or run.program in names)
+    ]
+    if not builds:
+        return pairs
+    return [
+        (program, replace(run, build=name))
+        for program, run in pairs
+        if run.program in PROGRAMS
+        for name in BUILDS
     ]
 
 
@@ -121,10 +127,11 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--program", nargs="*", default=())
+    parser.add_argument("--builds", action="store_true", help="all builds of some programs")
     parser.add_argument("--session", type=int, default=1)
     words = parser.parse_args()
     corpus = store.load(words.corpus)
-    pairs = chosen(corpus, words.program)
+    pairs = chosen(corpus, words.program, words.builds)
     if words.stage == "build":
         build_all(corpus, pairs, words.work)
     elif words.stage == "collect":

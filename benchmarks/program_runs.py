@@ -27,11 +27,13 @@ class ProgramRun:
     """How each input is made that the corpus lacks, by name."""
     untouched: bool
     """Never fitted: judged once, at the end."""
+    build: str = ""
+    """Which build of the program, of ``benchmarks.program_builds``; empty: the usual one."""
 
     @property
     def name(self) -> str:
         """Return a name for files."""
-        return self.program.replace("/", "_")
+        return self.program.replace("/", "_") + (f"@{self.build}" if self.build else "")
 
     @property
     def project(self) -> str:
