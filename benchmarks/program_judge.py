@@ -80,30 +80,36 @@ def rows_of(
     """Return the runs that can be used, and why the others cannot."""
     found, left_out = [], {}
     for run in load():
-        place = work / run.name
-        if not (place / EVENTS).exists():
-            left_out[run.program] = "it was not built or not counted"
-            continue
-        sessions = [json.loads(file.read_text()) for file in sorted(place.glob("cycles*.json"))]
-        if not sessions:
-            left_out[run.program] = "it was not measured"
-            continue
-        kernel = float(np.mean([one["system_share"] for one in sessions]))
-        cycles = [float(one["minimum"]) for one in sessions]
-        reason = _reason(sessions, kernel, min(cycles))
-        if reason:
-            left_out[run.program] = reason
-            continue
-        table = tables.read(place / EVENTS)
-        summed = quantities(table, model, penalties)
-        accesses = sum(table.total(event) or 0 for event in ("reads", "writes"))
-        found.append(
-            Row(
-                run, summed.totals(), table.instructions, table.instructions + accesses,
-                min(cycles), tuple(cycles), kernel, summed.unanswered,
-            )
-        )  # fmt: skip
+        row = row_of(run, work, model, penalties)
+        if isinstance(row, Row):
+            found.append(row)
+        else:
+            left_out[run.program] = row
     return found, left_out
+
+
+def row_of(
+    run: ProgramRun, work: Path, model: CostModel, penalties: machines.Penalties
+) -> Row | str:
+    """Return what is known of a run, or why it cannot be used."""
+    place = work / run.name
+    if not (place / EVENTS).exists():
+        return "it was not built or not counted"
+    sessions = [json.loads(file.read_text()) for file in sorted(place.glob("cycles*.json"))]
+    if not sessions:
+        return "it was not measured"
+    kernel = float(np.mean([one["system_share"] for one in sessions]))
+    cycles = [float(one["minimum"]) for one in sessions]
+    reason = _reason(sessions, kernel, min(cycles))
+    if reason:
+        return reason
+    table = tables.read(place / EVENTS)
+    summed = quantities(table, model, penalties)
+    accesses = sum(table.total(event) or 0 for event in ("reads", "writes"))
+    return Row(
+        run, summed.totals(), table.instructions, table.instructions + accesses,
+        min(cycles), tuple(cycles), kernel, summed.unanswered,
+    )  # fmt: skip
 
 
 def _reason(sessions: Sequence[Mapping[str, Any]], kernel: float, cycles: float) -> str:

@@ -74,5 +74,5 @@ def _content(source: Mapping[str, Any], folder: Path) -> bytes:
     if "text" in source:
         return str(source["text"]).encode()
     if "again" in source:  # an input of the workload, so many times in a row
-        return (folder / source["again"]).read_bytes() * int(source["times"])
+        return (folder / str(source["again"])).read_bytes() * int(source["times"])
     return generate(source["generate"], source["size"], source["seed"])
