@@ -33,13 +33,15 @@ QUANTITIES: Final = (
     "tlb",
     "rep",
 )
-"""``compute``: passes through chains, each after other code, and loops repeated without end;
-``recurrence``: what they would take longer if all of them were loops; the others are events times
-penalties."""
+"""``compute``: passes through chains, each after other code, and loops, see :func:`_of_loop`;
+``recurrence``: what chains that are no loops would take longer if they were; the others are events
+times penalties."""
 _HOT: Final = 0.9995
 """The share of all instructions whose blocks are priced; the others are scaled up from these."""
 _WIDTH: Final = 3.0
 """Instructions a cycle of code for which the model has no answer."""
+_WINDOW: Final = 512.0
+"""Instructions that a core has in flight."""
 _REP_BYTES: Final = 32.0
 """That a repeated string instruction moves in a cycle."""
 _REP_START: Final = 10.0
@@ -122,9 +124,11 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, float]:
             repeated = single = length / _WIDTH
             unanswered += float(work[rows].sum())
         share = size[rows] / length  # of the chain's cycles, by instructions
-        compute[rows] = executions[rows] * share * (repeated if chain.repeats else single)
-        if not chain.repeats:
+        if chain.repeats:
+            single = _of_loop(chain.turns * length, repeated, single)
+        else:
             recurrence[rows] = executions[rows] * share * (repeated - single)
+        compute[rows] = executions[rows] * share * single
     priced = np.zeros(len(table), np.bool_)
     for chain in found:
         priced[list(chain.rows)] = True
@@ -135,6 +139,19 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, float]:
     else:
         compute[left] = work[left] / _WIDTH
     return compute, recurrence, unanswered / float(work.sum())
+
+
+def _of_loop(length: float, repeated: float, single: float) -> float:
+    """Return the cycles of a turn of a loop.
+
+    A short loop waits for its own results only while nothing else can begin: as many entries of it
+    as the core has room for run side by side.
+
+    :param length: instructions from an entry to the end.
+    :param repeated: cycles of a turn of a loop without end.
+    :param single: cycles of a turn that waits for nothing.
+    """
+    return max(single, repeated / (1 + _WINDOW / length))
 
 
 def _hot(work: F64) -> npt.NDArray[np.bool_]:
