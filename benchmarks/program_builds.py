@@ -10,7 +10,7 @@ from typing import Final
 
 from nestor.build.linking import link
 from nestor.compiler.invocation import compile_command
-from nestor.compiler.process import run
+from nestor.compiler.process import Limits, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, Program
 from nestor.temporary import temporary_folder
@@ -39,6 +39,8 @@ PROGRAMS: Final = (
     "xz/xz",
 )
 """Programs of few modules that are fitted."""
+_LIMITS: Final = Limits(1200.0)
+"""Of the compile of a module."""
 
 
 def build(
@@ -50,7 +52,7 @@ def build(
         for number, module in enumerate(corpus.module(one) for one in program.modules):
             own = Path(text) / f"{number}.o"
             options = _options(module.options, name)
-            done = run(compile_command(toolchain, options, corpus.bitcode(module), own))
+            done = run(compile_command(toolchain, options, corpus.bitcode(module), own), _LIMITS)
             if not done.ok:
                 return f"{module.name}: {done.reason}"
             objects[module.name] = own
