@@ -1,11 +1,12 @@
 """Judge the model of whole programs by the runs that ``benchmarks.program_model`` measured.
 
     python -m benchmarks.program_judge FOLDER [--penalties FILE] [--model shipped] [--machine NAME]
-        [--weights WEIGHTS.json] [--result benchmarks/results/program_model.json]
+        [--untouched] [--weights WEIGHTS.json] [--result benchmarks/results/program_model.json]
 
 Each program is predicted by a fit without its project: by instructions, by J, by blocks alone, with
 mispredictions, by instructions with all events, and by the whole model. The programs that the list
-calls untouched are predicted by the fit to all others. A form stands beside the whole model with
+calls untouched are predicted by the fit to all others: with --untouched, which is for the end, when
+nothing is changed any more. A form stands beside the whole model with
 the difference of its mean error, program by program, and a bootstrap interval over programs.
 """
 
@@ -241,11 +242,13 @@ def main() -> None:
     parser.add_argument("--penalties")
     parser.add_argument("--model", default="shipped")
     parser.add_argument("--machine")
+    parser.add_argument("--untouched", action="store_true")
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
     penalties = machines.named(words.penalties)
     rows, left_out = rows_of(words.work, open_model(words.model, words.machine), penalties)
+    rows = [row for row in rows if words.untouched or not row.run.untouched]
     for name, reason in left_out.items():
         say(f"{name} is left out: {reason}")
     made, fitted = judge(rows)
