@@ -4,9 +4,9 @@ A run is dropped if the core's clock differs before and after it. All programs r
 what disturbs the machine disturbs all of them, and the first of them runs once more as the *null*:
 what two measurements of the same differ by.
 
-The sum of a run's user and system time is exact; many kernels divide it by what ran at each of a few
-hundred ticks a second. So a run's own share of the kernel is noise, of which a minimum would choose
-the luckiest, and that of all runs together is taken off.
+The sum of a run's user and system time is exact; many kernels divide it by what ran at each of a
+few hundred ticks a second. So a run's own share of the kernel is noise, of which a minimum would
+choose the luckiest, and that of all runs together is taken off.
 """
 
 from collections.abc import Sequence
