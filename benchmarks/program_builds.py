@@ -30,13 +30,12 @@ BUILDS: Final[Mapping[str, tuple[str, ...]]] = {
 """By name, what is added to the options of each module."""
 PROGRAMS: Final = (
     "mujs/mujs",
-    "flac/flac",
-    "lame/lame",
     "lua/lua",
     "lzip/lzip",
     "mawk/mawk",
-    "md4c/md2html",
-    "xz/xz",
+    "mksh/mksh",
+    "voro++/voro++",
+    "tetgen/tetgen",
 )
 """Programs of few modules that are fitted."""
 _LIMITS: Final = Limits(1200.0)

@@ -16,6 +16,7 @@ from nestor.cost.predict.single_pass import pass_cycles
 from nestor.cost.trace.entries import straight
 from nestor.events.errors import EventsError
 from nestor.events.table import EventTable
+from nestor.program_cost.apart import passes_apart
 from nestor.program_cost.chains import chains
 from nestor.program_cost.chases import follows_pointers
 from nestor.program_cost.penalties import Penalties
@@ -118,11 +119,14 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, Flags, f
     ]
     bodies = [_body([codes[row] for row in chain.rows]) for chain in found]
     cycles = pass_cycles(model, [body or b"\x90" for body in bodies])
+    apart = pass_cycles(model, [_apart(body) for body in bodies])
     compute, recurrence = np.zeros(len(table)), np.zeros(len(table))
     chased = np.zeros(len(table), np.bool_)
     unanswered = 0.0
-    for chain, body, repeated, single in zip(
-        found, bodies, cycles.repeated.tolist(), cycles.single.tolist(), strict=True
+    passes = np.fmin(cycles.single, apart.single)
+    waits = np.fmin(cycles.repeated, apart.repeated) - passes
+    for chain, body, repeated, single, wait in zip(
+        found, bodies, cycles.repeated.tolist(), passes.tolist(), waits.tolist(), strict=True
     ):
         if body == b"":  # branches alone, which cost what a branch costs
             continue
@@ -130,13 +134,14 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, Flags, f
         length = size[rows].sum()
         if body is None or np.isnan(repeated):
             repeated = single = length / _WIDTH
+            wait = 0.0
             unanswered += float(work[rows].sum())
         share = size[rows] / length  # of the chain's cycles, by instructions
         if chain.repeats:
             single = _of_loop(chain.turns * length, repeated, single)
             chased[rows] = follows_pointers(body or b"")
         else:
-            recurrence[rows] = executions[rows] * share * (repeated - single)
+            recurrence[rows] = executions[rows] * share * wait
         compute[rows] = executions[rows] * share * single
     priced = np.zeros(len(table), np.bool_)
     for chain in found:
@@ -148,6 +153,13 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, Flags, f
     else:
         compute[left] = work[left] / _WIDTH
     return compute, recurrence, chased, unanswered / float(work.sum())
+
+
+def _apart(body: bytes | None) -> bytes:
+    try:
+        return passes_apart(body or b"\x90")
+    except (DecodeError, ValueError):  # it has a form that cannot be written otherwise
+        return body or b"\x90"
 
 
 def _of_loop(length: float, repeated: float, single: float) -> float:
