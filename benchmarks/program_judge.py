@@ -235,6 +235,11 @@ def _programs(
     )
 
 
+def _apart(rows: Sequence[Row]) -> float:
+    """Return by how many per cent programs differ between sessions, in the median."""
+    return 100 * float(np.median([max(row.sessions) / min(row.sessions) - 1 for row in rows]))
+
+
 def main() -> None:
     """Read the command line and judge."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -258,7 +263,7 @@ def main() -> None:
     if words.result is not None:
         record.write(
             words.result, "Cycles of whole programs, predicted.", made, machine.describe(find()),
-            nulls=nulls, left_out=left_out, weights=dict(fitted.values),
+            null=100 * max(abs(null) for null in nulls), apart=_apart(rows), left_out=left_out, weights=dict(fitted.values),
             counts={
                 "fitted": sum(not row.run.untouched for row in rows),
                 "untouched": sum(row.run.untouched for row in rows),
