@@ -263,7 +263,8 @@ def main() -> None:
     if words.result is not None:
         record.write(
             words.result, "Cycles of whole programs, predicted.", made, machine.describe(find()),
-            null=100 * max(abs(null) for null in nulls), apart=_apart(rows), left_out=left_out, weights=dict(fitted.values),
+            null=100 * max(abs(null) for null in nulls), apart=_apart(rows), left_out=left_out,
+            weights=dict(fitted.values),
             counts={
                 "fitted": sum(not row.run.untouched for row in rows),
                 "untouched": sum(row.run.untouched for row in rows),
