@@ -35,7 +35,6 @@ PROGRAMS: Final = (
     "mawk/mawk",
     "mksh/mksh",
     "voro++/voro++",
-    "tetgen/tetgen",
 )
 """Programs of few modules that are fitted."""
 _LIMITS: Final = Limits(1200.0)
