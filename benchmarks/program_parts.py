@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
     model, penalties = open_model("shipped"), machines.named(words.penalties)
-    lines = []
+    lines: list[list[Any]] = []
     for title, (name, value) in PARTS.items():
         before = getattr(quantities, name)
         setattr(quantities, name, value)

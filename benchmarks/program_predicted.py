@@ -5,8 +5,8 @@
 
 A compiler knows how often a branch is taken, and its code. How often such a branch is mispredicted
 is read off the branches of other projects: those as biased, in the same direction, whose block
-loads something or not. FOLDER is that of ``python -m benchmarks.program_model``; programs are predicted
-without their project throughout, with simulated, with predicted and with no mispredictions.
+loads something or not. FOLDER is that of ``python -m benchmarks.program_model``; programs are
+predicted without their project throughout, with simulated, predicted and no mispredictions.
 """
 
 import argparse
