@@ -1,7 +1,7 @@
 """Judge ratios of two builds of one program: their order, and by how much they differ.
 
     python -m benchmarks.program_order FOLDER --fitted FOLDER [--penalties FILE]
-        [--result benchmarks/results/program_model.json]
+        [--weights WEIGHTS.json] [--result benchmarks/results/program_model.json]
 
 FOLDER has the builds that ``python -m benchmarks.program_model … --builds`` collected and measured;
 --fitted has the programs that weights are fitted to, for each program without its own project.
@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import machine, record
 from benchmarks.program_builds import BUILDS
-from benchmarks.program_judge import FORMS, Row, row_of, rows_of
+from benchmarks.program_judge import FORMS, WHOLE, Row, row_of, rows_of
 from benchmarks.program_runs import load
 from benchmarks.regalloc_sweep import say
 from nestor.compiler.toolchain import find
@@ -29,8 +29,12 @@ from nestor.cost.contract import CostModel
 from nestor.cost.registry import open_model
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
+from nestor.program_cost.compare import ratio_of
+from nestor.program_cost.quantities import QUANTITIES
 
 SMALLEST: Final = 0.02
+AS_COMPARED: Final = "whole model, as `--against` has it"
+"""The whole model with what blocks compute in proportion to instructions."""
 
 
 def builds_of(
@@ -62,32 +66,20 @@ def judge(
 ) -> record.Table:
     """Return the table of the forms of estimate."""
     lines = []
-    for form in FORMS:
+    for form in (*FORMS, AS_COMPARED):
         right = pairs = 0
-        errors, large = [], []
+        errors = []
         for builds in programs.values():
             project = next(iter(builds.values())).run.project
-            others = [
-                row.of_form(form)
-                for row in fitted
-                if row.run.project != project and not row.run.untouched
-            ]
-            values = weights.fit(others, "shipped", "").array()
-            predicted = {
-                name: float(row.of_form(form).totals @ values) for name, row in builds.items()
-            }
-            for a, b in combinations(builds, 2):
+            others = [row for row in fitted if row.run.project != project]
+            for (a, b), ratio in _ratios(builds, others, form).items():
                 measured = builds[a].cycles / builds[b].cycles
-                ratio = predicted[a] / predicted[b]
-                errors.append(abs(ratio / measured - 1))
+                errors.append(100 * abs(ratio / measured - 1))
                 if abs(measured - 1) > noise:
                     pairs += 1
-                    right += (ratio - 1) * (measured - 1) > 0
-                    large.append(errors[-1])
-        lines.append(
-            [form, right, pairs, 100 * float(np.mean(errors)), 100 * float(np.median(errors))]
-        )
-        say(f"{form:24} {right}/{pairs} in order, ratio off by {lines[-1][3]:.2f} %")
+                    right += int((ratio - 1) * (measured - 1) > 0)
+        lines.append([form, right, pairs, float(np.mean(errors)), float(np.median(errors))])
+        say(f"{form:34} {right}/{pairs} in order, ratio off by {lines[-1][3]:.2f} %")
     return record.table(
         [
             ("estimate by", "{}"),
@@ -98,6 +90,24 @@ def judge(
         ],
         lines,
     )
+
+
+def _ratios(
+    builds: Mapping[str, Row], fitted: Sequence[Row], form: str
+) -> dict[tuple[str, str], float]:
+    """Return the predicted ratio of each pair of builds."""
+    own = WHOLE if form == AS_COMPARED else form
+    values = weights.fit([row.of_form(own) for row in fitted], "shipped", "").array()
+    parts = {name: row.of_form(own).totals * values for name, row in builds.items()}
+    if form != AS_COMPARED:
+        return {(a, b): parts[a].sum() / parts[b].sum() for a, b in combinations(builds, 2)}
+    named = {
+        name: dict(zip(QUANTITIES, part.tolist(), strict=True)) for name, part in parts.items()
+    }
+    return {
+        (a, b): ratio_of(named[a], named[b], builds[a].instructions / builds[b].instructions)
+        for a, b in combinations(builds, 2)
+    }
 
 
 def each(programs: Mapping[str, Mapping[str, Row]]) -> record.Table:
@@ -122,14 +132,18 @@ def main() -> None:
     parser.add_argument("--penalties")
     parser.add_argument("--model", default="shipped")
     parser.add_argument("--machine")
+    parser.add_argument("--weights", type=Path, help="a file that gets the error of ratios")
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
     penalties = machines.named(words.penalties)
     model = open_model(words.model, words.machine)
-    fitted, _ = rows_of(words.fitted, model, penalties)
+    fitted = [row for row in rows_of(words.fitted, model, penalties)[0] if not row.run.untouched]
     programs = builds_of(words.work, model, penalties)
     noise = noise_of(programs)
     made = {"order": judge(programs, fitted, noise), "builds": each(programs)}
+    if words.weights is not None:
+        error = made["order"]["rows"][-1][3] / 100
+        weights.save(replace(weights.load(words.weights), ratio_error=error), words.weights)
     if words.result is not None:
         nulls = [json.loads(f.read_text())["null"] for f in sorted(words.work.glob("null*.json"))]
         record.write(

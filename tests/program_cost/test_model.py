@@ -236,9 +236,22 @@ def test_any_values_are_read_or_refused(
 def test_two_builds(own: tuple[float, float], other: tuple[float, float], verdict: str) -> None:
     run = quantities(run_of([block(0, 100)], []), open_model("bound"), MACHINE)
     base = estimate(run, weights.prior())
-    a, b = (replace(base, cycles=cycles, executed=j) for cycles, j in (own, other))
+    nothing = dict.fromkeys(QUANTITIES, 0.0)
+    a, b = (
+        replace(base, by_quantity=nothing | {"mispredict": cycles}, executed=j)
+        for cycles, j in (own, other)
+    )
     fitted = Weights(weights.PRIOR, ratio_error=0.03)
     assert compare(a, b, fitted).verdict == verdict
+
+
+def test_blocks_of_two_builds_are_compared_by_their_instructions() -> None:
+    run = quantities(run_of([block(0, 100)], []), open_model("bound"), MACHINE)
+    base = estimate(run, weights.prior())
+    values = dict.fromkeys(QUANTITIES, 0.0) | {"compute": 60.0, "mispredict": 40.0}
+    other = replace(base, by_quantity=values, instructions=200, executed=200.0)
+    more = replace(other, by_quantity=values | {"compute": 999.0}, instructions=220)
+    assert compare(more, other, Weights(weights.PRIOR)).ratio == pytest.approx(1.06)
 
 
 def test_events_that_a_source_lacks_cost_nothing() -> None:
