@@ -67,29 +67,36 @@ def judge(
     """Return the table of the forms of estimate."""
     lines = []
     for form in (*FORMS, AS_COMPARED):
-        right = pairs = 0
-        errors = []
+        found = []
         for builds in programs.values():
             project = next(iter(builds.values())).run.project
             others = [row for row in fitted if row.run.project != project]
             for (a, b), ratio in _ratios(builds, others, form).items():
-                measured = builds[a].cycles / builds[b].cycles
-                errors.append(100 * abs(ratio / measured - 1))
-                if abs(measured - 1) > noise:
-                    pairs += 1
-                    right += int((ratio - 1) * (measured - 1) > 0)
-        lines.append([form, right, pairs, float(np.mean(errors)), float(np.median(errors))])
-        say(f"{form:34} {right}/{pairs} in order, ratio off by {lines[-1][3]:.2f} %")
+                found.append((ratio, builds[a].cycles / builds[b].cycles))
+        errors = [100 * abs(ratio / measured - 1) for ratio, measured in found]
+        counted = [pair for pair in found if abs(pair[1] - 1) > noise]
+        said = [pair for pair in counted if 100 * abs(pair[0] - 1) > np.mean(errors)]
+        lines.append(
+            [
+                form, [_right(counted), len(counted)], [_right(said), len(said)],
+                float(np.mean(errors)), float(np.median(errors)),
+            ]
+        )  # fmt: skip
+        say(f"{form:34} {lines[-1][1:3]} in order, ratio off by {lines[-1][3]:.2f} %")
     return record.table(
         [
             ("estimate by", "{}"),
-            ("pairs in order", "{}"),
-            ("of", "{}"),
+            ("pairs in order", "{} of {}"),
+            ("of those that it says differ by more than its error", "{} of {}"),
             ("error of the ratio, mean", "{:.2f} %"),
             ("median", "{:.2f} %"),
         ],
         lines,
     )
+
+
+def _right(pairs: Sequence[tuple[float, float]]) -> int:
+    return sum(bool((ratio - 1) * (measured - 1) > 0) for ratio, measured in pairs)
 
 
 def _ratios(
