@@ -48,6 +48,9 @@ def chains(table: EventTable) -> list[Chain]:
     exits = table.words("exit")
     pairs = _pairs(table, row_of)
     counts = {(source, target): count for source, target, count in pairs}
+    arriving = [0] * len(table)
+    for _, target, count in pairs:
+        arriving[target] += count
     following = {
         source: target
         for source, target, count in pairs
@@ -69,8 +72,10 @@ def chains(table: EventTable) -> list[Chain]:
             used[after] = True
             chain.append(after)
         first = executions[chain[0]]
-        entries = first - counts.get((chain[-1], chain[0]), 0)
-        found.append(Chain(tuple(chain), first / max(entries, 1)))
+        back = counts.get((chain[-1], chain[0]), 0)
+        # The two are the same where everything is counted; samples miss a part of either.
+        entries = max(first - back, arriving[chain[0]] - back, 1)
+        found.append(Chain(tuple(chain), first / entries))
     return found
 
 
