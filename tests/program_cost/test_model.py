@@ -69,6 +69,14 @@ def test_a_block_that_goes_back_to_itself_repeats() -> None:
     assert {(chain.rows, chain.repeats) for chain in chains(table)} == {((0,), True), ((1,), False)}
 
 
+def test_turns_of_a_loop_are_those_of_its_edges() -> None:
+    table = run_of(
+        [block(0, 90), block(16, 10), block(32, 10)], [(16, 0, 10), (0, 0, 90), (0, 32, 10)]
+    )
+    (loop,) = [chain for chain in chains(table) if chain.repeats]
+    assert loop.turns == 10  # of a hundred, of which samples saw ninety
+
+
 def test_a_loop_costs_its_latency_and_a_pass_does_not() -> None:
     model = open_model("bound")
     multiply = bytes.fromhex("480fafc3") * 3 + JUMP  # imul rax, rbx: three cycles each

@@ -71,11 +71,11 @@ def chains(table: EventTable) -> list[Chain]:
                 break
             used[after] = True
             chain.append(after)
-        first = executions[chain[0]]
-        back = counts.get((chain[-1], chain[0]), 0)
-        # The two are the same where everything is counted; samples miss a part of either.
-        entries = max(first - back, arriving[chain[0]] - back, 1)
-        found.append(Chain(tuple(chain), first / entries))
+        # By edges alone: those and executions differ in what samples miss of them.
+        every, back = arriving[chain[0]], counts.get((chain[-1], chain[0]), 0)
+        if every == back:  # nothing is known of how it is entered
+            every = executions[chain[0]]
+        found.append(Chain(tuple(chain), every / max(every - back, 1)))
     return found
 
 
