@@ -18,6 +18,7 @@ from nestor.events.errors import EventsError
 from nestor.events.table import BLOCKS, EDGES, EVENTS, About, EventTable
 from nestor.program_cost import penalties, weights
 from nestor.program_cost.chains import chains
+from nestor.program_cost.chases import follows_pointers
 from nestor.program_cost.compare import compare
 from nestor.program_cost.estimate import by_block, by_function, estimate
 from nestor.program_cost.penalties import Penalties, PenaltiesError
@@ -68,17 +69,44 @@ def test_a_block_that_goes_back_to_itself_repeats() -> None:
     assert {(chain.rows, chain.repeats) for chain in chains(table)} == {((0,), True), ((1,), False)}
 
 
+def test_turns_of_a_loop_are_those_of_its_edges() -> None:
+    table = run_of(
+        [block(0, 90), block(16, 10), block(32, 10)], [(16, 0, 10), (0, 0, 90), (0, 32, 10)]
+    )
+    (loop,) = [chain for chain in chains(table) if chain.repeats]
+    assert loop.turns == 10  # of a hundred, of which samples saw ninety
+
+
 def test_a_loop_costs_its_latency_and_a_pass_does_not() -> None:
     model = open_model("bound")
     multiply = bytes.fromhex("480fafc3") * 3 + JUMP  # imul rax, rbx: three cycles each
-    rows = [block(0, 1000, multiply, instructions=4)]
-    loop = quantities(run_of(rows, [(0, 0, 999)]), model, MACHINE)
+    rows = [block(0, 100_000, multiply, instructions=4)]
+    loop = quantities(run_of(rows, [(0, 0, 99_999)]), model, MACHINE)
     once = quantities(run_of(rows, []), model, MACHINE)
-    assert loop.columns["compute"].sum() == pytest.approx(9000)
+    assert loop.columns["compute"].sum() == pytest.approx(900_000, rel=0.01)
     assert loop.columns["recurrence"].sum() == 0
-    assert once.columns["compute"].sum() <= 9000
+    assert once.columns["compute"].sum() < 900_000
     total = once.columns["compute"] + once.columns["recurrence"]
-    assert total.sum() == pytest.approx(9000)
+    assert total.sum() == pytest.approx(900_000)
+    # Of a loop of ten turns, many entries run side by side; it waits for nothing then.
+    short = quantities(run_of(rows, [(0, 0, 90_000)]), model, MACHINE)
+    assert short.columns["compute"].sum() == once.columns["compute"].sum()
+
+
+def test_misses_of_a_loop_that_follows_pointers_are_apart() -> None:
+    follow = bytes.fromhex("488b1b") + JUMP  # mov rbx, [rbx]
+    walk = bytes.fromhex("4883c3088b03") + JUMP  # add rbx, 8; mov eax, [rbx]
+    for code, name, other in ((follow, "chased", "l2"), (walk, "l2", "chased")):
+        rows = [block(0, 1000, code, l1_misses=70, l2_misses=70)]
+        run = quantities(run_of(rows, [(0, 0, 999)]), open_model("bound"), MACHINE)
+        assert run.columns[name].sum() == 70 * 50
+        assert run.columns[other].sum() == 0
+
+
+def test_following_pointers_is_seen_through_other_instructions() -> None:
+    assert follows_pointers(bytes.fromhex("488b431048634008488b1cc3"))  # by way of rax
+    assert not follows_pointers(bytes.fromhex("488b1b31db"))  # then xor ebx, ebx
+    assert not follows_pointers(b"\x06")
 
 
 def test_events_cost_what_they_cost_on_the_machine() -> None:
@@ -89,7 +117,7 @@ def test_events_cost_what_they_cost_on_the_machine() -> None:
     run = quantities(run_of([block(0, 100, **events)], []), open_model("bound"), MACHINE)
     assert {name: run.columns[name].sum() for name in QUANTITIES[2:]} == {
         "taken": 50, "mispredict": 200, "l1": 70 * 10, "l2": 20 * 50, "llc": 10 * 300,
-        "code": 5 * 14, "tlb": 2 * 30, "rep": 100,
+        "chased": 0, "code": 5 * 14, "tlb": 2 * 30, "rep": 100,
     }  # fmt: skip
 
 
@@ -132,7 +160,7 @@ def measured(seed: int, true: Sequence[float], count: int = 24) -> list[Measured
 
 
 def test_weights_are_found_again() -> None:
-    true = [0.9, 0.4, 0.3, 1.1, 0.4, 0.3, 0.5, 0.5, 0.2, 0.9]
+    true = [0.9, 0.4, 0.3, 1.1, 0.4, 0.3, 0.5, 0.9, 0.5, 0.2, 0.9]
     fitted = weights.fit(measured(1, true, 60), "bound", "a machine")
     assert fitted.array() == pytest.approx(true, rel=0.4)  # drawn to the prior
     assert fitted.error is not None
@@ -216,9 +244,22 @@ def test_any_values_are_read_or_refused(
 def test_two_builds(own: tuple[float, float], other: tuple[float, float], verdict: str) -> None:
     run = quantities(run_of([block(0, 100)], []), open_model("bound"), MACHINE)
     base = estimate(run, weights.prior())
-    a, b = (replace(base, cycles=cycles, executed=j) for cycles, j in (own, other))
+    nothing = dict.fromkeys(QUANTITIES, 0.0)
+    a, b = (
+        replace(base, by_quantity=nothing | {"mispredict": cycles}, executed=j)
+        for cycles, j in (own, other)
+    )
     fitted = Weights(weights.PRIOR, ratio_error=0.03)
     assert compare(a, b, fitted).verdict == verdict
+
+
+def test_blocks_of_two_builds_are_compared_by_their_instructions() -> None:
+    run = quantities(run_of([block(0, 100)], []), open_model("bound"), MACHINE)
+    base = estimate(run, weights.prior())
+    values = dict.fromkeys(QUANTITIES, 0.0) | {"compute": 60.0, "mispredict": 40.0}
+    other = replace(base, by_quantity=values, instructions=200, executed=200.0)
+    more = replace(other, by_quantity=values | {"compute": 999.0}, instructions=220)
+    assert compare(more, other, Weights(weights.PRIOR)).ratio == pytest.approx(1.06)
 
 
 def test_events_that_a_source_lacks_cost_nothing() -> None:

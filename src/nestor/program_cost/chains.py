@@ -16,6 +16,7 @@ SHARE: Final = 0.9
 """Of the executions of both ends that an edge must carry."""
 LONGEST: Final = 600
 """Bytes of code of a chain."""
+_LOOP: Final = 2.0
 
 Place = tuple[str, int]
 
@@ -25,8 +26,14 @@ class Chain:
     """Blocks, as rows of the table, in the order in which they run."""
 
     rows: tuple[int, ...]
-    repeats: bool
-    """The last one mostly goes back to the first."""
+    turns: float = 1.0
+    """How often it runs each time it is entered: it mostly goes back to its beginning if that is
+    more than two."""
+
+    @property
+    def repeats(self) -> bool:
+        """Return whether it mostly goes back to its beginning."""
+        return self.turns > _LOOP
 
 
 def chains(table: EventTable) -> list[Chain]:
@@ -41,6 +48,9 @@ def chains(table: EventTable) -> list[Chain]:
     exits = table.words("exit")
     pairs = _pairs(table, row_of)
     counts = {(source, target): count for source, target, count in pairs}
+    arriving = [0] * len(table)
+    for _, target, count in pairs:
+        arriving[target] += count
     following = {
         source: target
         for source, target, count in pairs
@@ -61,8 +71,11 @@ def chains(table: EventTable) -> list[Chain]:
                 break
             used[after] = True
             chain.append(after)
-        back = counts.get((chain[-1], chain[0]), 0)
-        found.append(Chain(tuple(chain), back > executions[chain[0]] / 2))
+        # By edges alone: those and executions differ in what samples miss of them.
+        every, back = arriving[chain[0]], counts.get((chain[-1], chain[0]), 0)
+        if every == back:  # nothing is known of how it is entered
+            every = executions[chain[0]]
+        found.append(Chain(tuple(chain), every / max(every - back, 1)))
     return found
 
 

@@ -1,18 +1,21 @@
 """Compare two builds of one program: which is faster, by how much, and whether that can be said.
 
-J keeps the order of two builds best, the model says best by how much they differ
-(docs/guide/programs.md). So the order is J's where both disagree, and nothing is said of a
-difference below the model's own error.
+What blocks compute is taken in proportion to instructions here: how a block is priced hangs on
+where it is cut and with which others it is joined, which is another in each build, and that is more
+than most builds differ by. The events are those of each build (docs/studies/programs.md has how
+often this is right, and J). Nothing is said of a difference below the error of such ratios.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from nestor.program_cost.estimate import Estimate
 from nestor.program_cost.quantities import QUANTITIES
 from nestor.program_cost.weights import Weights
 
+_COMPUTED: Final = ("compute", "recurrence")
 Verdict = Literal["faster", "slower", "too close to tell", "disagree"]
 
 
@@ -34,7 +37,7 @@ class Comparison:
 
 def compare(own: Estimate, other: Estimate, weights: Weights) -> Comparison:
     """Return how ``own`` compares with ``other``, another build of the same program and input."""
-    ratio = own.cycles / other.cycles
+    ratio = ratio_of(own.by_quantity, other.by_quantity, own.instructions / other.instructions)
     by_j = own.executed / other.executed if other.executed else math.nan
     changes = {
         name: (own.by_quantity[name] - other.by_quantity[name]) / other.cycles
@@ -43,6 +46,19 @@ def compare(own: Estimate, other: Estimate, weights: Weights) -> Comparison:
     return Comparison(
         ratio, by_j, weights.ratio_error, _verdict(ratio, by_j, weights.ratio_error), changes
     )
+
+
+def ratio_of(own: Mapping[str, float], other: Mapping[str, float], instructions: float) -> float:
+    """Return the ratio of cycles of two builds.
+
+    :param own: cycles by quantity, as ``other``.
+    :param instructions: the ratio of instructions.
+    """
+    computed = sum(other[name] for name in _COMPUTED)
+    events = [
+        sum(one[name] for name in QUANTITIES if name not in _COMPUTED) for one in (own, other)
+    ]
+    return (computed * instructions + events[0]) / (computed + events[1])
 
 
 def _verdict(ratio: float, by_j: float, error: float) -> Verdict:

@@ -21,6 +21,7 @@ BOUNDS: Final = {
     "l1": "first-level misses",
     "l2": "second-level misses",
     "llc": "last-level misses",
+    "chased": "misses of pointers that are followed",
     "code": "code that is not in the cache",
     "tlb": "page walks",
     "rep": "repeated string instructions",

@@ -16,10 +16,13 @@ from nestor.cost.predict.single_pass import pass_cycles
 from nestor.cost.trace.entries import straight
 from nestor.events.errors import EventsError
 from nestor.events.table import EventTable
+from nestor.program_cost.apart import passes_apart
 from nestor.program_cost.chains import chains
+from nestor.program_cost.chases import follows_pointers
 from nestor.program_cost.penalties import Penalties
 
 F64 = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 QUANTITIES: Final = (
     "compute",
@@ -29,17 +32,20 @@ QUANTITIES: Final = (
     "l1",
     "l2",
     "llc",
+    "chased",
     "code",
     "tlb",
     "rep",
 )
-"""``compute``: passes through chains, each after other code, and loops repeated without end;
-``recurrence``: what they would take longer if all of them were loops; the others are events times
-penalties."""
+"""``compute``: passes through chains, each after other code, and loops, see :func:`_of_loop`;
+``recurrence``: what chains that are no loops would take longer if they were; ``chased``: misses of
+loops that follow pointers, in all levels; the others are events times penalties."""
 _HOT: Final = 0.9995
 """The share of all instructions whose blocks are priced; the others are scaled up from these."""
 _WIDTH: Final = 3.0
 """Instructions a cycle of code for which the model has no answer."""
+_WINDOW: Final = 512.0
+"""Instructions that a core has in flight."""
 _REP_BYTES: Final = 32.0
 """That a repeated string instruction moves in a cycle."""
 _REP_START: Final = 10.0
@@ -69,7 +75,7 @@ def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Qua
     executions, size = table.numbers("executions"), table.numbers("instructions")
     if not (executions * size).sum() > 0:
         raise EventsError("The table has no block that was executed; collect it again.")
-    compute, recurrence, unanswered = _throughput(table, model)
+    compute, recurrence, chased, unanswered = _throughput(table, model)
 
     def events(name: str) -> F64:
         return np.nan_to_num(table.numbers(name))
@@ -77,6 +83,11 @@ def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Qua
     l1, l2, llc = events("l1_misses"), events("l2_misses"), events("llc_misses")
     if not table.has("l2_misses"):  # callgrind has two levels: what misses the first, hits the last
         l2 = l1
+    missed = {
+        "l1": np.maximum(l1 - l2, 0) * max(penalties.l2 - penalties.l1, 0),
+        "l2": np.maximum(l2 - llc, 0) * max(penalties.llc - penalties.l1, 0),
+        "llc": llc * max(penalties.memory - penalties.l1, 0),
+    }
     turns = np.array([kind == "repeats" for kind in table.words("exit")])
     columns = {
         "compute": compute,
@@ -84,9 +95,8 @@ def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Qua
         "taken": events("taken") * penalties.taken_branch,
         "mispredict": (events("mispredicts") + events("indirect_mispredicts"))
         * penalties.mispredict,
-        "l1": np.maximum(l1 - l2, 0) * max(penalties.l2 - penalties.l1, 0),
-        "l2": np.maximum(l2 - llc, 0) * max(penalties.llc - penalties.l1, 0),
-        "llc": llc * max(penalties.memory - penalties.l1, 0),
+        **{level: np.where(chased, 0.0, cycles) for level, cycles in missed.items()},
+        "chased": np.where(chased, sum(missed.values()), 0.0),
         "code": events("code_misses") * penalties.l2,
         "tlb": events("tlb_misses") * penalties.page_walk,
         "rep": events("rep_bytes") / _REP_BYTES + np.where(turns, executions * _REP_START, 0),
@@ -94,9 +104,9 @@ def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Qua
     return Quantities(table, columns, unanswered)
 
 
-def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, float]:
-    """Return what the passes through each block compute, what recurrences add, and the share of
-    instructions without an answer.
+def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, Flags, float]:
+    """Return what the passes through each block compute, what recurrences add, which blocks are of
+    loops that follow pointers, and the share of instructions without an answer.
     """
     executions, size = table.numbers("executions"), table.numbers("instructions")
     work = executions * size
@@ -109,10 +119,14 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, float]:
     ]
     bodies = [_body([codes[row] for row in chain.rows]) for chain in found]
     cycles = pass_cycles(model, [body or b"\x90" for body in bodies])
+    apart = pass_cycles(model, [_apart(body) for body in bodies])
     compute, recurrence = np.zeros(len(table)), np.zeros(len(table))
+    chased = np.zeros(len(table), np.bool_)
     unanswered = 0.0
-    for chain, body, repeated, single in zip(
-        found, bodies, cycles.repeated.tolist(), cycles.single.tolist(), strict=True
+    passes = np.fmin(cycles.single, apart.single)
+    waits = np.fmin(cycles.repeated, apart.repeated) - passes
+    for chain, body, repeated, single, wait in zip(
+        found, bodies, cycles.repeated.tolist(), passes.tolist(), waits.tolist(), strict=True
     ):
         if body == b"":  # branches alone, which cost what a branch costs
             continue
@@ -120,11 +134,15 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, float]:
         length = size[rows].sum()
         if body is None or np.isnan(repeated):
             repeated = single = length / _WIDTH
+            wait = 0.0
             unanswered += float(work[rows].sum())
         share = size[rows] / length  # of the chain's cycles, by instructions
-        compute[rows] = executions[rows] * share * (repeated if chain.repeats else single)
-        if not chain.repeats:
-            recurrence[rows] = executions[rows] * share * (repeated - single)
+        if chain.repeats:
+            single = _of_loop(chain.turns * length, repeated, single)
+            chased[rows] = follows_pointers(body or b"")
+        else:
+            recurrence[rows] = executions[rows] * share * wait
+        compute[rows] = executions[rows] * share * single
     priced = np.zeros(len(table), np.bool_)
     for chain in found:
         priced[list(chain.rows)] = True
@@ -134,10 +152,30 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, float]:
         compute[left] = work[left] * compute[priced].sum() / work[priced].sum()
     else:
         compute[left] = work[left] / _WIDTH
-    return compute, recurrence, unanswered / float(work.sum())
+    return compute, recurrence, chased, unanswered / float(work.sum())
 
 
-def _hot(work: F64) -> npt.NDArray[np.bool_]:
+def _apart(body: bytes | None) -> bytes:
+    try:
+        return passes_apart(body or b"\x90")
+    except (DecodeError, ValueError):  # it has a form that cannot be written otherwise
+        return body or b"\x90"
+
+
+def _of_loop(length: float, repeated: float, single: float) -> float:
+    """Return the cycles of a turn of a loop.
+
+    A short loop waits for its own results only while nothing else can begin: as many entries of it
+    as the core has room for run side by side.
+
+    :param length: instructions from an entry to the end.
+    :param repeated: cycles of a turn of a loop without end.
+    :param single: cycles of a turn that waits for nothing.
+    """
+    return max(single, repeated / (1 + _WINDOW / length))
+
+
+def _hot(work: F64) -> Flags:
     """Tell which blocks, the busiest first, make up nearly all of the run."""
     order = np.argsort(-work, kind="stable")
     before = np.cumsum(work[order]) - work[order]

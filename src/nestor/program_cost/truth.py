@@ -3,6 +3,10 @@
 A run is dropped if the core's clock differs before and after it. All programs run in turn, so that
 what disturbs the machine disturbs all of them, and the first of them runs once more as the *null*:
 what two measurements of the same differ by.
+
+The sum of a run's user and system time is exact; many kernels divide it by what ran at each of a
+few hundred ticks a second. So a run's own share of the kernel is noise, of which a minimum would
+choose the luckiest, and that of all runs together is taken off.
 """
 
 from collections.abc import Sequence
@@ -34,7 +38,7 @@ class Cycles:
     """Cycles of a program's runs."""
 
     minimum: float
-    """User cycles of the shortest run."""
+    """User cycles of the shortest run: all its cycles, less the kernel's share of all runs."""
     median: float
     runs: int
     """Runs with a steady clock, of which the minimum is."""
@@ -79,13 +83,16 @@ def _cycles(
         raise MachineError(f"'{command.program}' crashes or cannot be run; run it by itself.")
     steady = [one for one in samples if abs(one[2] / one[3] - 1) < _SAME_CLOCK]
     used = steady or samples
-    cycles = sorted(user * hertz * (before + after) / 2 for user, _, before, after, _ in used)
-    user, system = sum(one[0] for one in used), sum(one[1] for one in used)
+    cycles = sorted(
+        (user + system) * hertz * (before + after) / 2 for user, system, before, after, _ in used
+    )
+    user, system = sum(one[0] for one in samples), sum(one[1] for one in samples)
+    share = system / max(user + system, 1e-9)
     return Cycles(
-        cycles[0],
-        cycles[len(cycles) // 2],
+        cycles[0] * (1 - share),
+        cycles[len(cycles) // 2] * (1 - share),
         len(steady),
         len(samples) - len(steady),
-        system / max(user + system, 1e-9),
+        share,
         samples[-1][-1],
     )

@@ -30,6 +30,7 @@ PRIOR: Final[Mapping[str, float]] = {
     "l1": 0.6,
     "l2": 0.26,
     "llc": 0.35,
+    "chased": 1.0,
     "code": 0.6,
     "tlb": 0.12,
     "rep": 1.0,

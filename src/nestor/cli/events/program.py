@@ -27,8 +27,9 @@ class Program:
     are the total, what bounds each function or block, and how sure this is.
 
     With --against, the events of another build of the same program with the same input: which of
-    the two is faster, by how much, and whether the model can tell. Where J (instructions + reads +
-    writes) has the other order, that is said: of two builds of one program J is right more often.
+    the two is faster, by how much, and whether the model can tell. What blocks compute is in
+    proportion to instructions there. Where J (instructions + reads + writes) has the other order,
+    that is said.
 
     Examples:
         nestor costmodel program bzip2.parquet
