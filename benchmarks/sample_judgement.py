@@ -163,7 +163,7 @@ def _programs(
     return [
         {
             "name": program.name,
-            "language": program.language,
+            "language": _language(corpus, program),
             "modules": len(program.modules),
             "foreign": sum(item.kind == "foreign" for item in program.inputs),
             "shared_pct": shares[program.name],
@@ -172,6 +172,12 @@ def _programs(
         }
         for program in programs
     ]
+
+
+def _language(corpus: Corpus, program: Program) -> str:
+    """Return the language of a program: some of C++ are linked by the driver of C."""
+    languages = {corpus.module(name).language for name in program.modules}
+    return "c++" if "c++" in {program.language, *languages} else "c"
 
 
 def _share(
