@@ -30,7 +30,7 @@ from nestor.cost.registry import open_model
 from nestor.events import table as tables
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
-from nestor.program_cost.quantities import QUANTITIES, quantities
+from nestor.program_cost.quantities import COMPUTED, QUANTITIES, quantities
 from nestor.program_cost.weights import MeasuredRun
 
 F64 = npt.NDArray[np.float64]
@@ -39,8 +39,8 @@ WHOLE: Final = "whole model"
 FORMS: Final = {
     "instructions": (),
     "J": (),
-    "blocks": ("compute", "recurrence"),
-    "blocks + mispredictions": ("compute", "recurrence", "mispredict"),
+    "blocks": COMPUTED,
+    "blocks + mispredictions": (*COMPUTED, "mispredict"),
     "instructions + events": QUANTITIES[2:],
     WHOLE: QUANTITIES,
 }
@@ -87,6 +87,18 @@ def rows_of(
         else:
             left_out[run.program] = row
     return found, left_out
+
+
+def fitted_rows(work: Path, model: CostModel, penalties: machines.Penalties) -> list[Row]:
+    """Return the runs that can be used and fitted."""
+    return [row for row in rows_of(work, model, penalties)[0] if not row.run.untouched]
+
+
+def write(path: Path | None, made: Mapping[str, record.Table], **values: Any) -> None:
+    """Write tables and values of the model of programs to a file of results, if one is named."""
+    if path is not None:
+        about = "Cycles of whole programs, predicted."
+        record.write(path, about, made, machine.describe(find()), **values)
 
 
 def row_of(
@@ -260,16 +272,15 @@ def main() -> None:
     nulls = [json.loads(file.read_text())["null"] for file in sorted(words.work.glob("null*.json"))]
     if words.weights is not None:
         weights.save(replace(fitted, model=words.model, machine=penalties.machine), words.weights)
-    if words.result is not None:
-        record.write(
-            words.result, "Cycles of whole programs, predicted.", made, machine.describe(find()),
-            null=100 * max(abs(null) for null in nulls), apart=_apart(rows), left_out=left_out,
-            weights=dict(fitted.values),
-            counts={
-                "fitted": sum(not row.run.untouched for row in rows),
-                "untouched": sum(row.run.untouched for row in rows),
-            },
-        )  # fmt: skip
+    write(
+        words.result, made,
+        null=100 * max(abs(null) for null in nulls), apart=_apart(rows), left_out=left_out,
+        weights=dict(fitted.values),
+        counts={
+            "fitted": sum(not row.run.untouched for row in rows),
+            "untouched": sum(row.run.untouched for row in rows),
+        },
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

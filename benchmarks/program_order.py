@@ -19,12 +19,11 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks import machine, record
+from benchmarks import record
 from benchmarks.program_builds import BUILDS
-from benchmarks.program_judge import FORMS, WHOLE, Row, row_of, rows_of
+from benchmarks.program_judge import FORMS, WHOLE, Row, fitted_rows, row_of, write
 from benchmarks.program_runs import load
 from benchmarks.regalloc_sweep import say
-from nestor.compiler.toolchain import find
 from nestor.cost.contract import CostModel
 from nestor.cost.registry import open_model
 from nestor.program_cost import penalties as machines
@@ -144,19 +143,18 @@ def main() -> None:
     words = parser.parse_args()
     penalties = machines.named(words.penalties)
     model = open_model(words.model, words.machine)
-    fitted = [row for row in rows_of(words.fitted, model, penalties)[0] if not row.run.untouched]
+    fitted = fitted_rows(words.fitted, model, penalties)
     programs = builds_of(words.work, model, penalties)
     noise = noise_of(programs)
     made = {"order": judge(programs, fitted, noise), "builds": each(programs)}
     if words.weights is not None:
         error = made["order"]["rows"][-1][3] / 100
         weights.save(replace(weights.load(words.weights), ratio_error=error), words.weights)
-    if words.result is not None:
-        nulls = [json.loads(f.read_text())["null"] for f in sorted(words.work.glob("null*.json"))]
-        record.write(
-            words.result, "Cycles of whole programs, predicted.", made, machine.describe(find()),
-            builds={"noise": noise, "nulls": nulls, "programs": len(programs)},
-        )  # fmt: skip
+    nulls = [json.loads(f.read_text())["null"] for f in sorted(words.work.glob("null*.json"))]
+    write(
+        words.result, made,
+        builds={"noise": noise, "nulls": nulls, "programs": len(programs)},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

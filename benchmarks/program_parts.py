@@ -12,10 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import machine, record
-from benchmarks.program_judge import WHOLE, errors_of, rows_of, summary
+from benchmarks import record
+from benchmarks.program_judge import WHOLE, errors_of, fitted_rows, summary, write
 from benchmarks.regalloc_sweep import say
-from nestor.compiler.toolchain import find
 from nestor.cost.registry import open_model
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import quantities
@@ -41,7 +40,7 @@ def main() -> None:
     for title, (name, value) in PARTS.items():
         before = getattr(quantities, name)
         setattr(quantities, name, value)
-        rows = [row for row in rows_of(words.work, model, penalties)[0] if not row.run.untouched]
+        rows = fitted_rows(words.work, model, penalties)
         setattr(quantities, name, before)
         errors = errors_of(rows, WHOLE)[0]
         mean, median, largest, _ = summary(errors, list(errors))
@@ -53,11 +52,7 @@ def main() -> None:
         ("median", "{:.1f} %"),
         ("largest", "{:.0f} %"),
     ]
-    if words.result is not None:
-        record.write(
-            words.result, "Cycles of whole programs, predicted.",
-            {"parts": record.table(columns, lines)}, machine.describe(find()),
-        )  # fmt: skip
+    write(words.result, {"parts": record.table(columns, lines)})
 
 
 if __name__ == "__main__":

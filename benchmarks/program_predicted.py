@@ -17,11 +17,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks import machine, record
-from benchmarks.program_judge import Row, rows_of
+from benchmarks import record
+from benchmarks.program_judge import WHOLE, Row, fitted_rows, write
 from benchmarks.program_model import EVENTS
 from benchmarks.regalloc_sweep import say
-from nestor.compiler.toolchain import find
 from nestor.cost.isa.decoding import DecodeError, decode
 from nestor.cost.registry import open_model
 from nestor.events import table as tables
@@ -29,7 +28,6 @@ from nestor.events.table import EventTable
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
 from nestor.program_cost.quantities import QUANTITIES
-from nestor.program_cost.weights import MeasuredRun
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -38,7 +36,6 @@ BIASES: Final = (0.0, 0.001, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.501)
 """Bounds of the share of executions that go the rarer way."""
 _KINDS: Final = 4 * (len(BIASES) - 1)
 _MISPREDICT: Final = QUANTITIES.index("mispredict")
-BLOCKS: Final = ("compute", "recurrence", "mispredict")
 
 
 def kinds(table: EventTable) -> tuple[I64, F64]:
@@ -99,15 +96,15 @@ def predicted(rows: Sequence[Row], work: Path) -> dict[str, float]:
 def judge(rows: Sequence[Row], own: Mapping[str, float], penalty: float) -> record.Table:
     """Return the table: mean and median errors without, with predicted and with simulated."""
     lines = []
-    for title, names in (("blocks", BLOCKS), ("whole model", QUANTITIES)):
+    for title, form in (("blocks", "blocks + mispredictions"), (WHOLE, WHOLE)):
         for way in ("none", "predicted", "simulated"):
             measured = []
             for row in rows:
-                totals = np.where(np.isin(QUANTITIES, names), row.totals, 0.0)
+                run = row.of_form(form)
                 if way != "simulated":
                     count = own[row.run.name] if way == "predicted" else 0.0
-                    totals[_MISPREDICT] = count * penalty
-                measured.append(MeasuredRun(row.run.name, row.run.project, totals, row.cycles))
+                    run.totals[_MISPREDICT] = count * penalty
+                measured.append(run)
             errors = 100 * np.abs(list(weights.fit(measured, "", "").runs.values()))
             lines.append([title, way, float(errors.mean()), float(np.median(errors))])
             say(f"{title:12} {way:10} mean {errors.mean():.1f} % median {np.median(errors):.1f} %")
@@ -123,13 +120,9 @@ def main() -> None:
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
     penalties = machines.named(words.penalties)
-    rows, _ = rows_of(words.work, open_model("shipped"), penalties)
-    rows = [row for row in rows if not row.run.untouched]
+    rows = fitted_rows(words.work, open_model("shipped"), penalties)
     made = {"predicted": judge(rows, predicted(rows, words.work), penalties.mispredict)}
-    if words.result is not None:
-        record.write(
-            words.result, "Cycles of whole programs, predicted.", made, machine.describe(find())
-        )
+    write(words.result, made)
 
 
 if __name__ == "__main__":

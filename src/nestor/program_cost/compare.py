@@ -9,13 +9,12 @@ often this is right, and J). Nothing is said of a difference below the error of 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from nestor.program_cost.estimate import Estimate
-from nestor.program_cost.quantities import QUANTITIES
+from nestor.program_cost.quantities import COMPUTED, QUANTITIES
 from nestor.program_cost.weights import Weights
 
-_COMPUTED: Final = ("compute", "recurrence")
 Verdict = Literal["faster", "slower", "too close to tell", "disagree"]
 
 
@@ -54,10 +53,8 @@ def ratio_of(own: Mapping[str, float], other: Mapping[str, float], instructions:
     :param own: cycles by quantity, as ``other``.
     :param instructions: the ratio of instructions.
     """
-    computed = sum(other[name] for name in _COMPUTED)
-    events = [
-        sum(one[name] for name in QUANTITIES if name not in _COMPUTED) for one in (own, other)
-    ]
+    computed = sum(other[name] for name in COMPUTED)
+    events = [sum(one[name] for name in QUANTITIES if name not in COMPUTED) for one in (own, other)]
     return (computed * instructions + events[0]) / (computed + events[1])
 
 

@@ -3,7 +3,7 @@
 All quantities are cycles if nothing were hidden by other work; the weights say what is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,12 +40,16 @@ QUANTITIES: Final = (
 """``compute``: passes through chains, each after other code, and loops, see :func:`_of_loop`;
 ``recurrence``: what chains that are no loops would take longer if they were; ``chased``: misses of
 loops that follow pointers, in all levels; the others are events times penalties."""
+COMPUTED: Final = ("compute", "recurrence")
+"""Those that the prices of blocks make."""
 _HOT: Final = 0.9995
 """The share of all instructions whose blocks are priced; the others are scaled up from these."""
 _WIDTH: Final = 3.0
 """Instructions a cycle of code for which the model has no answer."""
 _WINDOW: Final = 512.0
 """Instructions that a core has in flight."""
+_NOTHING: Final = b"\x90"
+"""Stands for a body that cannot be priced."""
 _REP_BYTES: Final = 32.0
 """That a repeated string instruction moves in a cycle."""
 _REP_START: Final = 10.0
@@ -118,15 +122,12 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, Flags, f
         if any(kept[row] for row in chain.rows) and exits[chain.rows[0]] != "repeats"
     ]
     bodies = [_body([codes[row] for row in chain.rows]) for chain in found]
-    cycles = pass_cycles(model, [body or b"\x90" for body in bodies])
-    apart = pass_cycles(model, [_apart(body) for body in bodies])
+    cycles, passes, waits = _priced(model, [body or _NOTHING for body in bodies])
     compute, recurrence = np.zeros(len(table)), np.zeros(len(table))
     chased = np.zeros(len(table), np.bool_)
     unanswered = 0.0
-    passes = np.fmin(cycles.single, apart.single)
-    waits = np.fmin(cycles.repeated, apart.repeated) - passes
     for chain, body, repeated, single, wait in zip(
-        found, bodies, cycles.repeated.tolist(), passes.tolist(), waits.tolist(), strict=True
+        found, bodies, cycles.tolist(), passes.tolist(), waits.tolist(), strict=True
     ):
         if body == b"":  # branches alone, which cost what a branch costs
             continue
@@ -155,11 +156,25 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, Flags, f
     return compute, recurrence, chased, unanswered / float(work.sum())
 
 
-def _apart(body: bytes | None) -> bytes:
+def _priced(model: CostModel, bodies: Sequence[bytes]) -> tuple[F64, F64, F64]:
+    """Return the cycles of each body without end, those of a pass, and what a pass may wait for.
+
+    Memory hands little from pass to pass in most of them, so each different code is priced once.
+    """
+    apart = [_apart(body) for body in bodies]
+    different = {code: row for row, code in enumerate(dict.fromkeys([*bodies, *apart]))}
+    cycles = pass_cycles(model, list(different))
+    own, other = ([different[code] for code in codes] for codes in (bodies, apart))
+    repeated = cycles.repeated[own]
+    passes = np.fmin(cycles.single[own], cycles.single[other])
+    return repeated, passes, np.fmin(repeated, cycles.repeated[other]) - passes
+
+
+def _apart(body: bytes) -> bytes:
     try:
-        return passes_apart(body or b"\x90")
+        return passes_apart(body)
     except (DecodeError, ValueError):  # it has a form that cannot be written otherwise
-        return body or b"\x90"
+        return body
 
 
 def _of_loop(length: float, repeated: float, single: float) -> float:
