@@ -9,7 +9,6 @@ import pytest
 from nestor.compiler.process import Limits
 from nestor.errors import NestorError
 from nestor.schedules.kernel.building import build_library, build_object
-from nestor.schedules.kernel.calling import Kernel
 from nestor.schedules.kernel.guess import guess
 from nestor.schedules.kernel.lowering import lower
 from nestor.schedules.kernel.measure import RunError, Settings, measure
@@ -24,6 +23,7 @@ from nestor.schedules.payload.reading import read_payload
 from nestor.schedules.payload.reference import Reference, as_generics
 from nestor.schedules.target import find_target, host
 from nestor.schedules.tools import Tools, find_tools
+from tests.schedules.kernels import compile_text
 
 HEAD = "module attributes {transform.with_named_sequence} {\n"
 
@@ -31,18 +31,6 @@ HEAD = "module attributes {transform.with_named_sequence} {\n"
 @pytest.fixture(scope="module")
 def tools() -> Tools:
     return find_tools()
-
-
-def compile_text(text: str, tools: Tools, folder: Path, target: str = "host") -> Kernel:
-    payload = read_payload(text, tools)
-    library = packaged()
-    name = suggest(payload)
-    machine = find_target(target)
-    choice = guess(decisions_of(library, name), loops_of(payload), machine)
-    lowered = lower(payload, link(library, name, choice), tools)
-    out = folder / "kernel.so"
-    build_library(lowered, machine, tools, out)
-    return Kernel(out, payload.name, payload.arguments, payload.results)
 
 
 CASES = {

@@ -4,19 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from nestor.schedules.kernel.building import build_library
-from nestor.schedules.kernel.calling import Kernel
-from nestor.schedules.kernel.guess import guess
 from nestor.schedules.kernel.lowering import lower
 from nestor.schedules.kernel.verify import verify
 from nestor.schedules.language.library import packaged
-from nestor.schedules.language.linking import decisions_of, link
+from nestor.schedules.language.linking import link
 from nestor.schedules.payload import operators as texts
-from nestor.schedules.payload.loops import loops_of, suggest
 from nestor.schedules.payload.reading import read_payload
 from nestor.schedules.payload.reference import Reference, as_generics
-from nestor.schedules.target import host
 from nestor.schedules.tools import find_tools
+from tests.schedules.kernels import compile_text
 
 MATMUL = {"tile_m": 64, "tile_n": 64, "tile_k": 64, "reg_m": 4, "reg_n": 16, "edge": 16,
           "inner": 0, "packing": 0, "parallel": 0}  # fmt: skip
@@ -53,12 +49,8 @@ def test_steps_that_are_left_are_taken_one_by_one() -> None:
     ids=["one step", "two steps", "seven steps", "fused, one step", "batch, one step"],
 )
 def test_short_reductions_are_right(text: str, tmp_path: Path) -> None:
-    tools, library, machine = find_tools(), packaged(), host()
+    tools = find_tools()
     payload = read_payload(text, tools)
-    name = suggest(payload)
-    choice = guess(decisions_of(library, name), loops_of(payload), machine)
-    out = tmp_path / "kernel.so"
-    build_library(lower(payload, link(library, name, choice), tools), machine, tools, out)
-    kernel = Kernel(out, payload.name, payload.arguments, payload.results)
+    kernel = compile_text(text, tools, tmp_path)
     verdict = verify(kernel, Reference(as_generics(payload, tools), payload.name), seed=5)
     assert verdict.correct, verdict.reason
