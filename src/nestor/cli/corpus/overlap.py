@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import tyro
 from rich.box import SIMPLE
@@ -13,12 +12,11 @@ from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
 from nestor.corpus import store
 from nestor.errors import NestorError
+from nestor.evaluate.copies.overlap import Compiled, overlap
+from nestor.evaluate.copies.overlap import Overlap as OverlapResult
 from nestor.problem.registry import find_problem
 from nestor.rollout.cache import baselines
 from nestor.rollout.local_pool import LocalPool, PoolSettings
-
-if TYPE_CHECKING:
-    from nestor.evaluate.copies.overlap import Overlap as OverlapResult
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,6 @@ class Overlap:
 
     def run(self) -> int:
         """Compare and print; 1 if a held-out project shares too much."""
-        from nestor.evaluate.copies.overlap import Compiled, overlap  # takes lief
-
         corpora = [store.load(directory) for directory in self.directory]
         if not corpora:
             raise NestorError("Nothing to compare: name a corpus.")
@@ -68,7 +64,7 @@ class Overlap:
         return 0 if result.ok else 1
 
 
-def _show_overlap(result: "OverlapResult") -> None:
+def _show_overlap(result: OverlapResult) -> None:
     """Print the held-out projects, then the pairs that share code."""
     table = Table("project", "split", box=SIMPLE)
     for column in ("functions", "bytes", "in training", "share"):

@@ -78,7 +78,7 @@ class Bisect:
 
     def run(self) -> int:
         """Search, write the overrides and print the decisions."""
-        from nestor.bisect.trials import Trials  # takes lief
+        from nestor.bisect.trials import Trials  # takes numpy
 
         check = Check(self.command, self.seconds)
         problem = find_problem(self.problem)

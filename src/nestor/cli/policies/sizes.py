@@ -54,7 +54,7 @@ class Sizes:
 
     def run(self) -> int:
         """Train, judge, and print."""
-        from nestor.problems.inlining_size import PROBLEM  # these take lief
+        from nestor.problems.inlining_size import PROBLEM  # these take numpy
         from nestor.problems.inlining_size.size import examples, model
         from nestor.problems.inlining_size.size.judge import affine, judge
 

@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.compiler.objects import ObjectError
 from nestor.corpus.built_objects import find_objects
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
@@ -51,8 +52,7 @@ class Summary:
 
     def run(self) -> int:
         """Read, write the summary and say what it holds."""
-        from nestor.compiler.objects import ObjectError  # slow to import
-        from nestor.problems.inlining_size.summary import object_uses
+        from nestor.problems.inlining_size.summary import object_uses  # takes xxhash
 
         with progress() as report, temporary_folder("summary") as text:
             built = find_objects(self.places, Path(text))
