@@ -7,10 +7,7 @@ from typing import Any, Final
 
 from nestor.build.build import Build
 from nestor.corpus.model import Program
-from nestor.policy.names import DEFAULT as DEFAULT_POLICY
-from nestor.policy.names import NO_BUILTINS, NamedPolicy
 from nestor.policy.rule import THRESHOLD
-from nestor.policy.spec import PolicyError
 from nestor.problem.problem import Pool, ProblemError, Report
 from nestor.problem.rollout import Rollout
 from nestor.problem.score import Scorers
@@ -19,22 +16,15 @@ from nestor.problems.inlining_size.log import DEFAULT
 from nestor.problems.inlining_size.places import STOCK_REMARKS
 from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.score import credit as site_credit
+from nestor.problems.inlining_speed.builtins import BUILTINS, NAME
 from nestor.problems.inlining_speed.moves import SpeedMoves
 from nestor.problems.inlining_speed.run_build import RunBuild
 from nestor.progress import Progress, silent
-
-NAME: Final = "inlining-speed"
 
 
 @dataclass(frozen=True)
 class InliningSpeed(InliningSize):
     """Asks as inlining for size does, at other levels; a whole program's run is the score."""
-
-    def policy(self, name_or_path: str) -> NamedPolicy:
-        """Return the default; the plugin takes no policy for this problem yet."""
-        if name_or_path != DEFAULT_POLICY.name:
-            raise PolicyError(_NO_POLICIES)
-        return DEFAULT_POLICY
 
     def builds(self) -> Mapping[str, Build]:
         """Return the link whose program is run."""
@@ -95,7 +85,7 @@ PROBLEM = InliningSpeed(
         limits=(("text", 1.02),),
         unit_part=1e-5,
     ),
-    builtins=NO_BUILTINS,
+    builtins=BUILTINS,
     kept_columns=site_credit.COLUMNS,
     remark_passes=(STOCK_REMARKS,),
 )
