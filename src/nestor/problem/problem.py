@@ -17,6 +17,7 @@ from nestor.errors import NestorError
 from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy, named_policy
 from nestor.policy.rule import Rule
 from nestor.policy.spec import Policy
+from nestor.problem.benefit import Benefits
 from nestor.problem.identity import Way
 from nestor.problem.overrides import OverrideFormat
 from nestor.problem.rollout import Request, Rollout, Store, Workplace
@@ -225,6 +226,17 @@ class Problem(ABC):
         :param before: the trajectory and the score by part of the unit's stock compile.
         :param after: those of another compile.
         """
+
+    def benefits(self, trajectory: Trajectory, counted: Trajectory) -> Benefits:
+        """Return what answers would save of a run, and cost, as a profile says.
+
+        :param trajectory: of a unit, without a profile or with one.
+        :param counted: of the same unit with a profile.
+        :raises ProblemError: if profiles say nothing of this problem's questions.
+        """
+        raise ProblemError(
+            f"Profiles do not say what answers of {self.name} would save: take another learner."
+        )
 
     def tried(self, outcome: Any) -> Mapping[str, F64]:
         """Return what a compile under a portfolio tells of its members, by part (function).

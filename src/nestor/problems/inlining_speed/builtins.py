@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from nestor.problems.inlining_size.builtins import InliningBuiltins
-
-NAME: Final = "inlining-speed"
+from nestor.problems.inlining_speed.in_builds import NAME
 
 BUILTINS: Final = InliningBuiltins(NAME, Path(__file__).parent / "data", ("shipped-speed",))
 """``shipped-speed`` is the one to use (docs/problems/inlining-speed.md)."""

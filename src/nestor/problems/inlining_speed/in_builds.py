@@ -5,6 +5,9 @@ from typing import Final
 
 from nestor.problems.inlining_size import in_builds
 
-IN_BUILDS: Final = replace(
-    in_builds.IN_BUILDS, problem="inlining-speed", levels=("-O2", "-O3"), summary=None
-)
+NAME: Final = "inlining-speed"
+
+LEVELS: Final = ("-O2", "-O3")
+"""Where policies act: in functions that are not optimised for size."""
+
+IN_BUILDS: Final = replace(in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, summary=None)

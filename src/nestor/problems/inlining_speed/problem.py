@@ -6,17 +6,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from nestor.build.build import Build
+from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Program
+from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
+from nestor.problem.benefit import Benefits
+from nestor.problem.identity import Way
 from nestor.problem.problem import Pool, ProblemError, Report
 from nestor.problem.rollout import Rollout
 from nestor.problem.score import Scorers
-from nestor.problems.inlining_size.features.sets import FEATURES
+from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import DEFAULT
 from nestor.problems.inlining_size.places import STOCK_REMARKS
 from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.score import credit as site_credit
-from nestor.problems.inlining_speed.builtins import BUILTINS, NAME
+from nestor.problems.inlining_size.ways import ways
+from nestor.problems.inlining_speed.benefits import benefits
+from nestor.problems.inlining_speed.builtins import BUILTINS
+from nestor.problems.inlining_speed.features import FEATURES
+from nestor.problems.inlining_speed.in_builds import LEVELS, NAME
 from nestor.problems.inlining_speed.moves import SpeedMoves
 from nestor.problems.inlining_speed.run_build import RunBuild
 from nestor.progress import Progress, silent
@@ -25,6 +33,10 @@ from nestor.progress import Progress, silent
 @dataclass(frozen=True)
 class InliningSpeed(InliningSize):
     """Asks as inlining for size does, at other levels; a whole program's run is the score."""
+
+    def ways(self, plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
+        """Return the ways of inlining for size, at the levels of this problem."""
+        return ways(plugin, policy, folder, LEVELS)
 
     def builds(self) -> Mapping[str, Build]:
         """Return the link whose program is run."""
@@ -39,6 +51,10 @@ class InliningSpeed(InliningSize):
     ) -> Scorers:
         """Refuse to train: a unit alone has no run, and the plugin takes no such policy."""
         raise ProblemError(_NO_POLICIES)
+
+    def benefits(self, trajectory: Trajectory, counted: Trajectory) -> Benefits:
+        """Return what inlining each call would save of a run, and cost of the code."""
+        return benefits(trajectory, counted)
 
     def moves(self, summary: str | None = None) -> SpeedMoves:
         """Return the moves of single sites, hot ones first."""
