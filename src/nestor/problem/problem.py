@@ -17,6 +17,7 @@ from nestor.errors import NestorError
 from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy, named_policy
 from nestor.policy.rule import Rule
 from nestor.policy.spec import Policy
+from nestor.policy.trees import TreesPolicy
 from nestor.problem.benefit import Benefits
 from nestor.problem.identity import Way
 from nestor.problem.overrides import OverrideFormat
@@ -237,6 +238,10 @@ class Problem(ABC):
         raise ProblemError(
             f"Profiles do not say what answers of {self.name} would save: take another learner."
         )
+
+    def restrained(self, policy: TreesPolicy) -> TreesPolicy:
+        """Return a policy learned from profiles without deviations that a profile cannot judge."""
+        return policy
 
     def tried(self, outcome: Any) -> Mapping[str, F64]:
         """Return what a compile under a portfolio tells of its members, by part (function).

@@ -109,7 +109,7 @@ class Profile:
 
     def _tried(self, density: TreesPolicy, limits: Limits, seen: model.F64) -> Tried:
         own = model.policy(density, self.problem.default_column, limits)
-        policy = replace(own, range=seen)
+        policy = replace(self.problem.restrained(own), range=seen)
         if self.validate is None:
             return Tried(limits, policy, 0.0, 0.0, 0.0)
         found = self.validate(policy)

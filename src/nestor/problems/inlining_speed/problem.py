@@ -10,6 +10,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
+from nestor.policy.trees import TreesPolicy
 from nestor.problem.benefit import Benefits
 from nestor.problem.identity import Way
 from nestor.problem.problem import Pool, ProblemError, Report
@@ -26,6 +27,7 @@ from nestor.problems.inlining_speed.builtins import BUILTINS
 from nestor.problems.inlining_speed.features import FEATURES
 from nestor.problems.inlining_speed.in_builds import LEVELS, NAME
 from nestor.problems.inlining_speed.moves import SpeedMoves
+from nestor.problems.inlining_speed.restraint import leave_small_callers
 from nestor.problems.inlining_speed.run_build import RunBuild
 from nestor.progress import Progress, silent
 
@@ -55,6 +57,10 @@ class InliningSpeed(InliningSize):
     def benefits(self, trajectory: Trajectory, counted: Trajectory) -> Benefits:
         """Return what inlining each call would save of a run, and cost of the code."""
         return benefits(trajectory, counted)
+
+    def restrained(self, policy: TreesPolicy) -> TreesPolicy:
+        """Return ``policy`` so that it leaves small callers, which stock itself inlines, alone."""
+        return leave_small_callers(policy)
 
     def moves(self, summary: str | None = None) -> SpeedMoves:
         """Return the moves of single sites, hot ones first."""
