@@ -8,7 +8,7 @@ from pathlib import Path
 import benchmarks.optimal as package
 from benchmarks import record as result_file
 from benchmarks.machine import describe
-from benchmarks.optimal import judge, measure, report
+from benchmarks.optimal import judge, linked, measure, report
 from benchmarks.optimal.record import Record, load, record_path
 from benchmarks.pool import local_pool
 from nestor.cli.console import progress as shown_progress
@@ -26,14 +26,18 @@ ABOUT = (
 
 
 def main() -> int:
-    """Run one of the four steps."""
+    """Run one of the steps."""
     options = _parser().parse_args()
     if options.step == "report":
         return _report(options.work, options.json)
     corpus = store.load(options.corpus)
+    if options.step == "linked":
+        store.save(linked.taken_only(corpus, toolchain.find()))
+        return 0
     options.work.mkdir(parents=True, exist_ok=True)
     names = options.programs or [program.name for program in corpus.programs]
     programs = [program_named(corpus, name) for name in names]
+    programs.sort(key=lambda program: len(program.modules))
     if options.step == "remainder":
         return _remainder(corpus, programs, options)
     with local_pool(corpus) as pool:
@@ -42,8 +46,10 @@ def main() -> int:
                 found = measure.enumerate_program(
                     pool, program, options.sites, options.work, options.clusters
                 )
+                exact = sum(part.exact for part in found.parts)
                 values = sum(len(part.values) for part in found.parts)
-                print(f"{program.name}: {len(found.parts)} components, {values} clusters")
+                own = f"{len(found.parts)} components, {exact} exactly, {values} clusters"
+                print(f"{program.name}: {own}", flush=True)
             elif record_path(options.work, program.name).exists():
                 judge.judge_program(
                     pool, program, options.work, sorted(options.compiles), options.mode
@@ -55,14 +61,15 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(package.__doc__ or "").splitlines()[0])
     steps = parser.add_subparsers(dest="step", required=True)
-    names = "enumerate", "judge", "report", "remainder"
+    names = "linked", "enumerate", "judge", "report", "remainder"
     step = {name: steps.add_parser(name) for name in names}
+    step["linked"].add_argument("corpus", type=Path)
     for name in ("enumerate", "judge", "remainder"):
         step[name].add_argument("corpus", type=Path)
         step[name].add_argument("work", type=Path)
         step[name].add_argument("--programs", nargs="*", help="default: all of the corpus")
-    step["enumerate"].add_argument("--sites", type=int, default=6, help="of a component, at most")
-    step["enumerate"].add_argument("--clusters", type=int, default=300, help="of a component")
+    step["enumerate"].add_argument("--sites", type=int, default=9, help="of a component, at most")
+    step["enumerate"].add_argument("--clusters", type=int, default=1000, help="of a component")
     step["judge"].add_argument("--compiles", type=float, nargs="*", default=[25.0, 100.0])
     step["judge"].add_argument("--mode", choices=measure.MODES, default=measure.MODES[0])
     step["remainder"].add_argument("--compiles", type=float, default=400.0, help="at most")

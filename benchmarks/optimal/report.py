@@ -59,12 +59,12 @@ def rows(records: Sequence[Record], mode: str) -> list[Row]:
 
 
 def distinct(records: Sequence[Record]) -> list[Part]:
-    """Return the components that were judged; of one that several programs link, the first."""
+    """Return the components that were enumerated and judged; of equal ones the first."""
     found: dict[object, Part] = {}
     for record in records:
         for part in record.parts:
-            if "default" in part.measured:
-                found.setdefault((record.level, part.keys), part)
+            if part.exact and "default" in part.measured:
+                found.setdefault((record.level, part.own_keys), part)
     return list(found.values())
 
 

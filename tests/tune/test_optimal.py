@@ -41,6 +41,8 @@ def two_calls(key: int, **measured: float) -> Part:
         (20, 20),
         {"gc": 200.0},
         {cluster: {"gc": bytes_} for cluster, bytes_ in values.items()},
+        dict.fromkeys(values, frozenset()),
+        True,
         {name.replace("_", " "): {"gc": bytes_} for name, bytes_ in measured.items()},
         (False, False),
     )
