@@ -10,13 +10,15 @@ from benchmarks import record as result_file
 from benchmarks.machine import describe
 from benchmarks.optimal import judge, linked, measure, report
 from benchmarks.optimal.record import Record, load, record_path
-from benchmarks.pool import local_pool
+from benchmarks.optimal.remembering import RememberingPool
+from benchmarks.pool import PROBLEM, local_pool
 from nestor.cli.console import progress as shown_progress
-from nestor.cli.setup import program_named
+from nestor.cli.setup import program_named, ready_plugin
 from nestor.compiler import toolchain
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.evaluate.statistics import change_pct
+from nestor.progress import silent
 
 ABOUT = (
     "Components of real call graphs whose optimum is known: what policies, the autotuner of"
@@ -40,15 +42,15 @@ def main() -> int:
     programs.sort(key=lambda program: len(program.modules))
     if options.step == "remainder":
         return _remainder(corpus, programs, options)
-    with local_pool(corpus) as pool:
+    with RememberingPool(PROBLEM, corpus, ready_plugin(PROBLEM, None, silent)) as pool:
         for program in programs:
             if options.step == "enumerate":
                 found = measure.enumerate_program(
                     pool, program, options.sites, options.work, options.clusters
                 )
-                exact = sum(part.exact for part in found.parts)
+                copies = sum(part.exact for part in found.parts)
                 values = sum(len(part.values) for part in found.parts)
-                own = f"{len(found.parts)} components, {exact} exactly, {values} clusters"
+                own = f"{len(found.parts)} components, {copies} with copies, {values} clusters"
                 print(f"{program.name}: {own}", flush=True)
             elif record_path(options.work, program.name).exists():
                 judge.judge_program(
@@ -69,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         step[name].add_argument("work", type=Path)
         step[name].add_argument("--programs", nargs="*", help="default: all of the corpus")
     step["enumerate"].add_argument("--sites", type=int, default=9, help="of a component, at most")
-    step["enumerate"].add_argument("--clusters", type=int, default=1000, help="of a component")
+    step["enumerate"].add_argument("--clusters", type=int, default=300, help="with copies, at most")
     step["judge"].add_argument("--compiles", type=float, nargs="*", default=[25.0, 100.0])
     step["judge"].add_argument("--mode", choices=measure.MODES, default=measure.MODES[0])
     step["remainder"].add_argument("--compiles", type=float, default=400.0, help="at most")

@@ -32,9 +32,7 @@ def taken_only(corpus: Corpus, toolchain: Toolchain) -> Corpus:
             outcome = run(command)
             if not outcome.ok:
                 raise NestorError(f"{module.name}: {outcome.reason}")
-        programs = [
-            _taken(corpus, one, objects, toolchain, Path(name)) for one in corpus.programs
-        ]
+        programs = [_taken(corpus, one, objects, toolchain, Path(name)) for one in corpus.programs]
     return replace(corpus, programs=tuple(programs))
 
 

@@ -29,8 +29,7 @@ def enumerate_program(
 
     Those of a module of which another program is known in ``work`` are not measured again.
 
-    :param most_clusters: components of more clusters than this, copies of calls included, are
-        given up; nothing of them is known exactly.
+    :param most_clusters: where there are more clusters than this, those with copies are left out.
     """
     path = record_path(work, program.name)
     builder = LINK.incremental(pool, program, DEFAULT, MODES)
@@ -162,12 +161,10 @@ class _Waiting:
     def next(self) -> Sequence[Inlined]:
         """Return clusters that share no function: one build shows them all."""
         part = self.part
-        if not self._clusters:
+        if not self._clusters and part.exact:
             self._clusters = list(part.graph.with_copies(part.offers))
-        if len(part.values) + len(self._clusters) > self._most:
-            part.exact = False
-        if not part.exact:
-            return []
+            if len(part.values) + len(self._clusters) > self._most:
+                self._clusters, part.exact = [], False
         batch: list[Inlined] = []
         later: list[Inlined] = []
         taken: set[int] = set()

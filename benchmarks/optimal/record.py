@@ -28,7 +28,8 @@ class Part:
     offers: dict[Inlined, Inlined] = field(default_factory=dict)
     """The copies of calls that the build of each cluster asked about, and keeps."""
     exact: bool = True
-    """Whether all clusters are measured, or will be; False if they are too many."""
+    """Whether copies of calls are, or will be, answered in every way too; False if those are too
+    many. Every answer to the sites of the source is measured in any case."""
     measured: dict[str, ByMode] = field(default_factory=dict)
     """Bytes of its functions in whole builds, by the name of who decided."""
     stock: tuple[bool, ...] = ()

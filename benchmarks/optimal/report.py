@@ -59,11 +59,11 @@ def rows(records: Sequence[Record], mode: str) -> list[Row]:
 
 
 def distinct(records: Sequence[Record]) -> list[Part]:
-    """Return the components that were enumerated and judged; of equal ones the first."""
+    """Return the components that were judged; of one that several programs link, the first."""
     found: dict[object, Part] = {}
     for record in records:
         for part in record.parts:
-            if part.exact and "default" in part.measured:
+            if "default" in part.measured:
                 found.setdefault((record.level, part.own_keys), part)
     return list(found.values())
 
@@ -77,20 +77,25 @@ def _compiles(name: str) -> int | None:
 def best_bytes(part: Part, mode: str) -> float:
     """Return the bytes of the optimum of one component.
 
-    Calls that inlining copies are all kept in what was enumerated; where a build that answers them
-    one by one came out smaller, that is the optimum.
+    Where copies of calls are too many to be enumerated they are all kept; where a build that
+    answers them one by one came out smaller, that is the optimum.
     """
     enumerated = part.base[mode] + optimum(part.graph, _values(part, mode))[1]
     return min([enumerated, *(own[mode] for own in part.measured.values())])
 
 
 def copies_matter(records: Sequence[Record], mode: str) -> int:
-    """Return in how many components something is smaller than what was enumerated."""
+    """Return in how many components something is smaller than every answer that keeps copies."""
     return sum(
-        best_bytes(part, mode)
-        < part.base[mode] + optimum(part.graph, _values(part, mode))[1] - TOLERANCE
+        best_bytes(part, mode) < part.base[mode] + _keeping_copies(part, mode) - TOLERANCE
         for part in distinct(records)
     )
+
+
+def _keeping_copies(part: Part, mode: str) -> float:
+    """Return the value of the best answers that keep all copies of calls."""
+    own = {c: v for c, v in _values(part, mode).items() if max(c) < part.graph.own}
+    return optimum(part.graph, own)[1]
 
 
 def composed_wrongly(records: Sequence[Record], mode: str) -> int:
