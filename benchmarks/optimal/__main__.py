@@ -121,6 +121,10 @@ def _report(folders: list[Path], json: Path | None) -> int:
         for line in tables[mode]["rows"]:
             print(mode, *(f"{cell:.1f}" if isinstance(cell, float) else cell for cell in line))
         print(f"{mode}: {report.copies_matter(records, mode)} components have copies that matter")
+    columns = [("project", "{}"), ("language", "{}"), ("level", "{}"), ("components", "{}")]
+    columns += [("with a gap", "{}"), ("gap", "{:,.0f} B")]
+    lines = report.by_project(records, measure.MODES[0])
+    tables["projects"] = result_file.table(columns, lines)
     wrong = report.composed_wrongly(records, measure.MODES[0])
     print(f"{wrong} optima do not weigh, when they are built, what their clusters add up to")
     if json is not None:
