@@ -36,6 +36,11 @@ class Part:
     """The stock compiler's answers to the sites of the source."""
 
     @property
+    def enumerated(self) -> bool:
+        """Whether every answer to the sites of the source was measured."""
+        return all(cluster in self.values for cluster in self.graph.clusters())
+
+    @property
     def own_keys(self) -> tuple[int, ...]:
         """The keys of the sites of the source."""
         return self.keys[: self.graph.own]

@@ -64,7 +64,7 @@ def distinct(records: Sequence[Record]) -> list[Part]:
     found: dict[object, Part] = {}
     for record in records:
         for part in record.parts:
-            if "default" in part.measured:
+            if "default" in part.measured and part.enumerated:
                 found.setdefault((record.level, part.own_keys), part)
     return list(found.values())
 

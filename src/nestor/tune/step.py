@@ -12,7 +12,7 @@ from nestor.build.build import BuildError
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.problem.overrides import Answer, Key
 from nestor.tune.credit import assign, changes
-from nestor.tune.estimates import hopes
+from nestor.tune.estimates import Terms, hopes
 from nestor.tune.moves import Candidate, Candidates, Move, MoveSource
 from nestor.tune.pairs import pairs
 from nestor.tune.state import State, Tried
@@ -288,7 +288,7 @@ class Step:
     def _hopes(self, part: int, open_: Sequence[Candidate]) -> npt.NDArray[np.float64]:
         """Return what combinations of answers of one part may come to, by those that were tried."""
         wanted = [c.combination.terms for c in open_ if c.combination is not None]
-        seen = []
+        seen: list[tuple[Terms, float]] = []
         for candidate in self._parts[part]:
             found = self.tried.get(candidate.move.identity)
             if candidate.combination is None:
