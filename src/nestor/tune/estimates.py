@@ -1,7 +1,7 @@
 """What combinations of answers will come to, from those that were tried: a sum of terms, learned.
 
 Where a few questions are answered together, the problem says of each combination which terms it
-adds up (a call that is inlined, a function that goes away) and what it believes that each is worth.
+adds up (an answer, a function that goes away) and what it believes that each is worth.
 Combinations that were built correct these beliefs, by Bayesian linear regression, and the next to
 be tried is the one that may be the best.
 """
@@ -38,8 +38,7 @@ class Combination:
 def hopes(
     wanted: Sequence[Terms], seen: Sequence[tuple[Terms, float]], unit: float = 1.0
 ) -> npt.NDArray[np.float64]:
-    """Return what each of ``wanted`` may come to if things go well: a standard deviation less than
-    expected.
+    """Return what ``wanted`` may come to if things go well: a standard deviation below the mean.
 
     :param seen: combinations of the same part, and what they came to, the whole of the part.
     :param unit: what of the score counts as a byte does.
@@ -59,11 +58,11 @@ def hopes(
     mean = np.array([0.0, *(believed[term] for term in sorted(believed))])
     spread = np.maximum(_LEAST_DOUBT * unit, _DOUBT * np.abs(mean))
     spread[0] = _ANY * unit
-    known, new = rows([terms for terms, _ in seen]), rows(wanted)
+    tried, hoped = rows([terms for terms, _ in seen]), rows(wanted)
     came_to = np.array([value for _, value in seen])
-    cross = new * spread**2 @ known.T
-    own = known * spread**2 @ known.T + (_NOISE * unit) ** 2 * np.eye(len(known))
-    solved = np.linalg.solve(own, np.column_stack([came_to - known @ mean, cross.T]))
-    expected = new @ mean + cross @ solved[:, 0]
-    variance = (new**2) @ spread**2 - np.einsum("ij,ji->i", cross, solved[:, 1:])
+    cross = hoped * spread**2 @ tried.T
+    own = tried * spread**2 @ tried.T + (_NOISE * unit) ** 2 * np.eye(len(tried))
+    solved = np.linalg.solve(own, np.column_stack([came_to - tried @ mean, cross.T]))
+    expected = hoped @ mean + cross @ solved[:, 0]
+    variance = (hoped**2) @ spread**2 - np.einsum("ij,ji->i", cross, solved[:, 1:])
     return np.asarray(expected - np.sqrt(np.maximum(0.0, variance)), dtype=np.float64)
