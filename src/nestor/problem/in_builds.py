@@ -6,7 +6,7 @@ A problem that the plugin can decide says so in a module ``in_builds`` of its fo
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -50,6 +50,8 @@ class InBuilds:
     best: str | None = None
     """The switch with which the plugin decides each function by the best of several policies and
     the default; None if the problem takes one policy."""
+    for_lto: Mapping[str, str] = field(default_factory=dict)
+    """From a built-in policy that changes nothing inside LTO to the one made for it."""
 
 
 def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
