@@ -78,7 +78,9 @@ def searched(pool: Pool, build: Build, program: Program, compiles: float, folder
 
 
 def _pair(built: Built) -> list[float] | None:
-    return built.columns and [built.columns["linked"], built.columns["text"]]
+    if built.columns is None:
+        return None
+    return [built.columns["linked"], built.columns["text"]]
 
 
 def main() -> int:

@@ -109,7 +109,7 @@ def _row(of: str, kind: str, what: str, name: str, lines: Sequence[Line]) -> lis
 
 def cpu_ratio(lines: Sequence[Line]) -> float | None:
     """Return the CPU time of all links under the policy over that of the stock ones."""
-    times = [line["cpu_seconds"] for line in lines if "cpu_seconds" in line]
+    times = [line["cpu_seconds"] for line in lines if line["kind"] == "link"]
     before = sum(stock for stock, _ in times)
     return sum(made for _, made in times) / before if before else None
 
