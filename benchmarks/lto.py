@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from benchmarks import record
-from benchmarks.lto_tables import tables_of
+from benchmarks.lto_tables import tables_of, trials_table
 from benchmarks.machine import describe
+from benchmarks.model_card import origin
 from benchmarks.pool import PROBLEM, local_pool, policy_named
 from nestor.build.build import Build, Built, Job
 from nestor.cli.lto_remarks import made_for
@@ -94,6 +95,7 @@ def main() -> int:
     parser.add_argument("--policy", default="shipped-lto")
     parser.add_argument("--compiles", type=float, default=0.0, help="of a search; 0: none")
     parser.add_argument("--out", type=Path, help="keep the searches here, to go on from")
+    parser.add_argument("--trials", type=Path, help="the folder of the policy's, for the tables")
     parser.add_argument("--jobs", type=int, default=PoolSettings().jobs)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
@@ -137,6 +139,10 @@ def main() -> int:
     if options.json:
         about = "A policy and a search inside LTO against stock LTO at -Oz: linked bytes / code."
         tables = tables_of(read(options.kept), policy.digest[:12])
+        if policy.policy is not None:
+            tables["origin"] = origin(policy.policy)
+        if options.trials is not None:
+            tables["training"] = trials_table(options.trials)
         record.write(options.json, about, tables, describe(toolchains.find()))
     return 0
 

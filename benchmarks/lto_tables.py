@@ -1,11 +1,13 @@
 """The tables of ``benchmarks.lto``: by group of programs, and program by program."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import record
 from benchmarks.record import Table, table
 from nestor.evaluate.statistics import change_pct, geometric_mean_change_pct
+from nestor.learn.distil import trials
 
 LOSER_PCT: Final = 0.2
 """A program that grows by more than this part of stock, in per cent, counts as a loser."""
@@ -51,6 +53,14 @@ def tables_of(lines: Sequence[Line], policy: str) -> dict[str, Table]:
     return found | {"failures": table([(title, "{}") for title in titles], failed)}
 
 
+def trials_table(folder: Path) -> Table:
+    """Return how many programs were searched for a policy, and how much was tried."""
+    files = [trials.read(path) for path in sorted(folder.glob("*.safetensors"))]
+    found = [each for each in files if each is not None and len(each)]
+    rows = [["searched programs", len(found)], ["trials", sum(map(len, found))]]
+    return table([("training", "{}"), ("number", "{:,}")], rows)
+
+
 def changes(line: Line) -> Pair:
     """Return the changes of linked bytes and code."""
     (bytes_before, code_before), (bytes_after, code_after) = line["stock"], line["made"]
@@ -81,7 +91,7 @@ def _groups(links: Sequence[Line], searches: Sequence[Line]) -> Table:
             rows += [_row(of, kind, what, name, [a for a in own if belongs(a)])
                      for name, belongs in GROUPS.items() if any(map(belongs, own))]  # fmt: skip
     columns = [
-        ("programs of", "{}"), ("LTO", "{}"), ("by", "{}"), ("group", "{}"), ("programs", "{:,}"),
+        ("what", "{}"), ("programs", "{:,}"),
         ("geometric mean", record.CHANGES), ("share that gains", "{:.0f} %"),
         (f"above +{LOSER_PCT} %", "{:,}"), ("worst", record.CHANGES), ("worst program", "{}"),
         ("CPU of links", "{:.2f}"),
@@ -93,10 +103,7 @@ def _row(of: str, kind: str, what: str, name: str, lines: Sequence[Line]) -> lis
     worst = max(lines, key=lambda line: changes(line)[0])
     found = [changes(line)[0] for line in lines]
     return [
-        of,
-        kind,
-        what,
-        name,
+        f"{name} of {of}, {kind}, {what}",
         len(lines),
         means(lines),
         100 * sum(change < 0 for change in found) / len(found),
