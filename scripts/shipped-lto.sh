@@ -15,8 +15,8 @@ run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
 run nestor corpus fetch bench "$work/bench"
 run nestor corpus overlap "$work/bench"
 run nestor train inlining-size --corpus "$work/bench" --out "$run" --seed "$seed" \
-  --distil.build full-lto --distil.compiles 12 --distil.candidates 3 --distil.cautions 0.6 0.8 1.0 \
-  --distil.gain.clip 30 --distil.trees.rounds 80 --distil.trees.coarse-rounds 40 \
+  --distil.build full-lto --distil.compiles 12 --distil.candidates 3 --distil.cautions 0.35 0.5 \
+  --distil.gain.outliers 0.18 --distil.trees.rounds 80 --distil.trees.coarse-rounds 40 \
   --distil.trees.leaves 15 --distil.trees.least-rows 30
 cp "$run/policy.safetensors" src/nestor/problems/inlining_size/data/shipped-lto.safetensors
 run python -m benchmarks.lto "$work/bench" --kept "$kept" --lto full thin
