@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,8 @@ def test_a_missing_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_policy_for_lto() -> None:
     """It was trained inside full LTO, reads no summary, and is bounded where a callee is large."""
     policy = found("shipped-lto")
-    assert policy.metadata.provenance["settings"]["build"] == "full-lto"
+    settings = policy.metadata.provenance["settings"]
+    assert isinstance(settings, Mapping) and settings["build"] == "full-lto"
     assert policy.metadata.answers == "deviation"
     assert set(policy.features) <= set(FEATURES.unit)
     assert policy.range is not None
