@@ -22,7 +22,6 @@ from benchmarks.machine import describe
 from benchmarks.model_card import origin
 from benchmarks.pool import PROBLEM, local_pool, policy_named
 from nestor.build.build import Build, Built, Job
-from nestor.cli.lto_remarks import made_for
 from nestor.cli.policies.builds import lto_build
 from nestor.cli.setup import programs_named
 from nestor.compiler import toolchain as toolchains
@@ -32,6 +31,7 @@ from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.evaluate.compare import select_programs
 from nestor.policy.names import NamedPolicy
+from nestor.problem.in_builds import made_for
 from nestor.problem.problem import Pool
 from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.search import SearchSettings

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nestor.cli.lto_remarks import made_for
 from nestor.cli.setup import usual_policy
 from nestor.compiler.lto import LtoKind, link_flags
 from nestor.compiler.plugin import Plugin
+from nestor.problem.in_builds import made_for
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from tests.inlining import KINDS, PROBLEM, policy_named

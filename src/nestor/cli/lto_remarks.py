@@ -1,19 +1,9 @@
-"""Built-in policies where they change nothing, or where they were not made to decide."""
+"""A remark on built-in policies where they change nothing, or were not made to decide."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from nestor.cli.remarks import remark
-from nestor.problem.in_builds import problems_in_builds
-
-
-def made_for(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:
-    """Return ``policies`` with those that change nothing inside LTO replaced by their likes there.
-
-    :param policies: names of built-ins.
-    :param lto: whether they decide inside LTO; otherwise nothing is replaced.
-    """
-    likes = _for_lto() if lto else {}
-    return tuple(likes.get(name, name) for name in policies)
+from nestor.problem.in_builds import policies_for_lto
 
 
 def lto_sentence(policies: Iterable[str], *, lto: bool) -> str | None:
@@ -23,7 +13,7 @@ def lto_sentence(policies: Iterable[str], *, lto: bool) -> str | None:
     :param lto: whether they decide inside LTO.
     """
     named = set(policies)
-    for outside, inside in _for_lto().items():
+    for outside, inside in policies_for_lto().items():
         if lto and outside in named:
             return f"{outside} changes nothing inside LTO: use {inside} there."
         if not lto and inside in named:
@@ -36,8 +26,3 @@ def remark_on_lto(policies: Iterable[str], *, lto: bool) -> None:
     sentence = lto_sentence(policies, lto=lto)
     if sentence is not None:
         remark(sentence)
-
-
-def _for_lto() -> dict[str, str]:
-    problems = problems_in_builds(first="").values()
-    return {name: like for each in problems for name, like in each.for_lto.items()}

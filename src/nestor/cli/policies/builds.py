@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
-from nestor.build.build import Build, find_build, summary_for
+from nestor.build.build import Build, find_build, inside_lto, summary_for
 from nestor.cli.lto_remarks import remark_on_lto
 from nestor.compiler.lto import LtoKind
 from nestor.corpus.model import Program
@@ -35,14 +34,9 @@ def lto_build(kind: LtoKind) -> str:
     return f"{kind}-lto"
 
 
-def decides_in_link(build: Build) -> bool:
-    """Tell whether policies decide inside LTO."""
-    return build.name in map(lto_build, get_args(LtoKind))
-
-
 def remark_on_build(build: Build, policies: Sequence[str]) -> None:
     """Say so where a policy that a user names changes nothing in ``build``, or is not for it."""
-    remark_on_lto(policies, lto=decides_in_link(build))
+    remark_on_lto(policies, lto=inside_lto(build))
 
 
 def usual_summary(

@@ -10,16 +10,16 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
-from nestor.build.build import Build
+from nestor.build.build import Build, inside_lto
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.lto_remarks import made_for
-from nestor.cli.policies.builds import chosen_build, decides_in_link, remark_on_build
+from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.files import claimed, write_atomically
 from nestor.policy.names import NamedPolicy
+from nestor.problem.in_builds import made_for
 from nestor.problem.problem import Problem, Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -96,7 +96,7 @@ class Tune:
         build = chosen_build(problem, self.build, self.lto)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
         remark_on_build(build, () if self.policy is None else (self.policy,))
-        policy = problem.policy(self.policy or usual_policy(problem, lto=decides_in_link(build)))
+        policy = problem.policy(self.policy or usual_policy(problem, lto=inside_lto(build)))
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
         with claimed(self.out):
@@ -143,7 +143,7 @@ class Tune:
             return ()
         return tuple(
             name
-            for name in made_for(moves_of(problem).policies, lto=decides_in_link(build))
+            for name in made_for(moves_of(problem).policies, lto=inside_lto(build))
             if self._can_read(problem, build, problem.policy(name))
         )
 
