@@ -30,7 +30,8 @@ GROUPS: Final[Mapping[str, Callable[[Line], bool]]] = {
 
 
 def tables_of(lines: Sequence[Line], policy: str) -> dict[str, Table]:
-    """Return the tables ``groups``, and ``full`` and ``thin`` with a row a program.
+    """Return the tables ``groups``, and ``full`` and ``thin`` with a row a program,
+    and ``failures`` if there are any.
 
     :param policy: the digest of the policy whose links are shown; searches are shown whatever
         policies they started from.
@@ -49,8 +50,10 @@ def tables_of(lines: Sequence[Line], policy: str) -> dict[str, Table]:
         for line in lines
         if line["failure"] is not None and line["policy"] == policy
     ]
-    titles = ("program", "LTO", "what", "failure")
-    return found | {"failures": table([(title, "{}") for title in titles], failed)}
+    if failed:
+        titles = ("program", "LTO", "what", "failure")
+        found["failures"] = table([(title, "{}") for title in titles], failed)
+    return found
 
 
 def trials_table(folder: Path) -> Table:
