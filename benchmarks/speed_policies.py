@@ -2,7 +2,7 @@
 
     nestor workload measure --problem inlining-speed --policy shipped-speed --corpus SPEED --json \
         > o2.json
-    python -m benchmarks.speed_policies '-O2=o2.json' '-O2 with a profile=profiled.json' …
+    python -m benchmarks.speed_policies 'at -O2=o2.json' 'at -O2 with a profile=profiled.json' …
         [--table policy] [--json benchmarks/results/inlining_speed.json]
 
 A word before a file says how the programs were built. A cell holds the change of J and of code, in

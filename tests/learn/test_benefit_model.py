@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nestor.learn.benefit.model import BoostSettings, Limits, Rows, fit, policy
+from nestor.learn.benefit.model import BoostSettings, Rows, fit, policy
 
 FEATURES = ("default", "hot")
 RNG = np.random.default_rng(0)
@@ -22,24 +22,18 @@ def test_the_logit_is_the_logarithm_of_gain_over_cost() -> None:
     assert predicted[0] < 0.4  # towards the mean: leaves are regularised
 
 
-@pytest.mark.parametrize(
-    ("limits", "deviates"),
-    [
-        (Limits(1.0, 0.5), [False, True, True, False]),
-        (Limits(8.0, 0.5), [False, False, True, False]),
-        (Limits(1.0, 0.01), [False, True, False, False]),
-        (Limits(0.01, 8.0), [True, True, True, True]),
-    ],
-)
-def test_it_deviates_at_the_limits(limits: Limits, deviates: list[bool]) -> None:
+@pytest.mark.parametrize(("take", "deviates"), [(1.0, [False, True]), (8.0, [False, False])])
+def test_it_says_yes_above_the_limit_where_the_default_says_no(
+    take: float, deviates: list[bool]
+) -> None:
     density = fit(Rows(X, GAIN, COST), FEATURES, SETTINGS, 0, problem="inlining-speed")
-    found = policy(density, "default", limits)
-    assert (found.logits(ALL) > 0).tolist() == deviates
+    found = policy(density, "default", take, np.array([[0.0, 1.0], [0.0, 1.0]]))
+    assert (found.logits(ALL[:2]) > 0).tolist() == deviates
+    assert found.logits(ALL[:2]) == pytest.approx(density.logits(ALL[:2]) - np.log(take))
+    assert not found.logits(ALL[2:]).any()  # out of its range
     assert found.metadata.answers == "deviation"
-    limit = np.where(ALL[:, 0] > 0, -np.log(limits.leave), np.log(limits.take))
-    signed = np.where(ALL[:, 0] > 0, -1, 1) * density.logits(ALL)
-    expected = signed - np.where(ALL[:, 0] > 0, -np.log(limits.leave), limit)
-    assert found.logits(ALL) == pytest.approx(expected)
+    assert found.range is not None
+    assert found.range.tolist() == [[0.0, 0.0], [0.0, 1.0]]
 
 
 def test_a_greatest_gain_counts_at_most() -> None:

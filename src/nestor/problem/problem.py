@@ -17,8 +17,7 @@ from nestor.errors import NestorError
 from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy, named_policy
 from nestor.policy.rule import Rule
 from nestor.policy.spec import Policy
-from nestor.policy.trees import TreesPolicy
-from nestor.problem.benefit import Benefits
+from nestor.problem.benefit import Profiles
 from nestor.problem.identity import Way
 from nestor.problem.overrides import OverrideFormat
 from nestor.problem.rollout import Request, Rollout, Store, Workplace
@@ -178,8 +177,7 @@ class Problem(ABC):
     """Passes whose remarks (:mod:`nestor.problem.places`) say what stock makes of a question, and
     why others are not asked."""
     tries: bool = False
-    """Whether the compiler tries the members of a portfolio and tells what each would score
-    (:meth:`tried`, :meth:`only`)."""
+    """Whether the compiler tries a portfolio's members (:meth:`tried`, :meth:`only`)."""
 
     @abstractmethod
     def compile(self, request: Request, place: Workplace) -> Rollout:
@@ -228,25 +226,14 @@ class Problem(ABC):
         :param after: those of another compile.
         """
 
-    def benefits(self, trajectory: Trajectory, counted: Trajectory) -> Benefits:
-        """Return what answers would save of a run, and cost, as a profile says.
-
-        :param trajectory: of a unit, without a profile or with one.
-        :param counted: of the same unit with a profile.
-        :raises ProblemError: if profiles say nothing of this problem's questions.
-        """
-        raise ProblemError(
-            f"Profiles do not say what answers of {self.name} would save: take another learner."
-        )
-
-    def restrained(self, policy: TreesPolicy) -> TreesPolicy:
-        """Return a policy learned from profiles without deviations that a profile cannot judge."""
-        return policy
+    def profiles(self) -> Profiles:
+        """Return what profiles say of answers; raises ProblemError if they say nothing."""
+        raise ProblemError(f"Profiles say nothing of {self.name}: take another learner.")
 
     def tried(self, outcome: Any) -> Mapping[str, F64]:
         """Return what a compile under a portfolio tells of its members, by part (function).
 
-        :return: the score of a part over that under stock, ``[members]``; infinite where a member
+        :return: the score of a part over that under stock, ``[members]``; infinite where one
             failed. A part that no member would change is absent.
         :raises ProblemError: if the compiler tries nothing.
         """

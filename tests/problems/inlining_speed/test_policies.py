@@ -54,7 +54,7 @@ def test_a_profile_says_what_calls_take(plugin: Plugin, corpus: Corpus, tmp_path
     (counts,) = (done.trajectory for done in counted.values())
     assert log is not None
     assert counts is not None
-    found = PROBLEM.benefits(log, counts)
+    found = PROBLEM.profiles().benefits(log, counts)
     names = np.array(callees(log))[found.rows]
     assert {"hot", "medium"} <= set(names)
     assert (found.gain[names == "hot"] > 1).all()
@@ -65,9 +65,7 @@ def test_a_profile_says_what_calls_take(plugin: Plugin, corpus: Corpus, tmp_path
     features = PROBLEM.features.unit
     rows = rows_of(PROBLEM, features, corpus.programs, plain, counted)
     assert len(rows.x) == 2 * len(found.rows)
-    few = ProfileSettings(
-        boost=BoostSettings(rounds=60, least_rows=1, leaves=4), take=(0.5,), leave=(0.4,)
-    )
+    few = ProfileSettings(boost=BoostSettings(rounds=60, least_rows=1, leaves=4), take=(0.5,))
     learner = Profile(few, PROBLEM, features, 0, lambda: rows, None)
     state, metrics = learner.update(learner.init(), learner.batch(learner.init()))
     assert metrics["take"] == 0.5

@@ -2,8 +2,8 @@
 
 Counters go into the bitcode as the front end left it, and the counts come back to the same place,
 so that every later compile of a module is one with a profile and needs no other file. In
-``-fprofile-use`` the middle end has simplified a module, and inlined small functions, before it
-looks for its counts: counts here are of code before that.
+``-fprofile-use`` the middle end has simplified a module before it looks for its counts: counts here
+are of code before that.
 """
 
 import hashlib

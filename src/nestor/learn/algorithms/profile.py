@@ -3,14 +3,14 @@
 The modules of the training programs are compiled by the default heuristic, without a profile and
 with one (:mod:`nestor.corpus.codegen.profiled`). Every question becomes a row twice: with the
 features that it has without a profile, and with one, and both times with what the profile says
-that an answer would save (:meth:`nestor.problem.problem.Problem.benefits`). A model of gain over
+that an answer would save (:meth:`nestor.problem.problem.Problem.profiles`). A model of gain over
 cost is fitted (:mod:`nestor.learn.benefit.model`), and the validation programs, built and run
-without a profile under policies of several limits, choose the limits.
+without a profile under policies of several limits, choose one.
 """
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.learn.benefit import model
-from nestor.learn.benefit.model import BoostSettings, Limits, Rows
+from nestor.learn.benefit.model import BoostSettings, Rows
 from nestor.learn.distil.validation import Validated, validation
 from nestor.learn.extent import observed_range, require_extent
 from nestor.learn.learner import Metrics
@@ -45,11 +45,9 @@ class ProfileSettings:
     """The corpus with the counts of the same programs ('nestor corpus profile')."""
     boost: BoostSettings = field(default_factory=BoostSettings)
     """How the model is fitted."""
-    take: tuple[float, ...] = (0.2, 0.4, 0.8)
+    take: tuple[float, ...] = (0.8, 0.4, 0.2)
     """Predicted gain over cost above which the policy says yes where the default says no: per cent
     of the run for a per cent of the code, up to a factor."""
-    leave: tuple[float, ...] = (0.01, 0.05)
-    """The same, below which it says no where the default says yes."""
     growth: float = 0.02
     """How much the validation programs' code may grow on average."""
     outliers: float = 0.02
@@ -66,9 +64,9 @@ class ProfileState:
 
 @dataclass(frozen=True)
 class Tried:
-    """A policy of two limits, and how it changed the validation programs on average."""
+    """A policy of one limit, and how it changed the validation programs on average."""
 
-    limits: Limits
+    take: float
     policy: Policy
     score: float
     worst: float
@@ -85,7 +83,7 @@ class Profile:
     seed: int
     rows: Callable[[], Rows]
     validate: Callable[[Policy], Validated] | None
-    """None without validation programs: the first limits are taken."""
+    """None without validation programs: the first limit is taken."""
 
     steps = 1
 
@@ -94,7 +92,7 @@ class Profile:
         return ProfileState(0, np.empty(0, np.uint8))
 
     def batch(self, state: ProfileState) -> list[Tried]:
-        """Fit the model, and build the validation programs under each pair of limits."""
+        """Fit the model, and build the validation programs under each limit."""
         settings, rows = self.settings, self.rows()
         density = model.fit(
             rows, self.features, settings.boost, self.seed, problem=self.problem.name
@@ -102,28 +100,25 @@ class Profile:
         seen = observed_range(
             rows.x, self.features, self.problem.features.extent, settings.outliers
         )
-        pairs = [Limits(*pair) for pair in itertools.product(settings.take, settings.leave)]
-        if self.validate is None:
-            pairs = pairs[:1]
-        return [self._tried(density, limits, seen) for limits in pairs]
+        takes = settings.take if self.validate is not None else settings.take[:1]
+        return [self._tried(density, take, seen) for take in takes]
 
-    def _tried(self, density: TreesPolicy, limits: Limits, seen: model.F64) -> Tried:
-        own = model.policy(density, self.problem.default_column, limits)
-        policy = replace(self.problem.restrained(own), range=seen)
+    def _tried(self, density: TreesPolicy, take: float, seen: model.F64) -> Tried:
+        own = model.policy(density, self.problem.default_column, take, seen)
+        policy = self.problem.profiles().restrained(own)
         if self.validate is None:
-            return Tried(limits, policy, 0.0, 0.0, 0.0)
+            return Tried(take, policy, 0.0, 0.0, 0.0)
         found = self.validate(policy)
         scores = [value for row in found.scores.values() for value in row.values()]
         details = [value for row in found.details.values() for value in row.values()]
-        return Tried(limits, policy, float(np.mean(scores)), max(scores), float(np.mean(details)))
+        return Tried(take, policy, float(np.mean(scores)), max(scores), float(np.mean(details)))
 
     def update(self, state: ProfileState, batch: list[Tried]) -> tuple[ProfileState, Metrics]:
         """Choose the best on average among those that hold the limit of growth."""
         growth = self.settings.growth
         best = min(batch, key=lambda tried: (max(0.0, tried.detail - growth), tried.score))
         metrics = {
-            "take": best.limits.take,
-            "leave": best.limits.leave,
+            "take": best.take,
             "validation change": best.score,
             "validation change, worst program": best.worst,
             "validation change, code": best.detail,
@@ -158,7 +153,7 @@ def rows_of(
             log, counts = rollouts[name].trajectory, counted[name].trajectory
             if log is None or counts is None or not len(log) or not code:
                 continue
-            found = problem.benefits(log, counts)
+            found = problem.profiles().benefits(log, counts)
             x.append(log.rows(features)[found.rows])
             gain.append(found.gain)
             cost.append(found.cost / code)
@@ -185,8 +180,8 @@ def set_up(settings: ProfileSettings, setup: Setup) -> Ready:
     corpus = _counted_corpus(settings)
     features = setup.features or problem.features.unit
     require_extent(features, problem.features.extent, settings.outliers)
-    known = {program.name for program in corpus.programs}
-    programs = [p for p in training_programs(pool.corpus) if p.name in known]
+    ran = {program.name for program in corpus.programs}
+    programs = [p for p in training_programs(pool.corpus) if p.name in ran]
     if not programs:
         raise NestorError(
             f"{corpus.root} has none of the training programs of {pool.corpus.root}: make it of"

@@ -8,8 +8,9 @@ cost from features, by gradient boosting with Poisson's likelihood, the cost bei
 of the mean. Filling code by gain over cost is Dantzig's rule for knapsacks ("Discrete-Variable
 Extremum Problems", Operations Research 1957).
 
-The policy deviates from the default where it says no and the prediction is above one limit, and
-where it says yes and the prediction is below another one.
+The policy says yes where the default says no and the prediction is above a limit. It never says no:
+what a no would save of the code was little on the validation programs, and asking at every question
+costs compile time.
 """
 
 from collections.abc import Sequence
@@ -53,16 +54,6 @@ class BoostSettings:
     """Gain over cost that counts at most."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Predicted gain over cost at which the policy leaves the default."""
-
-    take: float
-    """Above it "yes" where the default says no."""
-    leave: float
-    """Below it "no" where the default says yes."""
-
-
 def fit(
     rows: Rows, features: Sequence[str], settings: BoostSettings, seed: int, *, problem: str
 ) -> TreesPolicy:
@@ -93,55 +84,17 @@ def fit(
     return from_lightgbm(booster, features, "deviation", problem=problem)
 
 
-def policy(density: TreesPolicy, default: str, limits: Limits) -> TreesPolicy:
-    """Return the policy that leaves the default at ``limits``.
+def policy(density: TreesPolicy, default: str, take: float, seen: F64) -> TreesPolicy:
+    """Return the policy that also says yes where the prediction is above a limit.
+
+    Where the default says yes the policy is not asked, which saves its features: the default's
+    answer is the first one of its range.
 
     :param density: what :func:`fit` returned; reads the feature ``default``.
     :param default: the feature that holds the default's answer.
+    :param take: the limit.
+    :param seen: the range in which the policy may answer, ``[features, 2]``.
     """
-    column = density.features.index(default)
-    own = _by_default(density, column)
-    # Where the default says no: log density - log take; where it says yes: the opposite.
-    least = _split(own.metadata.features, column, -np.log(limits.take), np.log(limits.leave), own)
-    return weighted_sum([(own, 1.0), (least, 1.0)])
-
-
-def _by_default(policy: TreesPolicy, column: int) -> TreesPolicy:
-    """Return ``policy`` with the opposite logit where the feature ``column`` is more than 0.
-
-    Each tree becomes the two branches of a split, the second one with the signs turned around.
-    """
-    trees, nodes = len(policy.root), len(policy.feature)
-    split = policy.feature >= 0
-    feature = np.concatenate([np.full(trees, column), policy.feature, policy.feature])
-    first, second = policy.root + trees, policy.root + trees + nodes
-    left = np.concatenate(
-        [first, *(np.where(split, policy.left + at, 0) for at in (trees, trees + nodes))]
-    )
-    right = np.concatenate(
-        [second, *(np.where(split, policy.right + at, 0) for at in (trees, trees + nodes))]
-    )
-    return replace(
-        policy,
-        root=np.arange(trees, dtype=np.int32),
-        feature=feature.astype(np.int32),
-        threshold=np.concatenate([np.zeros(trees), policy.threshold, policy.threshold]),
-        left=left.astype(np.int32),
-        right=right.astype(np.int32),
-        value=np.concatenate([np.zeros(trees), policy.value, -policy.value]),
-    )
-
-
-def _split(
-    features: Sequence[str], column: int, zero: float, more: float, like: TreesPolicy
-) -> TreesPolicy:
-    """Return a policy of one split: ``zero`` where a feature is at most 0, ``more`` elsewhere."""
-    return replace(
-        like,
-        root=np.zeros(1, np.int32),
-        feature=np.array([column, -1, -1], np.int32),
-        threshold=np.zeros(3),
-        left=np.array([1, 0, 0], np.int32),
-        right=np.array([2, 0, 0], np.int32),
-        value=np.array([0.0, zero, more]),
-    )
+    limits = seen.copy()
+    limits[density.features.index(default)] = 0.0
+    return replace(weighted_sum([(density, 1.0)], -float(np.log(take))), range=limits)

@@ -32,6 +32,18 @@ from nestor.problems.inlining_speed.run_build import RunBuild
 from nestor.progress import Progress, silent
 
 
+class CallProfiles:
+    """See :class:`nestor.problem.benefit.Profiles`."""
+
+    def benefits(self, trajectory: Trajectory, counted: Trajectory) -> Benefits:
+        """Return what inlining each call would save of a run, and cost of the code."""
+        return benefits(trajectory, counted)
+
+    def restrained(self, policy: TreesPolicy) -> TreesPolicy:
+        """Return ``policy`` so that it leaves small callers, which stock itself inlines, alone."""
+        return leave_small_callers(policy)
+
+
 @dataclass(frozen=True)
 class InliningSpeed(InliningSize):
     """Asks as inlining for size does, at other levels; a whole program's run is the score."""
@@ -54,13 +66,9 @@ class InliningSpeed(InliningSize):
         """Refuse to train: a unit alone has no run, and the plugin takes no such policy."""
         raise ProblemError(_NO_POLICIES)
 
-    def benefits(self, trajectory: Trajectory, counted: Trajectory) -> Benefits:
-        """Return what inlining each call would save of a run, and cost of the code."""
-        return benefits(trajectory, counted)
-
-    def restrained(self, policy: TreesPolicy) -> TreesPolicy:
-        """Return ``policy`` so that it leaves small callers, which stock itself inlines, alone."""
-        return leave_small_callers(policy)
+    def profiles(self) -> CallProfiles:
+        """Return what inlining calls would save of a run, and which calls to leave alone."""
+        return CallProfiles()
 
     def moves(self, summary: str | None = None) -> SpeedMoves:
         """Return the moves of single sites, hot ones first."""
