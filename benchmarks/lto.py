@@ -1,165 +1,149 @@
 """Inside LTO: what a policy and a search save beyond stock LTO.
 
-    python -m benchmarks.lto CORPUS PROGRAM… [--lto full] [--policy distilled] [--compiles 13]
-        [--json FILE]
+    python -m benchmarks.lto CORPUS [PROGRAM…] --kept FILE [--lto full thin] [--policy shipped-lto]
+        [--compiles 25] [--json FILE]
 
-A row is a program: linked bytes of stock ``-Oz`` without and with LTO, then what the policy and a
-search from it (``--compiles 0``: none) make of the latter, in per cent of bytes / code, and the CPU
-time of a link under the policy over that of a stock one. Failures are named in the row.
+Each program (default: all of the split test) is linked by stock LTO at ``-Oz`` and under the
+policy, link mode gc, and with ``--compiles`` searched as ``nestor tune`` does. A line of the file
+``--kept`` is one link or search: what is there is not done again, so the command may be stopped and
+called for other corpora. ``--json`` writes the tables of all lines (``benchmarks.lto_tables``).
 """
 
 import argparse
+import json
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from benchmarks import record
+from benchmarks.lto_tables import tables_of, trials_table
 from benchmarks.machine import describe
-from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
-from nestor.build.build import Build, Job
+from benchmarks.model_card import origin
+from benchmarks.pool import PROBLEM, local_pool, policy_named
+from nestor.build.build import Build, Built, Job
 from nestor.cli.policies.builds import lto_build
-from nestor.cli.setup import program_named
+from nestor.cli.setup import programs_named
+from nestor.compiler import toolchain as toolchains
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Program
-from nestor.evaluate.compare import evaluate
-from nestor.evaluate.statistics import change_pct, geometric_mean_change_pct
+from nestor.errors import NestorError
+from nestor.evaluate.compare import select_programs
 from nestor.policy.names import NamedPolicy
+from nestor.problem.in_builds import made_for
 from nestor.problem.problem import Pool
 from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, tune
 
-Pair = tuple[float, float]
-"""Linked bytes and code."""
+Line = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One program; None is what failed or was not wanted."""
-
-    program: str
-    plain: float | None
-    """Linked bytes of the stock program without LTO."""
-    stock: Pair | None
-    policy: Pair | None
-    search: Pair | None
-    cpu: float | None
-    """CPU time of a link under the policy over that of a stock one."""
-    failures: tuple[str, ...]
+def key(line: Line) -> tuple[Any, ...]:
+    """Return what a line is about: a measurement of the same is not made again."""
+    return tuple(line.get(name) for name in ("kind", "program", "lto", "policy", "compiles"))
 
 
-def measure(
-    pool: Pool, build: Build, program: Program, policy: NamedPolicy, compiles: float, folder: Path
-) -> Row:
-    """Measure one program.
-
-    :param folder: where the search is kept.
-    """
-    (used,) = evaluate(pool, build, [program], [policy])
-    (plain,) = LINK.run(pool, [Job(program, "gc")])
-    stock = after = searched = None
-    for _, before, made in used.compared():
-        stock, after = (before["linked"], before["text"]), (made["linked"], made["text"])
-    if compiles and stock is not None:
-        settings, budget = TuneSettings(modes=build.modes[:1]), SearchSettings(compiles=compiles)
-        tuned = tune(pool, build, program, policy, settings, budget, 0, folder)
-        columns = tuned.best.columns[build.modes[0]]
-        searched = (columns["linked"], columns["text"])
-    return Row(
-        program.name,
-        None if plain.columns is None else plain.columns["linked"],
-        stock,
-        after,
-        searched,
-        used.compile_cpu_ratio,
-        tuple(f"{failure.side}: {failure.reason}" for failure in used.failures),
-    )
+def read(path: Path) -> list[Line]:
+    """Return the lines of ``path``, the last of those about the same."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return list({key(line): line for line in map(json.loads, lines)}.values())
 
 
-def change(before: Pair | None, after: Pair | None) -> Pair | None:
-    """Return the changes of both numbers, in per cent."""
-    if before is None or after is None:
+def linked(pool: Pool, build: Build, program: Program, policy: NamedPolicy) -> Line:
+    """Link ``program`` by stock LTO and under ``policy``."""
+    stock, made = build.run(pool, [Job(program, "gc"), Job(program, "gc", policy)])
+    failures = [side.failure for side in (stock, made) if side.failure is not None]
+    return {
+        "stock": _pair(stock),
+        "made": _pair(made),
+        "cpu_seconds": [side.compiles[0].cpu_seconds for side in (stock, made)],
+        "failure": failures[0] if failures else None,
+    }
+
+
+def searched(pool: Pool, build: Build, program: Program, compiles: float, folder: Path) -> Line:
+    """Search ``program`` from the best of the starts that ``nestor tune`` takes."""
+    starts = made_for(PROBLEM.moves().policies, lto=True)
+    settings = TuneSettings(modes=("gc",), policies=starts[1:])
+    budget = SearchSettings(compiles=compiles)
+    first = policy_named(starts[0])
+    try:
+        done = tune(pool, build, program, first, settings, budget, 0, folder)
+    except NestorError as error:
+        return {"stock": None, "made": None, "failure": str(error)}
+    sides = (side.columns["gc"] for side in (done.stock, done.best))
+    stock, made = ([columns["linked"], columns["text"]] for columns in sides)
+    return {"stock": stock, "made": made, "start": done.policy.name, "failure": None}
+
+
+def _pair(built: Built) -> list[float] | None:
+    if built.columns is None:
         return None
-    return change_pct(before[0], after[0]), change_pct(before[1], after[1])
-
-
-def mean(pairs: Sequence[tuple[Pair | None, Pair | None]]) -> Pair | None:
-    """Return the geometric means of the changes of those that are there on both sides."""
-    both = [(before, after) for before, after in pairs if before and after]
-    if not both:
-        return None
-    linked, code = (
-        geometric_mean_change_pct([a[i] for a, _ in both], [b[i] for _, b in both]) for i in (0, 1)
-    )
-    return linked, code
-
-
-def _cell(changes: Pair | None) -> str:
-    return f"{'—':>15}" if changes is None else f"{changes[0]:+6.2f} /{changes[1]:+6.2f}"
+    return [built.columns["linked"], built.columns["text"]]
 
 
 def main() -> int:
-    """Measure the programs one after the other and print a row for each."""
+    """Measure what is missing, printing a row for each, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("program", nargs="+")
-    parser.add_argument("--lto", choices=get_args(LtoKind), default="full")
-    parser.add_argument("--policy", default="distilled")
-    parser.add_argument("--compiles", type=float, default=13.0)
+    parser.add_argument("program", nargs="*")
+    parser.add_argument("--kept", type=Path, required=True, help="a line for each measurement")
+    parser.add_argument("--of", default="bench", help="the set of programs, as the tables name it")
+    parser.add_argument("--lto", nargs="+", choices=get_args(LtoKind), default=["full"])
+    parser.add_argument("--policy", default="shipped-lto")
+    parser.add_argument("--compiles", type=float, default=0.0, help="of a search; 0: none")
     parser.add_argument("--out", type=Path, help="keep the searches here, to go on from")
+    parser.add_argument("--trials", type=Path, help="the folder of the policy's, for the tables")
     parser.add_argument("--jobs", type=int, default=PoolSettings().jobs)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
     corpus, policy = store.load(options.corpus), policy_named(options.policy)
-    build = PROBLEM.builds()[lto_build(options.lto)]
-    rows = []
+    programs = programs_named(corpus, options.program) or select_programs(corpus, "test")
+    done = {key(line) for line in read(options.kept)}
     with (
         local_pool(corpus, PoolSettings(jobs=options.jobs)) as pool,
         tempfile.TemporaryDirectory(prefix="nestor-lto-") as text,
     ):
-        for name in options.program:
-            program = program_named(corpus, name)
-            folder = (options.out or Path(text)) / program.name.replace("/", "-")
-            row = measure(pool, build, program, policy, options.compiles, folder)
-            rows.append(row)
-            stock = row.stock[0] if row.stock else 0
-            print(
-                f"{row.program:28} {row.plain or 0:>9,.0f} {stock:>9,.0f}"
-                f"  {_cell(change(row.stock, row.policy))}"
-                f"  {_cell(change(row.stock, row.search))}  {row.cpu or 0:.2f}",
-                *row.failures,
-                flush=True,
-            )
-        machine = describe(pool.plugin.toolchain)
-    by_policy = mean([(row.stock, row.policy) for row in rows])
-    by_search = mean([(row.stock, row.search) for row in rows])
-    print(f"{'geometric mean':48}  {_cell(by_policy)}  {_cell(by_search)}")
+        for kind in options.lto:
+            build = PROBLEM.builds()[lto_build(kind)]
+            for program in programs:
+                line: Line = {
+                    "kind": "search" if options.compiles else "link",
+                    "of": options.of,
+                    "program": program.name,
+                    "project": program.project,
+                    "language": program.language,
+                    "style": corpus.project(program.project).style,
+                    "lto": kind,
+                    "policy": policy.digest[:12],
+                }
+                if options.compiles:
+                    line["compiles"] = options.compiles
+                if key(line) in done:
+                    continue
+                if options.compiles:
+                    folder = (options.out or Path(text)) / program.name.replace("/", "-")
+                    line |= searched(pool, build, program, options.compiles, folder / kind)
+                else:
+                    line |= linked(pool, build, program, policy)
+                with options.kept.open("a") as file:
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                changes = [
+                    f"{100 * (after / before - 1):+.2f}"
+                    for before, after in zip(line["stock"] or (), line["made"] or (), strict=False)
+                ]
+                print(f"{kind:5} {program.name:40} {' / '.join(changes)} {line['failure'] or ''}")
+                sys.stdout.flush()
     if options.json:
-        columns = [
-            ("held-out program", "{}"), (f"stock {options.lto} LTO", "{:,.0f}"),
-            ("LTO policy", record.CHANGES),
-            (f"search, {options.compiles:g} compiles", record.CHANGES), ("CPU of a link", "{:.2f}"),
-        ]  # fmt: skip
-        cells: list[list[object]] = [
-            [
-                row.program,
-                row.stock and row.stock[0],
-                change(row.stock, row.policy),
-                change(row.stock, row.search),
-                row.cpu,
-            ]
-            for row in rows
-        ]
-        cells.append(["**mean**", None, by_policy, by_search, None])
-        about = (
-            "A policy distilled inside LTO, and a search, against stock LTO at -Oz, link mode gc:"
-            " linked bytes / code."
-        )
-        record.write(options.json, about, {options.lto: record.table(columns, cells)}, machine)
+        about = "A policy and a search inside LTO against stock LTO at -Oz: linked bytes / code."
+        tables = tables_of(read(options.kept), policy.digest[:12])
+        if policy.policy is not None:
+            tables["origin"] = origin(policy.policy)
+        if options.trials is not None:
+            tables["training"] = trials_table(options.trials)
+        record.write(options.json, about, tables, describe(toolchains.find()))
     return 0
 
 

@@ -8,15 +8,17 @@ from pathlib import Path
 import benchmarks.optimal as package
 from benchmarks import record as result_file
 from benchmarks.machine import describe
-from benchmarks.optimal import judge, measure, report
+from benchmarks.optimal import judge, linked, measure, report
 from benchmarks.optimal.record import Record, load, record_path
-from benchmarks.pool import local_pool
+from benchmarks.optimal.remembering import RememberingPool
+from benchmarks.pool import PROBLEM, local_pool
 from nestor.cli.console import progress as shown_progress
-from nestor.cli.setup import program_named
+from nestor.cli.setup import program_named, ready_plugin
 from nestor.compiler import toolchain
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.evaluate.statistics import change_pct
+from nestor.progress import silent
 
 ABOUT = (
     "Components of real call graphs whose optimum is known: what policies, the autotuner of"
@@ -26,24 +28,30 @@ ABOUT = (
 
 
 def main() -> int:
-    """Run one of the four steps."""
+    """Run one of the steps."""
     options = _parser().parse_args()
     if options.step == "report":
         return _report(options.work, options.json)
     corpus = store.load(options.corpus)
+    if options.step == "linked":
+        store.save(linked.taken_only(corpus, toolchain.find()))
+        return 0
     options.work.mkdir(parents=True, exist_ok=True)
     names = options.programs or [program.name for program in corpus.programs]
     programs = [program_named(corpus, name) for name in names]
+    programs.sort(key=lambda program: len(program.modules))
     if options.step == "remainder":
         return _remainder(corpus, programs, options)
-    with local_pool(corpus) as pool:
+    with RememberingPool(PROBLEM, corpus, ready_plugin(PROBLEM, None, silent)) as pool:
         for program in programs:
             if options.step == "enumerate":
                 found = measure.enumerate_program(
                     pool, program, options.sites, options.work, options.clusters
                 )
+                copies = sum(part.exact for part in found.parts)
                 values = sum(len(part.values) for part in found.parts)
-                print(f"{program.name}: {len(found.parts)} components, {values} clusters")
+                own = f"{len(found.parts)} components, {copies} with copies, {values} clusters"
+                print(f"{program.name}: {own}", flush=True)
             elif record_path(options.work, program.name).exists():
                 judge.judge_program(
                     pool, program, options.work, sorted(options.compiles), options.mode
@@ -55,14 +63,15 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(package.__doc__ or "").splitlines()[0])
     steps = parser.add_subparsers(dest="step", required=True)
-    names = "enumerate", "judge", "report", "remainder"
+    names = "linked", "enumerate", "judge", "report", "remainder"
     step = {name: steps.add_parser(name) for name in names}
+    step["linked"].add_argument("corpus", type=Path)
     for name in ("enumerate", "judge", "remainder"):
         step[name].add_argument("corpus", type=Path)
         step[name].add_argument("work", type=Path)
         step[name].add_argument("--programs", nargs="*", help="default: all of the corpus")
-    step["enumerate"].add_argument("--sites", type=int, default=6, help="of a component, at most")
-    step["enumerate"].add_argument("--clusters", type=int, default=300, help="of a component")
+    step["enumerate"].add_argument("--sites", type=int, default=9, help="of a component, at most")
+    step["enumerate"].add_argument("--clusters", type=int, default=300, help="with copies, at most")
     step["judge"].add_argument("--compiles", type=float, nargs="*", default=[25.0, 100.0])
     step["judge"].add_argument("--mode", choices=measure.MODES, default=measure.MODES[0])
     step["remainder"].add_argument("--compiles", type=float, default=400.0, help="at most")
@@ -112,6 +121,10 @@ def _report(folders: list[Path], json: Path | None) -> int:
         for line in tables[mode]["rows"]:
             print(mode, *(f"{cell:.1f}" if isinstance(cell, float) else cell for cell in line))
         print(f"{mode}: {report.copies_matter(records, mode)} components have copies that matter")
+    columns = [("project", "{}"), ("language", "{}"), ("level", "{}"), ("components", "{}")]
+    columns += [("with a gap", "{}"), ("gap", "{:,.0f} B")]
+    lines = report.by_project(records, measure.MODES[0])
+    tables["projects"] = result_file.table(columns, lines)
     wrong = report.composed_wrongly(records, measure.MODES[0])
     print(f"{wrong} optima do not weigh, when they are built, what their clusters add up to")
     if json is not None:

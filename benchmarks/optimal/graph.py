@@ -6,6 +6,9 @@ between are kept. So the value of answers is the sum over the parts that inlined
 only those *clusters* need to be compiled: this is the recursive partitioning of Theodoridis et al.,
 "Understanding and exploiting optimal function inlining" (ASPLOS 2022), with the parts of all its
 branches shared.
+
+Inlining a function copies the calls in it, and each copy is a question of its own: it is a further
+site, once a build has asked about it, and clusters that inline copies are measured like all others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +24,13 @@ class Graph:
     """The call sites of one component: caller and callee of each, by function id."""
 
     sites: tuple[tuple[int, int], ...]
+    copies: int = 0
+    """The last sites are so many copies that inlining makes."""
+
+    @property
+    def own(self) -> int:
+        """The number of sites of the source."""
+        return len(self.sites) - self.copies
 
     @property
     def functions(self) -> frozenset[int]:
@@ -40,19 +50,43 @@ class Graph:
         return [frozenset(numbers) for _, numbers in found]
 
     def clusters(self) -> Iterator[Inlined]:
-        """Yield every set of sites that is joined, the smallest first."""
-        for count in range(1, len(self.sites) + 1):
-            for chosen in combinations(range(len(self.sites)), count):
+        """Yield every set of sites of the source that is joined, the smallest first."""
+        for count in range(1, self.own + 1):
+            for chosen in combinations(range(self.own), count):
                 if len(self.parts(frozenset(chosen))) == 1:
                     yield frozenset(chosen)
+
+    def with_copies(self, offers: Mapping[Inlined, Inlined]) -> Iterator[Inlined]:
+        """Yield further clusters: what was measured, one of the copies that it was asked about, and
+        nothing or something measured that changes the callee of that copy.
+
+        :param offers: the copies that each measured cluster was asked about and keeps.
+        """
+        functions = {cluster: self.of_cluster(cluster) for cluster in offers}
+        seen: set[Inlined] = set(offers)
+        for cluster, copies in offers.items():
+            for copy in sorted(copies):
+                callee = self.sites[copy][1]
+                others = [frozenset[int]()]
+                if callee not in functions[cluster]:
+                    others += [
+                        other
+                        for other, own in functions.items()
+                        if callee in own and own.isdisjoint(functions[cluster])
+                    ]
+                for other in others:
+                    further = cluster | {copy} | other
+                    if further not in seen:
+                        seen.add(further)
+                        yield further
 
     def of_cluster(self, cluster: Inlined) -> frozenset[int]:
         """Return the functions that change when exactly ``cluster`` is inlined."""
         return frozenset(function for number in cluster for function in self.sites[number])
 
     def assignments(self) -> Iterator[Inlined]:
-        """Yield every combination of answers."""
-        for answers in product((False, True), repeat=len(self.sites)):
+        """Yield every combination of answers to sites of the source."""
+        for answers in product((False, True), repeat=self.own):
             yield frozenset(number for number, answer in enumerate(answers) if answer)
 
 
@@ -66,13 +100,32 @@ def value(graph: Graph, values: Values, inlined: Inlined) -> float:
 
 
 def optimum(graph: Graph, values: Values) -> tuple[Inlined, float]:
-    """Return the best answers, those with fewest calls inlined of equal ones, and their value."""
-    best, least = frozenset[int](), 0.0
-    for inlined in sorted(graph.assignments(), key=len):
-        own = value(graph, values, inlined)
-        if own < least:
-            best, least = inlined, own
-    return best, least
+    """Return the best answers, those with fewest calls inlined of equal ones, and their value.
+
+    It is the best packing of clusters that share no function, copies included.
+    """
+    by_functions: dict[frozenset[int], Inlined] = {}
+    for cluster in sorted(values, key=lambda one: (values[one], len(one))):
+        if values[cluster] < 0:
+            by_functions.setdefault(graph.of_cluster(cluster), cluster)
+    found: dict[frozenset[int], tuple[float, int, Inlined]] = {}
+
+    def best(free: frozenset[int]) -> tuple[float, int, Inlined]:
+        """Return value, count and answers of the best packing into ``free``."""
+        if not free:
+            return 0.0, 0, frozenset()
+        if free not in found:
+            first = min(free)
+            ways = [best(free - {first})]
+            for functions, cluster in by_functions.items():
+                if first in functions and functions <= free:
+                    own, count, rest = best(free - functions)
+                    ways.append((own + values[cluster], count + len(cluster), rest | cluster))
+            found[free] = min(ways, key=lambda way: way[:2])
+        return found[free]
+
+    least, _, inlined = best(graph.functions)
+    return inlined, least
 
 
 @dataclass(frozen=True)
@@ -91,6 +144,7 @@ def autotuner(graph: Graph, values: Values, start: Inlined) -> Sequence[Round]:
     It is the autotuner of Theodoridis et al. (2022). A round compiles once for each call and once
     for the flips together, and the next goes on from there even if that is larger; the best of all
     is the result. Rounds end when no flip pays, or when they come back to answers that they had.
+    Copies of a call are kept.
     """
     current = best = start
     seen: set[Inlined] = set()
@@ -98,8 +152,8 @@ def autotuner(graph: Graph, values: Values, start: Inlined) -> Sequence[Round]:
     while current not in seen:
         seen.add(current)
         before = value(graph, values, current)
-        flips = [n for n in range(len(graph.sites)) if value(graph, values, current ^ {n}) < before]
-        compiles = rounds[-1].compiles + len(graph.sites) + 1
+        flips = [n for n in range(graph.own) if value(graph, values, current ^ {n}) < before]
+        compiles = rounds[-1].compiles + graph.own + 1
         if not flips:
             break
         current = current ^ frozenset(flips)

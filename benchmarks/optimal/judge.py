@@ -20,7 +20,8 @@ from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, summary_for_search, tune
 
-POLICIES = ("default", "shipped", "distilled")
+POLICIES = {"default": "default", "shipped": "shipped", "distilled with a summary": "distilled"}
+"""By the names under which they are shown; all get the summary, and one reads it."""
 
 
 def judge_program(
@@ -36,9 +37,9 @@ def judge_program(
     if not record.parts:
         return record
     summary = summary_for_search(pool, LINK, program, MODES[0])
-    for name in POLICIES:
+    for name, policy in POLICIES.items():
         if _lacks(record, name):
-            build = _build(pool, program, policy_named(name), summary, {})
+            build = _build(pool, program, policy_named(policy), summary, {})
             _note(record, name, build, path)
     if _lacks(record, "optimum"):
         _note(record, "optimum", _build(pool, program, DEFAULT, None, _optimal(record)), path)

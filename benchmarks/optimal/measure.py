@@ -1,6 +1,7 @@
 """Measure every cluster of every small component of a program, many in each build."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from nestor.policy.names import DEFAULT
 from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.search.components import components_of
 from nestor.problems.inlining_size.search.overrides import Key
-from nestor.problems.inlining_size.search.sites import ONLY, sites_of
+from nestor.problems.inlining_size.search.sites import ONLY, Site, sites_of
 
 MODES: Final = ("gc", "no-gc")
 """With no-gc every function of an object stays, so it shows bytes of objects."""
@@ -24,9 +25,11 @@ Answers = dict[Key, bool]
 def enumerate_program(
     pool: Pool, program: Program, sites: int, work: Path, most_clusters: int
 ) -> Record:
-    """Measure the components of at most ``sites`` call sites; go on from what is in ``work``.
+    """Measure the components of two to ``sites`` call sites; go on from what is in ``work``.
 
-    :param most_clusters: components of more clusters than this are left out.
+    Those of a module of which another program is known in ``work`` are not measured again.
+
+    :param most_clusters: where there are more clusters than this, those with copies are left out.
     """
     path = record_path(work, program.name)
     builder = LINK.incremental(pool, program, DEFAULT, MODES)
@@ -35,24 +38,32 @@ def enumerate_program(
         if path.exists():
             record = load(path)
         else:
-            parts = _components(builder, base, sites, most_clusters)
+            known = {part.own_keys for part in _parts(work)}
+            parts = [one for one in _components(builder, base, sites) if one.own_keys not in known]
             level = next(o for o in pool.corpus.module(program.modules[0]).options if o[:2] == "-O")
             record = Record(program.name, program.language, level, parts)
             record.save(path)
-        while batch := _batch(record):
+        waiting = [_Waiting(part, most_clusters) for part in record.parts]
+        while batch := [(one.part, cluster) for one in waiting for cluster in one.next()]:
             inlined = {
                 Key(ONLY, part.keys[number]): True for part, cluster in batch for number in cluster
             }
-            build = builder.build({**keep, **inlined})
+            keep, build = _all_else_kept(builder, keep, inlined)
+            asked = sites_of(build.trajectories)
             for part, cluster in batch:
-                functions = part.graph.of_cluster(cluster)
-                now, before = _bytes(build, functions), _bytes(base, functions)
-                part.values[cluster] = {mode: now[mode] - before[mode] for mode in MODES}
+                _note(part, cluster, build, base, asked)
             builder.keep_only(keep)
             record.save(path)
+        record.save(path)
         return record
     finally:
         builder.close()
+
+
+def _parts(work: Path) -> Iterable[Part]:
+    """Yield the components of all programs that were measured."""
+    for path in sorted(work.glob("*.json")):
+        yield from load(path).parts
 
 
 def component_bytes(build: ProgramBuild, graph: Graph) -> ByMode:
@@ -76,9 +87,23 @@ def _nothing_inlined(builder: ProgramBuilder) -> tuple[Answers, ProgramBuild]:
         keep |= dict.fromkeys(missing, False)
 
 
-def _components(
-    builder: ProgramBuilder, base: ProgramBuild, most: int, most_clusters: int
-) -> list[Part]:
+def _all_else_kept(
+    builder: ProgramBuilder, keep: Answers, inlined: Mapping[Key, bool]
+) -> tuple[Answers, ProgramBuild]:
+    """Return the build under which ``inlined`` are inlined, and what keeps all other calls.
+
+    Calls through pointers may become calls that are asked about.
+    """
+    while True:
+        build = builder.build({**keep, **inlined})
+        sites = sites_of(build.trajectories)
+        further = {Key("callee", s.callee) for s in sites if s.answer and s.key not in inlined}
+        if further <= keep.keys():
+            return keep, build
+        keep = keep | dict.fromkeys(further, False)
+
+
+def _components(builder: ProgramBuilder, base: ProgramBuild, most: int) -> list[Part]:
     """Return the components of at most ``most`` sites that the linker keeps something of."""
     stock = {site.key: site.answer for site in sites_of(builder.build({}).trajectories)}
     found = []
@@ -87,28 +112,68 @@ def _components(
             continue
         graph = Graph(tuple((site.caller, site.callee) for site in component.sites))
         own = component_bytes(base, graph)
-        if not own["gc"] or sum(1 for _ in graph.clusters()) > most_clusters:
-            continue
-        found.append(
-            Part(
-                graph,
-                tuple(site.key.number for site in component.sites),
-                tuple(site.cost for site in component.sites),
-                own,
-                stock=tuple(bool(stock.get(site.key)) for site in component.sites),
+        if own["gc"]:
+            found.append(
+                Part(
+                    graph,
+                    tuple(site.key.number for site in component.sites),
+                    tuple(site.cost for site in component.sites),
+                    own,
+                    stock=tuple(bool(stock.get(site.key)) for site in component.sites),
+                )
             )
-        )
     return found
 
 
-def _batch(record: Record) -> Sequence[tuple[Part, Inlined]]:
-    """Return clusters that are not measured yet and share no function: one build shows them all."""
-    batch: list[tuple[Part, Inlined]] = []
-    for part in record.parts:
+def _note(
+    part: Part, cluster: Inlined, build: ProgramBuild, base: ProgramBuild, asked: Sequence[Site]
+) -> None:
+    """Keep what ``cluster`` weighs in ``build``, and the copies of calls that it has."""
+    functions = part.graph.of_cluster(cluster)
+    now, before = _bytes(build, functions), _bytes(base, functions)
+    part.values[cluster] = {mode: now[mode] - before[mode] for mode in MODES}
+    numbers = {key: number for number, key in enumerate(part.keys)}
+    own = part.graph.functions
+    offered = set()
+    for site in asked:
+        # A copy that calls a function outside of the component stays a call.
+        if not site.copy or site.answer or site.caller not in functions or site.callee not in own:
+            continue
+        key = site.key.number
+        if key not in numbers:
+            numbers[key] = len(part.keys)
+            part.keys += (key,)
+            part.costs += (site.cost,)
+            further = (*part.graph.sites, (site.caller, site.callee))
+            part.graph = replace(part.graph, sites=further, copies=part.graph.copies + 1)
+        offered.add(numbers[key])
+    part.offers[cluster] = frozenset(offered)
+
+
+class _Waiting:
+    """The clusters of one component that are to be measured."""
+
+    def __init__(self, part: Part, most: int):
+        self.part = part
+        self._most = most
+        self._clusters = [c for c in part.graph.clusters() if c not in part.values]
+
+    def next(self) -> Sequence[Inlined]:
+        """Return clusters that share no function: one build shows them all."""
+        part = self.part
+        if not self._clusters and part.exact:
+            self._clusters = list(part.graph.with_copies(part.offers))
+            if len(part.values) + len(self._clusters) > self._most:
+                self._clusters, part.exact = [], False
+        batch: list[Inlined] = []
+        later: list[Inlined] = []
         taken: set[int] = set()
-        for cluster in part.graph.clusters():
+        for cluster in self._clusters:
             functions = part.graph.of_cluster(cluster)
-            if cluster not in part.values and taken.isdisjoint(functions):
+            if taken.isdisjoint(functions):
                 taken |= functions
-                batch.append((part, cluster))
-    return batch
+                batch.append(cluster)
+            else:
+                later.append(cluster)
+        self._clusters = later
+        return batch

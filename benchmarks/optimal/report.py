@@ -1,5 +1,6 @@
 """Compare searches and policies with the optima: shares of the gap, and of optimal components."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -63,8 +64,8 @@ def distinct(records: Sequence[Record]) -> list[Part]:
     found: dict[object, Part] = {}
     for record in records:
         for part in record.parts:
-            if "default" in part.measured:
-                found.setdefault((record.level, part.keys), part)
+            if "default" in part.measured and part.enumerated:
+                found.setdefault((record.level, part.own_keys), part)
     return list(found.values())
 
 
@@ -74,23 +75,45 @@ def _compiles(name: str) -> int | None:
     return int(last) if last.isdigit() else None
 
 
+def by_project(records: Sequence[Record], mode: str) -> list[list[object]]:
+    """Return by project its language, level, components, those with a gap, and the gap's bytes."""
+    groups: dict[tuple[str, str, str], list[Part]] = defaultdict(list)
+    known = {id(part) for part in distinct(records)}
+    for record in records:
+        own = [p for p in record.parts if id(p) in known and p.measured["default"][mode]]
+        groups[record.program.split("/")[0], record.language, record.level] += own
+    lines: list[list[object]] = []
+    for names, parts in sorted(groups.items()):
+        gaps = [part.measured["default"][mode] - best_bytes(part, mode) for part in parts]
+        if parts:
+            lines.append([*names, len(parts), sum(gap > TOLERANCE for gap in gaps), sum(gaps)])
+    return lines
+
+
 def best_bytes(part: Part, mode: str) -> float:
     """Return the bytes of the optimum of one component.
 
-    Calls that inlining copies are all kept in what was enumerated; where a build that answers them
+    It is that of a whole build, if one comes up to what was enumerated but for padding. Where
+    copies of calls are too many to be enumerated they are all kept; where a build that answers them
     one by one came out smaller, that is the optimum.
     """
     enumerated = part.base[mode] + optimum(part.graph, _values(part, mode))[1]
-    return min([enumerated, *(own[mode] for own in part.measured.values())])
+    built = min((own[mode] for own in part.measured.values()), default=enumerated)
+    return built if built <= enumerated + TOLERANCE else enumerated
 
 
 def copies_matter(records: Sequence[Record], mode: str) -> int:
-    """Return in how many components something is smaller than what was enumerated."""
+    """Return in how many components something is smaller than every answer that keeps copies."""
     return sum(
-        best_bytes(part, mode)
-        < part.base[mode] + optimum(part.graph, _values(part, mode))[1] - TOLERANCE
+        best_bytes(part, mode) < part.base[mode] + _keeping_copies(part, mode) - TOLERANCE
         for part in distinct(records)
     )
+
+
+def _keeping_copies(part: Part, mode: str) -> float:
+    """Return the value of the best answers that keep all copies of calls."""
+    own = {c: v for c, v in _values(part, mode).items() if max(c) < part.graph.own}
+    return optimum(part.graph, own)[1]
 
 
 def composed_wrongly(records: Sequence[Record], mode: str) -> int:

@@ -66,7 +66,8 @@ def test_names_are_offered_besides_files(script: Path) -> None:
     (script.parent / "mine.safetensors").touch()
     policies = offered(script, "evaluate", "--policy", "")
     assert {"default", "shipped", "distilled", "mine.safetensors"} <= policies
-    assert offered(script, "flags", "ship") == {"shipped", "shipped-eviction", "shipped-priority"}
+    shipped = {"shipped", "shipped-lto", "shipped-eviction", "shipped-priority", "shipped-speed"}
+    assert offered(script, "flags", "ship") == shipped
     assert offered(script, "train", "reg") == {"regalloc-eviction", "regalloc-priority"}
     assert offered(script, "tune", "lua", "--problem", "inl") == {"inlining-size", "inlining-speed"}
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from nestor.cli.setup import usual_policy
 from nestor.compiler.lto import LtoKind, link_flags
 from nestor.compiler.plugin import Plugin
+from nestor.problem.in_builds import made_for
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
-from tests.inlining import KINDS, policy_named
+from tests.inlining import KINDS, PROBLEM, policy_named
 
 
 def policy_file(name: str, folder: Path) -> Path:
@@ -67,6 +69,32 @@ def test_the_wrapper_decides_in_the_link(
     assert len(made) == len(expected)
     stock = link(plugin, sources, kind, tmp_path / "p", [])
     assert len(made) != len(stock)
+
+
+def test_a_policy_made_for_other_links_is_remarked_on(sources: Path, tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing.txt"  # a command with a file of its own is not remembered
+    nothing.write_text("nestor-overrides 1\n")
+    words = ["--overrides", str(nothing), "--", "-Oz", "-c", str(sources / "a.cpp")]
+    words += ["-o", str(tmp_path / "a.o")]
+    there, here = "shipped changes nothing inside LTO", "shipped-lto is made for links by LTO"
+    for name, options, said in (
+        ("shipped", ["-flto"], there),
+        ("shipped-lto", [], here),
+        ("shipped", [], ""),
+        ("shipped-lto", ["-flto=thin"], ""),
+    ):
+        done = nestor("clang++", name, *words, *options)
+        assert said in done.stderr and bool(said) == bool(done.stderr)
+    for name, options, said in (("shipped", ["--lto"], there), ("shipped-lto", [], here)):
+        done = nestor("flags", name, "--overrides", str(nothing), *options)
+        assert said in done.stderr and "nestor" in done.stdout
+
+
+def test_searches_and_defaults_take_the_policy_for_the_build() -> None:
+    assert made_for(("shipped", "distilled"), lto=True) == ("shipped-lto", "distilled")
+    assert made_for(("shipped", "distilled"), lto=False) == ("shipped", "distilled")
+    assert usual_policy(PROBLEM, lto=True) == "shipped-lto"
+    assert usual_policy(PROBLEM) == "shipped"
 
 
 def test_thin_lto_on_several_threads(plugin: Plugin, sources: Path, tmp_path: Path) -> None:

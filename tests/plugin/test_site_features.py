@@ -20,7 +20,7 @@ from nestor.problems.inlining_size.summary.program_summary import function_id
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from tests.plugin.support import ALWAYS, CXX_SOURCE, NEVER, SOURCE, Workbench, random_forest
 
-PROFILE = ("call_hotness",)
+PROFILE = ("call_hotness", "call_profile_share")
 
 MANDATORY = """
 extern int sink(int);
@@ -218,7 +218,7 @@ def test_beyond_its_range_a_policy_is_not_asked(bench: Workbench) -> None:
 def test_without_a_program_or_profile_values_are_missing(bench: Workbench) -> None:
     trajectory = bench.compile(SOURCE, "default", log=True).trajectory
     missing = [n for n in own(trajectory) if n.startswith("program_") or n in PROFILE]
-    assert len(missing) == 9
+    assert len(missing) == 10
     assert (trajectory.rows(missing) == -1).all()
     assert (trajectory.rows([n for n in SITE_FEATURES if n not in missing]) >= 0).all()
 
@@ -304,7 +304,7 @@ def test_hotness_with_a_profile(bench: Workbench) -> None:
         for r in trajectory.decisions
     }
     assert hotness == {"hot": 2, "cold": 0}
-    policy = random_forest(PROFILE, np.array([[0.0], [1.0]]), 7)
+    policy = random_forest(PROFILE, np.array([[0.0, 0.0], [1.0, 5e8]]), 7)
     full = bench.compile(PROFILED, policy, log=True, name="unit.ll")
     assert bench.compile(PROFILED, policy, name="unit.ll").bytes == full.bytes
 

@@ -20,6 +20,28 @@ def test_only_joined_calls_are_measured() -> None:
     assert CHAIN.of_cluster(frozenset({0, 1})) == {1, 2, 3}
 
 
+def test_copies_of_calls_are_answered_too() -> None:
+    """Inlining the first call copies the second one; its callee may have inlined the third."""
+    graph = Graph((*CHAIN.sites, (1, 3)), copies=1)
+    first, second, third, copy = (frozenset({n}) for n in range(4))
+    assert list(graph.clusters()) == list(CHAIN.clusters()), "those of the source"
+    kept = frozenset[int]()
+    offers = dict.fromkeys(graph.clusters(), kept) | {first: copy}
+    further = set(graph.with_copies(offers))
+    assert further == {first | copy, first | third | copy}
+    assert not set(graph.with_copies(offers | dict.fromkeys(further, kept)))
+    values = dict.fromkeys(graph.clusters(), 10.0) | {second: -5.0, first | third | copy: -7.0}
+    assert optimum(graph, values) == (first | third | copy, -7.0)
+    assert optimum(graph, values | {third: -3.0, first: -1.0, first | copy: -5.0}) == (
+        first | third | copy,
+        -7.0,
+    )
+    assert optimum(graph, values | {third: -3.0, first: -6.0}) == (first | third, -9.0)
+    tuned = autotuner(graph, values, kept)
+    assert tuned[0].compiles == 0
+    assert [r.value for r in tuned][-1] == -5.0, "it keeps copies"
+
+
 def test_the_autotuner_misses_what_takes_two_flips() -> None:
     """A copy costs 10 each, and the function of 50 goes away when both calls are inlined."""
     values = {frozenset({0}): 10.0, frozenset({1}): 10.0, frozenset({0, 1}): 20.0 - 50.0}
@@ -41,6 +63,8 @@ def two_calls(key: int, **measured: float) -> Part:
         (20, 20),
         {"gc": 200.0},
         {cluster: {"gc": bytes_} for cluster, bytes_ in values.items()},
+        dict.fromkeys(values, frozenset()),
+        True,
         {name.replace("_", " "): {"gc": bytes_} for name, bytes_ in measured.items()},
         (False, False),
     )

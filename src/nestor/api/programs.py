@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Literal
 
 from nestor.api.workplace import policy_of
-from nestor.build.build import check_modes, find_build
+from nestor.build.build import check_modes, find_build, inside_lto
 from nestor.corpus.model import Program, Split
 from nestor.evaluate import compare
 from nestor.evaluate.compare import EvaluateSettings
 from nestor.evaluate.result import Evaluation
 from nestor.files import claimed
 from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.problem.in_builds import made_for
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.rollout.stock import StockKeepingPool
@@ -91,7 +92,8 @@ def tune_program(
     way = find_build(pool.problem, build)
     wanted = tuple(modes) or way.modes[:1]
     check_modes(way, wanted)
-    further = () if policy is not None else moves_of(pool.problem).policies
+    packaged = made_for(moves_of(pool.problem).policies, lto=inside_lto(way))
+    further = () if policy is not None else packaged
     decides = DEFAULT if policy is None else policy_of(pool.problem, policy)
     searched = _program(pool, program)
     with claimed(Path(folder)):

@@ -173,6 +173,11 @@ def summary_for(
     return texts.get((program.name, mode))
 
 
+def inside_lto(build: Build) -> bool:
+    """Tell whether policies decide inside LTO, in the link."""
+    return build.options.startswith("-flto")
+
+
 def find_build(problem: Problem, name: str | None) -> Build:
     """Return the way to build programs of this name, the problem's usual one for None.
 

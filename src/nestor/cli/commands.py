@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "corpus sweep": Command("corpus.sweep:Sweep", "Time a stock compile of a corpus"),
     "corpus overlap": Command("corpus.overlap:Overlap", "Check held-out code for copies"),
     "corpus codegen": Command("corpus.codegen:Codegen", "Run the middle end on all modules"),
+    "corpus profile": Command("corpus.profile:Profile", "Give modules the counts of a run"),
     "corpus import": Command("corpus.copies:Import", "Copy a corpus in LLVM's layout"),
     "corpus export": Command("corpus.copies:Export", "Write a corpus in LLVM's layout"),
     "train": Command("policies.train:Train", "Train a policy for a problem", resumes=True),

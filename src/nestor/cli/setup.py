@@ -26,9 +26,13 @@ def ready_plugin(problem: "Problem", llvm: str | None, progress: Progress) -> Pl
     return require(problem, ensure_plugin(find(llvm), progress))
 
 
-def usual_policy(problem: "Problem") -> str:
-    """Return the policy of commands whose user names none: the packaged one, or the default."""
-    return "shipped" if "shipped" in problem.builtins.names else "default"
+def usual_policy(problem: "Problem", *, lto: bool = False) -> str:
+    """Return the policy of commands whose user names none: the packaged one, or the default.
+
+    :param lto: whether it decides inside LTO.
+    """
+    name = "shipped-lto" if lto else "shipped"
+    return name if name in problem.builtins.names else "default"
 
 
 def program_named(corpus: Corpus, name: str) -> Program:

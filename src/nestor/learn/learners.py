@@ -19,6 +19,7 @@ from nestor.learn.algorithms import (
     es,
     portfolio,
     ppo,
+    profile,
     reinforce,
 )
 from nestor.learn.setup import Ready, Setup
@@ -103,6 +104,15 @@ LEARNERS: Final[Mapping[str, Entry]] = {
         dqn.set_up,
         "deep Q-learning: the value of each action",
         rules=("threshold", "pick"),
+    ),
+    "profile": Entry(
+        profile.ProfileSettings,
+        profile.set_up,
+        "what profiles say that answers would save of a run, predicted without one",
+        rules=("threshold",),
+        init="refused",
+        budgeted=False,
+        estimates=False,
     ),
     "best-of": Entry(
         best_of.BestOfSettings,

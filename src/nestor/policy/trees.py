@@ -30,9 +30,10 @@ MAX_HEIGHT: Final = 512
 # Walks (a tree for a row) under way at once: bounds the memory, keeps the arrays in the cache.
 _BLOCK: Final = 1 << 18
 
-# Objectives whose raw score is a number that one decision's gain can be read from.
+# Objectives whose raw score is a number that one decision's gain can be read from; that of
+# "poisson" is the logarithm of the predicted mean.
 _OBJECTIVES: Final = frozenset(
-    {"binary", "fair", "huber", "mape", "quantile", "regression", "regression_l1"}
+    {"binary", "fair", "huber", "mape", "poisson", "quantile", "regression", "regression_l1"}
 )
 
 

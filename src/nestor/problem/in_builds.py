@@ -5,8 +5,8 @@ A problem that the plugin can decide says so in a module ``in_builds`` of its fo
 """
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -50,6 +50,8 @@ class InBuilds:
     best: str | None = None
     """The switch with which the plugin decides each function by the best of several policies and
     the default; None if the problem takes one policy."""
+    for_lto: Mapping[str, str] = field(default_factory=dict)
+    """From a built-in policy that changes nothing inside LTO to the one made for it."""
 
 
 def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
@@ -62,6 +64,22 @@ def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
     modules = (importlib.import_module(f"{_HOME}.{folder}.{_MODULE}") for folder in folders)
     found = {each.problem: each for each in (module.IN_BUILDS for module in modules)}
     return dict(sorted(found.items(), key=lambda item: (item[0] != first, item[0])))
+
+
+def policies_for_lto() -> Mapping[str, str]:
+    """Return, by each built-in policy that changes nothing inside LTO, the one made for it."""
+    problems = problems_in_builds(first="").values()
+    return {name: like for each in problems for name, like in each.for_lto.items()}
+
+
+def made_for(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:
+    """Return ``policies`` with those that change nothing inside LTO replaced by their likes there.
+
+    :param policies: names of built-ins.
+    :param lto: whether they decide inside LTO; otherwise nothing is replaced.
+    """
+    likes = policies_for_lto() if lto else {}
+    return tuple(likes.get(name, name) for name in policies)
 
 
 def header_of(text: str) -> str:

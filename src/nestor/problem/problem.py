@@ -17,6 +17,7 @@ from nestor.errors import NestorError
 from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy, named_policy
 from nestor.policy.rule import Rule
 from nestor.policy.spec import Policy
+from nestor.problem.benefit import Profiles
 from nestor.problem.identity import Way
 from nestor.problem.overrides import OverrideFormat
 from nestor.problem.rollout import Request, Rollout, Store, Workplace
@@ -176,8 +177,7 @@ class Problem(ABC):
     """Passes whose remarks (:mod:`nestor.problem.places`) say what stock makes of a question, and
     why others are not asked."""
     tries: bool = False
-    """Whether the compiler tries the members of a portfolio and tells what each would score
-    (:meth:`tried`, :meth:`only`)."""
+    """Whether the compiler tries a portfolio's members (:meth:`tried`, :meth:`only`)."""
 
     @abstractmethod
     def compile(self, request: Request, place: Workplace) -> Rollout:
@@ -226,10 +226,14 @@ class Problem(ABC):
         :param after: those of another compile.
         """
 
+    def profiles(self) -> Profiles:
+        """Return what profiles say of answers; raises ProblemError if they say nothing."""
+        raise ProblemError(f"Profiles say nothing of {self.name}: take another learner.")
+
     def tried(self, outcome: Any) -> Mapping[str, F64]:
         """Return what a compile under a portfolio tells of its members, by part (function).
 
-        :return: the score of a part over that under stock, ``[members]``; infinite where a member
+        :return: the score of a part over that under stock, ``[members]``; infinite where one
             failed. A part that no member would change is absent.
         :raises ProblemError: if the compiler tries nothing.
         """

@@ -21,6 +21,7 @@ from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Answer, Key, Overrides
 from nestor.problem.problem import Problem
 from nestor.problem.trajectory import Trajectory
+from nestor.tune.estimates import Combination
 
 Trajectories = Mapping[str, Trajectory]
 """Of one build, by back end."""
@@ -92,6 +93,8 @@ class Candidate:
     have changed."""
     near: frozenset[int] = frozenset()
     """Ids of the functions that its questions are about; a pair of moves shares one."""
+    combination: Combination | None = None
+    """What a move that decides about functions as a whole adds up to."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,7 @@ __all__ = [
     "Answer",
     "Candidate",
     "Candidates",
+    "Combination",
     "Key",
     "Move",
     "MoveSource",

@@ -19,16 +19,19 @@ class Tried:
     change: float | None
     """Of the score; None if it could not be told apart from that of other moves, or if a build
     with the move turned out not to save what was put down to it."""
+    total: float | None = None
+    """What the functions came to of which it decides as a whole; None of other moves."""
 
     def to_json(self) -> list[Any]:
         """Return plain data."""
-        return [self.context, self.times, self.change]
+        return [self.context, self.times, self.change, self.total]
 
     @staticmethod
     def from_json(data: list[Any]) -> "Tried":
         """Return what ``data`` is :meth:`to_json` of."""
-        context, times, change = data
-        return Tried(int(context), int(times), None if change is None else float(change))
+        context, times, *bytes_ = data
+        change, total = (None if one is None else float(one) for one in bytes_)
+        return Tried(int(context), int(times), change, total)
 
 
 @dataclass(frozen=True)

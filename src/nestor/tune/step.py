@@ -1,5 +1,6 @@
 """One step of a search: builds that try moves, and one that verifies those that saved something."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -11,6 +12,7 @@ from nestor.build.build import BuildError
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.problem.overrides import Answer, Key
 from nestor.tune.credit import assign, changes
+from nestor.tune.estimates import Terms, hopes
 from nestor.tune.moves import Candidate, Candidates, Move, MoveSource
 from nestor.tune.pairs import pairs
 from nestor.tune.state import State, Tried
@@ -104,6 +106,7 @@ class Step:
             verified.calls.get(builder.modes[0]),
         )
         self._pairs = self._neighbours(state) if settings.pairs else []
+        self._parts = _by_part(self._candidates)
         # What each function should weigh if the accepted moves, and no others, were made.
         self._expected = {mode: dict(verified.functions[mode]) for mode in builder.modes}
         self._accepted: list[tuple[float, Candidate]] = []
@@ -147,7 +150,8 @@ class Step:
                 for index in share.moves:
                     self._accept(share.change, chosen[index])
             for index in share.moves:
-                self._remember(chosen[index], share.change if alone else None)
+                total = _total(build, chosen[index].claims)
+                self._remember(chosen[index], share.change if alone else None, total)
             if alone:
                 by_mode = {
                     mode: sum(change.get(function, 0) for function in share.functions)
@@ -187,13 +191,16 @@ class Step:
         alone = [c for group in single for c in group if c.move.part is None]
         return pairs(alone, state.tried, self._settings.scale)
 
-    def _remember(self, candidate: Candidate, change: float | None) -> None:
+    def _remember(
+        self, candidate: Candidate, change: float | None, total: float | None = None
+    ) -> None:
         """Keep what ``candidate`` was found to do."""
         identity = candidate.move.identity
         before = self.tried.get(identity)
         same = before is not None and before.context == candidate.context
         times = before.times if before is not None and same else 0
-        self.tried[identity] = Tried(candidate.context, times + 1, change)
+        own = None if candidate.combination is None else total
+        self.tried[identity] = Tried(candidate.context, times + 1, change, own)
 
     def _doubt(self, candidates: Iterable[Candidate]) -> None:
         """Let moves be tried again whose savings did not show in a build of all of them."""
@@ -274,7 +281,24 @@ class Step:
         distance = np.array([candidate.distance for candidate in group], float)
         drawn = self._rng.random(len(group))
         ranks = times + self._settings.chance * drawn + np.minimum(_FARTHEST, distance)
+        for part, numbers in _numbers_by_part(group).items():
+            ranks[numbers] = self._hopes(part, [group[number] for number in numbers])
         return np.asarray(ranks, dtype=np.float64)
+
+    def _hopes(self, part: int, open_: Sequence[Candidate]) -> npt.NDArray[np.float64]:
+        """Return what combinations of answers of one part may come to, by those that were tried."""
+        wanted = [c.combination.terms for c in open_ if c.combination is not None]
+        seen: list[tuple[Terms, float]] = []
+        for candidate in self._parts[part]:
+            found = self.tried.get(candidate.move.identity)
+            if candidate.combination is None:
+                continue
+            if not seen:
+                total = _total(self._verified, candidate.claims)
+                seen.append((candidate.combination.now, total))
+            if found is not None and found.context == candidate.context and found.total is not None:
+                seen.append((candidate.combination.terms, found.total))
+        return hopes(wanted, seen, self._settings.unit)
 
     def _holding(self, moves: Sequence[Move]) -> dict[Key, Answer]:
         """Return the overrides with ``moves``, all other questions held to their answers."""
@@ -287,6 +311,31 @@ class Step:
         cleared = {key for move in moves for key in move.clears}
         kept = {k: answer for k, answer in self._verified.overrides.items() if k not in cleared}
         return kept | {key: answer for move in moves for key, answer in move.overrides}
+
+
+def _by_part(candidates: Candidates) -> Mapping[int, Sequence[Candidate]]:
+    """Return the combinations of answers of each part."""
+    found: dict[int, list[Candidate]] = defaultdict(list)
+    for candidate in (c for group in (*candidates.first, *candidates.turns) for c in group):
+        if candidate.move.part is not None and candidate.combination is not None:
+            found[candidate.move.part].append(candidate)
+    return found
+
+
+def _numbers_by_part(group: Sequence[Candidate]) -> Mapping[int, Sequence[int]]:
+    """Return the places in ``group`` of the combinations of each part."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for number, candidate in enumerate(group):
+        if candidate.move.part is not None and candidate.combination is not None:
+            found[candidate.move.part].append(number)
+    return found
+
+
+def _total(build: ProgramBuild, functions: Iterable[int]) -> float:
+    """Return what ``functions`` come to, the mean over the modes."""
+    own = list(functions)
+    found = [sum(by.get(f, 0) for f in own) for by in build.functions.values()]
+    return sum(found) / len(found)
 
 
 def _mean(changed: Mapping[str, Mapping[int, float]]) -> dict[int, float]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from nestor.policy.names import DEFAULT, named_policy
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import Policy, PolicyError
 from nestor.problems.inlining_size.builtins import BUILTINS, MAX_THRESHOLD
+from nestor.problems.inlining_size.features.sets import FEATURES
 
 DATA = Path(__file__).parent / "data"
 
@@ -68,6 +70,20 @@ def test_a_missing_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         named_policy(name, BUILTINS)
     if name in ("nope", "threshold", "a/b"):
         assert all(builtin in str(caught.value) for builtin in BUILTINS.names)
+
+
+def test_the_policy_for_lto() -> None:
+    """It was trained inside full LTO, reads no summary, and is bounded where a callee is large."""
+    policy = found("shipped-lto")
+    settings = policy.metadata.provenance["settings"]
+    assert isinstance(settings, Mapping) and settings["build"] == "full-lto"
+    assert policy.metadata.answers == "deviation"
+    assert set(policy.features) <= set(FEATURES.unit)
+    assert policy.range is not None
+    size = policy.features.index("callee_code_size")
+    assert policy.range[size][1] < 1000, "instructions"
+    # Small enough for a header in a release, and for the linker to load at no cost.
+    assert policy.parameters < 10_000
 
 
 def test_the_published_policy() -> None:

@@ -10,7 +10,6 @@ from nestor.build.build import builds_of
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Workload
 from nestor.policy.names import DEFAULT
-from nestor.policy.spec import PolicyError
 from nestor.problem.identity import Circumstances
 from nestor.problem.registry import find_problem
 from nestor.problems.inlining_speed.run_build import price_of_a_byte
@@ -86,11 +85,6 @@ def test_the_default_gives_stock_objects(
     stock = tmp_path / "stock.o"
     subprocess.run([*command, "-o", stock], check=True, timeout=60)
     assert stock.read_bytes() == objects[0]
-
-
-def test_a_policy_is_refused() -> None:
-    with pytest.raises(PolicyError, match="has no policies yet"):
-        PROBLEM.policy("shipped")
 
 
 def test_builds_of_one_program_price_code_alike() -> None:

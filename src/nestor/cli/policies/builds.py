@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from nestor.build.build import Build, find_build, summary_for
+from nestor.build.build import Build, find_build, inside_lto, summary_for
+from nestor.cli.lto_remarks import remark_on_lto
 from nestor.compiler.lto import LtoKind
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
@@ -31,6 +32,11 @@ def chosen_build(problem: Problem, name: str | None, lto: LtoKind | None = None)
 def lto_build(kind: LtoKind) -> str:
     """Return the name of the build by LTO of a kind."""
     return f"{kind}-lto"
+
+
+def remark_on_build(build: Build, policies: Sequence[str]) -> None:
+    """Say so where a policy that a user names changes nothing in ``build``, or is not for it."""
+    remark_on_lto(policies, lto=inside_lto(build))
 
 
 def usual_summary(

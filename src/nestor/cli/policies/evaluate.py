@@ -10,7 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
+from nestor.cli.policies.builds import (
+    check_summary,
+    chosen_build,
+    overrides_text,
+    remark_on_build,
+)
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
 from nestor.compiler.lto import LtoKind
@@ -42,15 +47,16 @@ class Evaluate:
     What stock makes of a module is kept in the cache: a second policy is judged without compiling
     it again.
 
-    Built-in policies of inlining-size: shipped, distilled (reads a --summary), default, never,
-    always, threshold:N (docs/studies/policies.md) and mlgo2020 (published in 2020 for LLVM 11).
+    Built-in policies of inlining-size: shipped, shipped-lto (for --lto), distilled (reads a
+    --summary), default, never, always, threshold:N (docs/studies/policies.md) and mlgo2020
+    (published in 2020 for LLVM 11).
 
     Examples:
         nestor evaluate --policy shipped --corpus corpus/tiny
         nestor evaluate --policy shipped mlgo2020 --mode gc no-gc icf \
             --corpus corpus/bench --smoke
         nestor evaluate --policy threshold:15 --corpus corpus/tiny --split all --json
-        nestor evaluate --policy distilled --corpus corpus/bench --lto full --program ninja parse
+        nestor evaluate --policy shipped-lto --corpus corpus/bench --lto full --program ninja parse
     """
 
     policy: tuple[str, ...]
@@ -97,6 +103,7 @@ class Evaluate:
             raise NestorError("Nothing to evaluate: name a policy.")
         build = chosen_build(problem, self.build, self.lto)
         check_summary(build, self.summary)
+        remark_on_build(build, self.policy)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
         overrides = overrides_text(problem, self.overrides)
         settings = EvaluateSettings(modes, overrides, self.summary, self.smoke)

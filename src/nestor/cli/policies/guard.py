@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.policies.builds import check_summary, chosen_build
+from nestor.cli.policies.builds import check_summary, chosen_build, remark_on_build
 from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
@@ -73,6 +73,7 @@ class Guard:
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
         check_summary(build, self.summary)
+        remark_on_build(build, [self.policy])
         policy = problem.policy(self.policy)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes
         corpus = store.load(self.corpus)

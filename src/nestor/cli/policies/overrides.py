@@ -7,7 +7,7 @@ from pathlib import Path
 import tyro
 from rich.markup import escape
 
-from nestor.build.build import BuildError, Job, summary_for
+from nestor.build.build import BuildError, Job, inside_lto, summary_for
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
@@ -85,7 +85,7 @@ class Check:
     def _compiled(self, problem: Problem, text: str) -> list[Trajectory]:
         assert self.corpus is not None and self.program is not None
         build = chosen_build(problem, self.build, self.lto)
-        policy = problem.policy(self.policy or usual_policy(problem))
+        policy = problem.policy(self.policy or usual_policy(problem, lto=inside_lto(build)))
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
         mode = build.modes[0]

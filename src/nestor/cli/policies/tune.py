@@ -10,15 +10,16 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
-from nestor.build.build import Build
+from nestor.build.build import Build, inside_lto
 from nestor.cli.console import percent, print_json, progress, stdout
-from nestor.cli.policies.builds import chosen_build
+from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.files import claimed, write_atomically
 from nestor.policy.names import NamedPolicy
+from nestor.problem.in_builds import made_for
 from nestor.problem.problem import Problem, Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -50,7 +51,7 @@ class Tune:
         nestor tune ninja --corpus corpus/bench --out tuned/ninja --compiles 60
         nestor tune lua --corpus corpus/bench --out tuned/lua --policy default --mode gc no-gc
         nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full \
-            --policy distilled
+            --policy shipped-lto
         nestor tune lz4 --corpus corpus/tiny-O2 --out tuned/lz4 --problem regalloc-eviction
     """
 
@@ -94,7 +95,8 @@ class Tune:
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
-        policy = problem.policy(self.policy or usual_policy(problem))
+        remark_on_build(build, () if self.policy is None else (self.policy,))
+        policy = problem.policy(self.policy or usual_policy(problem, lto=inside_lto(build)))
         corpus = store.load(self.corpus)
         program = program_named(corpus, self.program)
         with claimed(self.out):
@@ -141,7 +143,7 @@ class Tune:
             return ()
         return tuple(
             name
-            for name in moves_of(problem).policies
+            for name in made_for(moves_of(problem).policies, lto=inside_lto(build))
             if self._can_read(problem, build, problem.policy(name))
         )
 

@@ -9,7 +9,12 @@ import tyro
 
 from nestor.build.build import Job
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.policies.builds import check_summary, chosen_build, overrides_text
+from nestor.cli.policies.builds import (
+    check_summary,
+    chosen_build,
+    overrides_text,
+    remark_on_build,
+)
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
@@ -69,6 +74,7 @@ class Build:
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
         check_summary(build, self.summary)
+        remark_on_build(build, [self.policy])
         policy = problem.policy(self.policy)
         overrides = overrides_text(problem, self.overrides)
         mode = self.mode or build.modes[0]

@@ -97,6 +97,14 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[St
             _check_level(word, problems[policy.problem], own.level)
         found.setdefault(policy.problem, []).append(policy)
         words.setdefault(policy.problem, []).append(word)
+    by_option = {problems[name].policy: name for name in reversed(words)}
+    for name in words:
+        first = by_option[problems[name].policy]
+        if first != name:
+            raise NestorError(
+                f"{words[first][0]} is for {first} and {words[name][0]} for {name}, which take the"
+                " same decisions at other levels: a compile takes one of them."
+            )
     for name, several in words.items():
         if len(several) > 1 and not (own.best and problems[name].best):
             remedy = ", or add --best, which keeps the best of them for each function"

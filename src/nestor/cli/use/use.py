@@ -52,7 +52,7 @@ examples:
   make CC="ccache clang-22" CFLAGS="-Oz $(nestor flags ./my.safetensors)"
   make CC=clang-22 CFLAGS="-Oz $(nestor flags mlgo2020 --overrides guard.txt)"
   make CC=clang-22 CFLAGS="-Oz -ffunction-sections $(nestor flags distilled --summary program.txt)"
-  make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags distilled --lto)"
+  make CC=clang-22 CFLAGS="-Oz -flto" LDFLAGS="-Oz -flto $(nestor flags shipped-lto --lto)"
   nestor flags shipped --install nestor && make CC=$PWD/nestor/clang CFLAGS=-Oz
 """
 _CLANG_HELP = """usage: nestor {name} POLICY… [--best] [--overrides FILE]… [--summary FILE]
@@ -77,7 +77,7 @@ examples:
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
   nestor {name} distilled --summary program.txt -- -Oz -ffunction-sections -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
-  nestor {name} distilled -- -Oz -flto a.c b.c -o program
+  nestor {name} shipped-lto -- -Oz -flto a.c b.c -o program
 """
 _FAILURE: Final = "--nestor-flags-failed="
 """No compiler takes this option, and each names it in its message."""
@@ -118,10 +118,12 @@ def clang(name: str, own_words: list[str]) -> int:
     if own is None or rest is None or own.lto or own.install is not None:
         return _usage(_CLANG_HELP.format(name=name), own_words)
     lto = quick.kind_of_lto(rest)
-    from nestor.cli.use import command  # not needed for help
+    from nestor.cli import lto_remarks  # not needed for help
+    from nestor.cli.use import command
 
     memory = command.Memory(own)
     found = command.find(own, _report)
+    lto_remarks.remark_on_lto(own.policies, lto=bool(lto))
     line = found.compiler(name, lto)
     key = quick.key_of_clang(name, own_words[: own_words.index("--")], lto)
     memory.keep(key, found, line)
@@ -130,10 +132,12 @@ def clang(name: str, own_words: list[str]) -> int:
 
 def _flags_text(own: Words, own_words: list[str]) -> str:
     """Return the options as a shell reads them."""
+    from nestor.cli import lto_remarks
     from nestor.cli.use import command, install
 
     memory = command.Memory(own)
     found = command.find(own, _report)
+    lto_remarks.remark_on_lto(own.policies, lto=own.lto)
     if own.install is not None:
         folder = Path(own.install)
         found = install.install(found, folder, shlex.join(["nestor", "flags", *own_words]))

@@ -5,12 +5,12 @@ The runs execute the programs of the corpus, so they happen only when a user ask
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from nestor.compiler.process import Limits, run
+from nestor.compiler.process import Limits, Outcome, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.codegen.commands import instrument_command
 from nestor.corpus.model import Corpus, CorpusError, Missing, Program
@@ -19,6 +19,16 @@ from nestor.corpus.smoke import prepare
 from nestor.progress import Progress, silent
 
 _LIMITS = Limits(seconds=600.0)
+
+Instrument = Callable[[Toolchain, Sequence[str], Path, Path], Outcome]
+"""Makes an object that counts: toolchain, cc1 line, bitcode, object."""
+
+
+def instrument_in_pipeline(
+    toolchain: Toolchain, options: Sequence[str], bitcode: Path, out: Path
+) -> Outcome:
+    """Compile with counters where ``-fprofile-use`` looks for them: within the middle end."""
+    return run(instrument_command(toolchain, options, bitcode, out), _LIMITS)
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,12 @@ class Profiles:
 
 
 def collect_profiles(
-    corpus: Corpus, toolchain: Toolchain, folder: Path, jobs: int = 2, progress: Progress = silent
+    corpus: Corpus,
+    toolchain: Toolchain,
+    folder: Path,
+    jobs: int = 2,
+    progress: Progress = silent,
+    instrument: Instrument = instrument_in_pipeline,
 ) -> Profiles:
     """Run the profile run of each program that has one, and return what it counted.
 
@@ -40,11 +55,14 @@ def collect_profiles(
     profile of its own project, or of the first one that has a program with it.
 
     :param folder: gets objects, programs and profiles.
+    :param instrument: puts counters into a module, at the place where its profile is used.
     :raises CorpusError: if LLVM's tool or library for profiles is not installed.
     """
     programs = [p for p in corpus.programs if p.workload is not None and p.workload.profile]
     _require_tools(toolchain)
-    objects, reasons = _instrumented(corpus, programs, toolchain, folder, jobs, progress)
+    objects, reasons = _instrumented(
+        corpus, programs, toolchain, folder, jobs, progress, instrument
+    )
     missing: list[Missing] = []
     counts: dict[str, list[Path]] = defaultdict(list)
     ran: list[Program] = []
@@ -88,6 +106,7 @@ def _instrumented(
     folder: Path,
     jobs: int,
     progress: Progress,
+    instrument: Instrument,
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Compile the modules of ``programs`` with counters; return objects, and why some are not."""
     names = sorted({name for program in programs for name in program.modules})
@@ -96,9 +115,7 @@ def _instrumented(
     def compile_one(name: str) -> str | None:
         module, out = corpus.module(name), objects[name]
         out.parent.mkdir(parents=True, exist_ok=True)
-        outcome = run(
-            instrument_command(toolchain, module.options, corpus.bitcode(module), out), _LIMITS
-        )
+        outcome = instrument(toolchain, module.options, corpus.bitcode(module), out)
         return None if outcome.ok else outcome.reason
 
     reasons: dict[str, str] = {}

@@ -177,15 +177,22 @@ Expected<LoadedPolicy> loadPolicy(StringRef Path) {
   return parsePolicy((*Buffer)->getBuffer());
 }
 
-Expected<LoadedPolicy> loadPolicyFor(StringRef Problem, Rule Needed, StringRef What,
-                                     StringRef Path) {
-  Expected<LoadedPolicy> Policy = Path == EmbeddedName
-                                      ? parsePolicy(embeddedPolicy(Problem))
-                                      : loadPolicy(Path);
+static Expected<LoadedPolicy> loadEmbedded(ArrayRef<StringRef> Problems) {
+  for (StringRef Problem : Problems)
+    if (StringRef File = embeddedPolicy(Problem); !File.empty())
+      return parsePolicy(File);
+  return bad("this plugin carries no policy for " + llvm::join(Problems, " or "));
+}
+
+Expected<LoadedPolicy> loadPolicyFor(ArrayRef<StringRef> Problems, Rule Needed,
+                                     StringRef What, StringRef Path) {
+  Expected<LoadedPolicy> Policy =
+      Path == EmbeddedName ? loadEmbedded(Problems) : loadPolicy(Path);
   if (!Policy)
     return Policy.takeError();
-  if (Policy->Problem != Problem)
-    return createStringError("it is for " + Policy->Problem + ", not for " + Problem);
+  if (!llvm::is_contained(Problems, Policy->Problem))
+    return createStringError("it is for " + Policy->Problem + ", not for " +
+                             llvm::join(Problems, " or "));
   if (Policy->ActionRule != Needed)
     return createStringError("its rule is " + nameOf(Policy->ActionRule) + ", and " +
                              What + " needs " + nameOf(Needed));

@@ -9,6 +9,7 @@
 
 #include "Policy.h"
 #include "Rule.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <memory>
@@ -59,10 +60,11 @@ llvm::Expected<LoadedPolicy> parsePolicy(llvm::StringRef File);
 /// Reads and parses \p Path.
 llvm::Expected<LoadedPolicy> loadPolicy(llvm::StringRef Path);
 
-/// The same, for a policy that decides \p Problem by the rule \p Needed; \p What is
-/// the decision's name in errors. \p Path may be EmbeddedName.
-llvm::Expected<LoadedPolicy> loadPolicyFor(llvm::StringRef Problem, Rule Needed,
-                                           llvm::StringRef What,
+/// The same, for a policy that decides one of \p Problems by the rule \p Needed;
+/// \p What is the decision's name in errors. \p Path may be EmbeddedName, which means
+/// the first problem that has an embedded policy.
+llvm::Expected<LoadedPolicy> loadPolicyFor(llvm::ArrayRef<llvm::StringRef> Problems,
+                                           Rule Needed, llvm::StringRef What,
                                            llvm::StringRef Path);
 
 } // namespace nestor

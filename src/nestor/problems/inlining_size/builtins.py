@@ -16,9 +16,9 @@ NAME: Final = "inlining-size"
 MAX_THRESHOLD: Final = 1_000_000
 """Far beyond LLVM's own thresholds (at most some thousands) and safe as a C++ int."""
 
-PACKAGED: Final = ("shipped", "distilled", "mlgo2020")
-"""``shipped`` is the one to use, ``distilled`` reads a summary of the program and works inside LTO
-(docs/studies/policies.md), ``mlgo2020`` is the published one of 2020."""
+PACKAGED: Final = ("shipped", "shipped-lto", "distilled", "mlgo2020")
+"""``shipped`` is the one to use, ``shipped-lto`` inside LTO; ``distilled`` reads a summary of the
+program (docs/studies/policies.md), ``mlgo2020`` is the published one of 2020."""
 
 DATA: Final = Path(__file__).parent / "data"
 
@@ -27,7 +27,15 @@ DATA: Final = Path(__file__).parent / "data"
 class InliningBuiltins:
     """See :class:`nestor.policy.names.Builtins`."""
 
-    names: tuple[str, ...] = (*PACKAGED, "never", "always", "threshold:N")
+    problem: str
+    data: Path
+    """The folder of the packaged ones."""
+    packaged: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See :class:`nestor.policy.names.Builtins`."""
+        return (*self.packaged, "never", "always", "threshold:N")
 
     def resolve(self, name: str) -> Policy | None:
         """Return the policy of this name, None if it is not a built-in.
@@ -35,9 +43,9 @@ class InliningBuiltins:
         :raises PolicyError: for a threshold that is no integer within ±MAX_THRESHOLD.
         """
         if name in ("never", "always"):
-            return constant(inline=name == "always")
-        if name in PACKAGED:
-            return bundle.load(DATA / f"{name}.safetensors")
+            return constant(inline=name == "always", problem=self.problem)
+        if name in self.packaged:
+            return bundle.load(self.data / f"{name}.safetensors")
         if not name.startswith("threshold:"):
             return None
         text = name.removeprefix("threshold:")
@@ -47,16 +55,16 @@ class InliningBuiltins:
                 f"{name!r} is no threshold: write threshold:N with an integer N from "
                 f"-{MAX_THRESHOLD} to {MAX_THRESHOLD}, or ./ before the name of a file."
             )
-        return threshold(int(text))
+        return threshold(int(text), self.problem)
 
 
-BUILTINS: Final = InliningBuiltins()
+BUILTINS: Final = InliningBuiltins(NAME, DATA, PACKAGED)
 
 
-def constant(*, inline: bool) -> TreesPolicy:
+def constant(*, inline: bool, problem: str = NAME) -> TreesPolicy:
     """Return the policy that always gives the same answer."""
     return TreesPolicy(
-        _metadata("always" if inline else "never"),
+        _metadata("always" if inline else "never", problem),
         root=np.zeros(1, dtype=np.int32),
         feature=np.full(1, -1, dtype=np.int32),
         threshold=np.zeros(1),
@@ -66,12 +74,12 @@ def constant(*, inline: bool) -> TreesPolicy:
     )
 
 
-def threshold(n: int) -> TreesPolicy:
+def threshold(n: int, problem: str = NAME) -> TreesPolicy:
     """Return the policy that inlines where ``cost_estimate`` < n."""
     # The trees' test is `<=`: below n means up to the last double before it.
     below = np.nextafter(np.float64(n), -np.inf)
     return TreesPolicy(
-        _metadata(f"threshold:{n}"),
+        _metadata(f"threshold:{n}", problem),
         root=np.zeros(1, dtype=np.int32),
         feature=np.array([0, -1, -1], dtype=np.int32),
         threshold=np.array([below, 0.0, 0.0]),
@@ -81,12 +89,12 @@ def threshold(n: int) -> TreesPolicy:
     )
 
 
-def _metadata(name: str) -> Metadata:
+def _metadata(name: str, problem: str) -> Metadata:
     return Metadata(
         kind="trees",
         features=("cost_estimate",),
         answers="decision",
         transform="none",
         provenance={"builtin": name},
-        problem=NAME,
+        problem=problem,
     )

@@ -37,4 +37,5 @@ IN_BUILDS: Final = InBuilds(
         header="nestor-program 1",
         check=_check_summary,
     ),
+    for_lto={"shipped": "shipped-lto"},
 )

@@ -25,12 +25,17 @@ from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 
-_LEVEL: Final = "-Oz"
-"""Where policies act: in functions that are compiled at this level (``native/plugin/inlining``)."""
+LEVELS: Final = ("-Oz",)
+"""Where policies act: in functions of these levels (``actsIn`` in ``native/plugin/inlining``)."""
 
 
-def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
-    """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`."""
+def ways(
+    plugin: Plugin, policy: NamedPolicy, folder: Path, levels: Sequence[str] = LEVELS
+) -> Sequence[Way]:
+    """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`.
+
+    :param levels: at which the policy acts.
+    """
     log = folder / "log"
     plugged: tuple[Way, ...]
     toolchain = plugin.toolchain
@@ -52,7 +57,7 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
     )
     if not has_channel or set(SITE_FEATURES) & set(evaluated.features):
         return plugged  # LLVM's channel sends its own features only.
-    return (*plugged, _by_channel("channel, Python", lambda: evaluate(evaluated), echo))
+    return (*plugged, _by_channel("channel, Python", lambda: evaluate(evaluated), echo, levels))
 
 
 def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
@@ -67,17 +72,22 @@ def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
     return Way(name, compile_once, counts=log is not None)
 
 
-def _by_channel(name: str, answers: Callable[[], Answer], elsewhere: Answer | None = None) -> Way:
+def _by_channel(
+    name: str,
+    answers: Callable[[], Answer],
+    elsewhere: Answer | None = None,
+    own: Sequence[str] = (),
+) -> Way:
     """Return a way over the channel.
 
-    :param elsewhere: answers at other levels than the policies', if that makes a difference. What
-        is asked does not say of which level a function is; a module has one, unless its source
-        marks functions.
+    :param elsewhere: answers at other levels than the policies', ``own``, if that makes a
+        difference. What is asked does not say of which level a function is; a module has one,
+        unless its source marks functions.
     """
 
     def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
         levels = [word for word in map(str, command) if word.startswith("-O")]
-        at_level = levels[-1:] == [_LEVEL]
+        at_level = levels[-1] in own if levels else False
         answer = answers() if at_level or elsewhere is None else elsewhere
 
         def unless_cancelled(row: npt.NDArray[Any]) -> int:

@@ -19,9 +19,9 @@ from nestor.problems.inlining_size.search.sites import Site, sites_of
 
 BYTES_OF_COST: Final = 1.2
 """Bytes of code for one unit of ``cost_estimate``; an instruction is 5 units."""
-_LEAST_BYTES: Final = 8.0
-_CALL: Final = 8.0
-_ARGUMENT: Final = 2.0
+LEAST_BYTES: Final = 8.0
+CALL: Final = 8.0
+ARGUMENT: Final = 2.0
 """Instructions, reads and writes that a call takes, and each argument of it."""
 
 SELDOM: Final = 2e-6
@@ -52,8 +52,8 @@ def kept_sites(trajectories: Mapping[str, Trajectory], calls: Calls) -> list[Ran
         number = calls.edges[edge] / len(sites)
         for site in sites:
             arguments = float(_row(trajectories, site)["callee_arguments"])
-            saved = number * (_CALL + _ARGUMENT * arguments)
-            size = _LEAST_BYTES if site.last else max(_LEAST_BYTES, BYTES_OF_COST * site.cost)
+            saved = number * (CALL + ARGUMENT * arguments)
+            size = LEAST_BYTES if site.last else max(LEAST_BYTES, BYTES_OF_COST * site.cost)
             found.append(Ranked(site, saved, size))
     return sorted(found, key=lambda one: (-one.saved / one.bytes, one.site.key))
 

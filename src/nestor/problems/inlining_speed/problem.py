@@ -6,35 +6,51 @@ from pathlib import Path
 from typing import Any, Final
 
 from nestor.build.build import Build
+from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Program
-from nestor.policy.names import DEFAULT as DEFAULT_POLICY
-from nestor.policy.names import NO_BUILTINS, NamedPolicy
+from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
-from nestor.policy.spec import PolicyError
+from nestor.policy.trees import TreesPolicy
+from nestor.problem.benefit import Benefits
+from nestor.problem.identity import Way
 from nestor.problem.problem import Pool, ProblemError, Report
 from nestor.problem.rollout import Rollout
 from nestor.problem.score import Scorers
-from nestor.problems.inlining_size.features.sets import FEATURES
+from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import DEFAULT
 from nestor.problems.inlining_size.places import STOCK_REMARKS
 from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.score import credit as site_credit
+from nestor.problems.inlining_size.ways import ways
+from nestor.problems.inlining_speed.benefits import benefits
+from nestor.problems.inlining_speed.builtins import BUILTINS
+from nestor.problems.inlining_speed.features import FEATURES
+from nestor.problems.inlining_speed.in_builds import LEVELS, NAME
 from nestor.problems.inlining_speed.moves import SpeedMoves
+from nestor.problems.inlining_speed.restraint import leave_small_callers
 from nestor.problems.inlining_speed.run_build import RunBuild
 from nestor.progress import Progress, silent
 
-NAME: Final = "inlining-speed"
+
+class CallProfiles:
+    """See :class:`nestor.problem.benefit.Profiles`."""
+
+    def benefits(self, trajectory: Trajectory, counted: Trajectory) -> Benefits:
+        """Return what inlining each call would save of a run, and cost of the code."""
+        return benefits(trajectory, counted)
+
+    def restrained(self, policy: TreesPolicy) -> TreesPolicy:
+        """Return ``policy`` so that it leaves small callers, which stock itself inlines, alone."""
+        return leave_small_callers(policy)
 
 
 @dataclass(frozen=True)
 class InliningSpeed(InliningSize):
     """Asks as inlining for size does, at other levels; a whole program's run is the score."""
 
-    def policy(self, name_or_path: str) -> NamedPolicy:
-        """Return the default; the plugin takes no policy for this problem yet."""
-        if name_or_path != DEFAULT_POLICY.name:
-            raise PolicyError(_NO_POLICIES)
-        return DEFAULT_POLICY
+    def ways(self, plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
+        """Return the ways of inlining for size, at the levels of this problem."""
+        return ways(plugin, policy, folder, LEVELS)
 
     def builds(self) -> Mapping[str, Build]:
         """Return the link whose program is run."""
@@ -49,6 +65,10 @@ class InliningSpeed(InliningSize):
     ) -> Scorers:
         """Refuse to train: a unit alone has no run, and the plugin takes no such policy."""
         raise ProblemError(_NO_POLICIES)
+
+    def profiles(self) -> CallProfiles:
+        """Return what inlining calls would save of a run, and which calls to leave alone."""
+        return CallProfiles()
 
     def moves(self, summary: str | None = None) -> SpeedMoves:
         """Return the moves of single sites, hot ones first."""
@@ -95,7 +115,7 @@ PROBLEM = InliningSpeed(
         limits=(("text", 1.02),),
         unit_part=1e-5,
     ),
-    builtins=NO_BUILTINS,
+    builtins=BUILTINS,
     kept_columns=site_credit.COLUMNS,
     remark_passes=(STOCK_REMARKS,),
 )

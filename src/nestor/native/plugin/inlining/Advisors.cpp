@@ -6,6 +6,7 @@
 
 #include "Advisors.h"
 #include "plugin/core/LogFile.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
@@ -87,6 +88,9 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   Expected<Decider> D = Decider::create(C.M, S, Offered);
   if (!D)
     return D.takeError();
+  // At once and always, so that what is estimated does not depend on what is read.
+  if (!S.Log.empty() || llvm::any_of(D->tensors(), SiteFeatures::needsEntries))
+    Own->estimateEntries(C.M);
   std::unique_ptr<TrajectoryLog> Log;
   if (!S.Log.empty()) {
     auto Opened = openLogOf(C.M, S.Log, Offered);

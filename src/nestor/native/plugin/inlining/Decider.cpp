@@ -56,12 +56,14 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
   D.SeedCallees = S.SeedCallees;
   D.Temperature = S.Temperature;
   if (!S.Policy.empty() && S.Policy != "default") {
-    Expected<LoadedPolicy> Policy = loadPolicyFor("inlining-size", Rule::Threshold, "inlining", S.Policy);
+    Expected<LoadedPolicy> Policy =
+        loadPolicyFor(InliningProblems, Rule::Threshold, "inlining", S.Policy);
     if (!Policy)
       return because("cannot use the policy", S.Policy, Policy.takeError());
     auto Inputs = bindFeatures(Policy->Features, Offered);
     if (!Inputs)
       return because("cannot use the policy", S.Policy, Inputs.takeError());
+    D.Speed = Policy->Problem == ForSpeed;
     D.Policy = std::move(*Policy);
     D.Inputs = std::move(*Inputs);
     D.X.resize(D.Inputs.size());
@@ -152,9 +154,10 @@ void Decider::finish(Module &M) const {
   if (Keys)
     Keys->strip(M);
   if (WrongLevel && Asked)
-    errs() << ("nestor: remark: " + M.getName() +
-               ": no function is compiled at -Oz, so the policy decides nothing "
-               "here (of several -O options the last one counts)\n")
+    errs() << ("nestor: remark: " + M.getName() + ": no function is compiled " +
+               (Speed ? "for speed (-O2, -O3)" : "at -Oz") +
+               ", so the policy decides nothing here (of several -O options the last "
+               "one counts)\n")
                   .str();
 }
 

@@ -45,11 +45,12 @@ public:
   }
 
   bool hasPolicy() const { return Policy.has_value(); }
-  /// Whether the policy decides about the calls in \p Caller: where the front end
-  /// asked for the smallest code (-Oz), which is what policies of this problem are
-  /// trained for. Elsewhere the default decides.
+  /// Whether the policy decides about the calls in \p Caller: one for size where the
+  /// front end asked for the smallest code (-Oz), one for speed where it did not ask
+  /// for small code (-O2, -O3). Elsewhere the default decides.
   bool actsIn(const llvm::Function &Caller) const {
-    return Policy && Caller.hasMinSize();
+    return Policy && (Speed ? !Caller.hasOptSize() && !Caller.hasOptNone()
+                            : Caller.hasMinSize());
   }
   /// Whether LLVM's growth cap holds: past it nothing more is inlined. Not for a
   /// policy that deviates, since stopping half-way leaves large modules much
@@ -85,6 +86,7 @@ private:
   bool SeedCallees = false;
   double Temperature = 1;
   bool NeedDefault = true;
+  bool Speed = false;      ///< The policy is for speed.
   bool WrongLevel = false; ///< The policy acts in no function of the module.
   uint64_t Asked = 0;
   uint64_t Copyable = ~0ULL, Copied = 0, AskedWhenSpent = 0;

@@ -6,6 +6,7 @@
 
 #include "InliningOptions.h"
 #include "policy/Embedded.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace llvm;
@@ -43,7 +44,8 @@ InliningSettings currentInliningSettings() {
   InliningOptions &O = options();
   InliningSettings S;
   static_cast<Settings &>(S) = currentSettings();
-  if (S.Policy.empty() && !embeddedPolicy("inlining-size").empty())
+  if (S.Policy.empty() &&
+      llvm::any_of(InliningProblems, [](StringRef P) { return !embeddedPolicy(P).empty(); }))
     S.Policy = EmbeddedName.str();
   S.Overrides = O.Overrides;
   S.Program = O.Program;

@@ -8,9 +8,14 @@
 #define NESTOR_INLININGOPTIONS_H
 
 #include "plugin/core/Options.h"
+#include "llvm/ADT/StringRef.h"
 #include <string>
 
 namespace nestor {
+
+/// For which code a policy about inlining was made; a compile takes one policy.
+constexpr llvm::StringLiteral ForSize = "inlining-size", ForSpeed = "inlining-speed";
+constexpr llvm::StringRef InliningProblems[] = {ForSize, ForSpeed};
 
 /// The values of all options that the inline advisors read.
 struct InliningSettings : Settings {

@@ -9,12 +9,7 @@
 #include "plugin/core/StableIDs.h"
 #include "SiteKeys.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Analysis/BlockFrequencyInfo.h"
-#include "llvm/Analysis/BranchProbabilityInfo.h"
-#include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
@@ -36,19 +31,6 @@ struct SiteFeatures::Body {
 struct SiteFeatures::Uses {
   int64_t Calls = 0; ///< As the called operand.
   int64_t Others = 0;
-};
-
-/// Block frequencies of our own: those that the analysis manager keeps depend on
-/// the order in which they are read.
-struct SiteFeatures::Frequencies {
-  explicit Frequencies(Function &F)
-      : Dominators(F), Loops(Dominators), Branches(F, Loops),
-        Blocks(F, Branches, Loops) {}
-
-  DominatorTree Dominators;
-  LoopInfo Loops;
-  BranchProbabilityInfo Branches;
-  BlockFrequencyInfo Blocks;
 };
 
 /// What the table's readers look at.
@@ -182,7 +164,14 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"calls_to_callee_in_caller", READ(countCallsOf(S.Callee, S.Caller))},
     {"constant_argument_branches", READ(countDecidedBranches(S.CB, S.Callee))},
     {"pointer_to_alloca_arguments", READ(countAllocaArguments(S.CB))},
-    {"call_hotness", READ(S.Of.hotness(S.CB))},
+    {"call_hotness", READ(S.Of.Runs.hotness(S.CB))},
+    {"call_frequency", READ(S.Of.Runs.perEntry(S.CB))},
+    {"call_loop_depth", READ(S.Of.Runs.loopDepth(S.CB))},
+    {"call_executions", READ(S.Of.Runs.executions(S.CB))},
+    {"call_profile_share", READ(S.Of.Runs.shareOfProfile(S.CB))},
+    {"caller_entries", READ(S.Of.Runs.entries(S.Caller))},
+    {"callee_entries", READ(S.Of.Runs.entries(S.Callee))},
+    {"callee_executed", READ(S.Of.Runs.instructionsPerEntry(S.Callee))},
 
     {"program_callee_copies",
      READ(S.inProgram(S.Callee, &ProgramSummary::Function::Copies))},
@@ -218,12 +207,20 @@ std::vector<TensorSpec> SiteFeatures::offered() const {
 
 bool SiteFeatures::has(size_t Tensor) { return Tensor >= inTree(); }
 
+bool SiteFeatures::needsEntries(size_t Tensor) {
+  const size_t Own = Tensor - inTree();
+  if (!has(Tensor) || Own >= std::size(Table))
+    return false;
+  const StringRef Name = Table[Own].Name;
+  return Name == "call_executions" || Name.ends_with("_entries");
+}
+
 SiteFeatures::SiteFeatures(ModuleAnalysisManager &MAM,
                            FunctionAnalysisManager &FAM,
                            std::optional<ProgramSummary> Program,
                            std::optional<Embeddings> Vocabulary)
-    : MAM(MAM), FAM(FAM), Program(std::move(Program)),
-      Vocabulary(std::move(Vocabulary)) {}
+    : FAM(FAM), Program(std::move(Program)), Vocabulary(std::move(Vocabulary)),
+      Runs(MAM) {}
 SiteFeatures::SiteFeatures(SiteFeatures &&) = default;
 SiteFeatures::~SiteFeatures() = default;
 
@@ -239,14 +236,14 @@ int64_t SiteFeatures::read(const CallBase &CB, size_t Tensor) {
 void SiteFeatures::clear() {
   Bodies.clear();
   UsesOf.clear();
-  Blocks.clear();
+  Runs.clear();
   Embedded.clear();
 }
 
 void SiteFeatures::onInlined(const Function &Caller, const Function &Callee) {
   for (const Function *F : {&Caller, &Callee}) { // The callee may be deleted.
     Bodies.erase(F);
-    Blocks.erase(F);
+    Runs.forget(*F);
     Embedded.erase(F);
   }
   // The callee's calls are there once more, whomever they call.
@@ -276,20 +273,6 @@ SiteFeatures::Uses SiteFeatures::usesOf(const Function &F) {
       ++(CB && CB->isCallee(&U) ? It->second.Calls : It->second.Others);
     }
   return It->second;
-}
-
-/// 0 cold, 1 neither, 2 hot.
-int64_t SiteFeatures::hotness(const CallBase &CB) {
-  Function &Caller = const_cast<Function &>(*CB.getCaller());
-  auto &Profile = MAM.getResult<ProfileSummaryAnalysis>(*Caller.getParent());
-  if (!Profile.hasProfileSummary())
-    return Missing;
-  std::unique_ptr<Frequencies> &Cached = Blocks[&Caller];
-  if (!Cached)
-    Cached = std::make_unique<Frequencies>(Caller);
-  if (Profile.isHotCallSite(CB, &Cached->Blocks))
-    return 2;
-  return !Profile.isColdCallSite(CB, &Cached->Blocks);
 }
 
 const ProgramSummary::Function *

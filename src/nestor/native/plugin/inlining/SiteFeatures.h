@@ -15,6 +15,7 @@
 #ifndef NESTOR_SITEFEATURES_H
 #define NESTOR_SITEFEATURES_H
 
+#include "CallFrequencies.h"
 #include "Embeddings.h"
 #include "ProgramSummary.h"
 #include "llvm/ADT/DenseMap.h"
@@ -45,6 +46,10 @@ public:
   /// The value of \p Tensor, one of these, for the direct call \p CB.
   int64_t read(const llvm::CallBase &CB, size_t Tensor);
 
+  /// Whether \p Tensor needs estimateEntries() once, before \p M changes.
+  static bool needsEntries(size_t Tensor);
+  void estimateEntries(llvm::Module &M) { Runs.estimateEntries(M); }
+
   /// To be called when any function may have changed.
   void clear();
   /// To be called after \p Callee was inlined into \p Caller.
@@ -53,24 +58,21 @@ public:
 private:
   struct Body;
   struct Uses;
-  struct Frequencies;
   struct Site;
   struct Feature;
   static const Feature Table[];
 
   const Body &bodyOf(const llvm::Function &F);
   Uses usesOf(const llvm::Function &F);
-  int64_t hotness(const llvm::CallBase &CB);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
   const std::vector<int64_t> &embeddingOf(const llvm::Function &F);
 
-  llvm::ModuleAnalysisManager &MAM;
   llvm::FunctionAnalysisManager &FAM;
   std::optional<ProgramSummary> Program;
   std::optional<Embeddings> Vocabulary;
+  CallFrequencies Runs;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
-  llvm::DenseMap<const llvm::Function *, std::unique_ptr<Frequencies>> Blocks;
   llvm::DenseMap<const llvm::Function *, std::vector<int64_t>> Embedded;
 };
 

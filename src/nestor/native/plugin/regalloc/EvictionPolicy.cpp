@@ -13,7 +13,7 @@ namespace nestor {
 Expected<std::vector<EvictionPolicy>>
 EvictionPolicy::load(StringRef Path, const EvictionTensors &Offered) {
   Expected<LoadedPolicy> Loaded =
-      loadPolicyFor("regalloc-eviction", Rule::Pick, "eviction", Path);
+      loadPolicyFor({"regalloc-eviction"}, Rule::Pick, "eviction", Path);
   if (!Loaded)
     return Loaded.takeError();
   auto Inputs = Offered.bind(Loaded->Features);

@@ -39,7 +39,7 @@ unsigned scaledPriority(unsigned Stock, double Answer) {
 Expected<std::vector<PriorityPolicy>> PriorityPolicy::load(StringRef Path) {
   PriorityPolicy P;
   Expected<LoadedPolicy> Loaded =
-      loadPolicyFor("regalloc-priority", Rule::Value, "priority", Path);
+      loadPolicyFor({"regalloc-priority"}, Rule::Value, "priority", Path);
   if (!Loaded)
     return Loaded.takeError();
   std::string Missing;

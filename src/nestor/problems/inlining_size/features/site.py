@@ -43,6 +43,13 @@ SITE_FEATURES: Final = (
     "constant_argument_branches",
     "pointer_to_alloca_arguments",
     "call_hotness",
+    "call_frequency",
+    "call_loop_depth",
+    "call_executions",
+    "call_profile_share",
+    "caller_entries",
+    "callee_entries",
+    "callee_executed",
     "program_callee_copies",
     "program_callee_bytes",
     "program_callee_calls",
@@ -53,3 +60,8 @@ SITE_FEATURES: Final = (
     "program_link_gc",
 )
 """In the order of the log."""
+
+FREQUENCIES: Final = SITE_FEATURES[
+    SITE_FEATURES.index("call_hotness") : SITE_FEATURES.index("callee_executed") + 1
+]
+"""Those that say how often code runs: what policies for speed go by, and not those for size."""

@@ -17,10 +17,14 @@ import xxhash
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse
+from nestor.tune.estimates import Terms
 from nestor.tune.moves import Move
 
 BYTES_PER_COST: Final = 0.8
 """Bytes of x86-64 code for a unit of LLVM's inline cost, of which an instruction has five."""
+
+_LAST_CALL_BONUS: Final = 15_000
+"""LLVM takes this off the cost of the only call of a local function (``LastCallToStaticBonus``)."""
 
 _ENTRY_BYTES: Final = 24
 """What a function takes besides its code, with its unwind entry, where no summary says it."""
@@ -74,20 +78,23 @@ class Component:
             part=self.number,
         )
 
-    def estimate(self, answers: tuple[bool, ...], uses: Mapping[int, FunctionUse]) -> float:
-        """Return roughly how many bytes these answers add to keeping every call.
+    def terms(self, answers: tuple[bool, ...], uses: Mapping[int, FunctionUse]) -> Terms:
+        """Return roughly how many bytes these answers add to keeping every call, term by term.
+
+        A term is a call that is inlined, or a function that goes away with its last call.
 
         :param uses: what the program's summary says of functions; empty without one.
         """
         by_callee: dict[int, list[tuple[Site, bool]]] = defaultdict(list)
         for site, answer in zip(self.sites, answers, strict=True):
             by_callee[site.callee].append((site, answer))
-        added = 0.0
+        found: dict[int, float] = {}
         for callee, pairs in by_callee.items():
-            added += BYTES_PER_COST * sum(site.cost for site, answer in pairs if answer)
+            found |= {site.key.number: _added(site) for site, answer in pairs if answer}
             if all(answer for _, answer in pairs):
-                added -= _saved(pairs[0][0], uses.get(callee))
-        return added
+                # Keys and ids are not negative.
+                found[-1 - callee] = -_saved(pairs[0][0], uses.get(callee))
+        return found
 
 
 def components_of(sites: Iterable[Site]) -> list[Component]:
@@ -123,4 +130,10 @@ def _saved(site: Site, use: FunctionUse | None) -> float:
     """Return roughly the bytes of the callee of ``site`` if no call of it is left."""
     if use is not None:
         return 0.0 if use.address_taken or use.users else float(use.bytes)
-    return BYTES_PER_COST * max(0, site.cost) + _ENTRY_BYTES
+    return max(0.0, _added(site)) + _ENTRY_BYTES
+
+
+def _added(site: Site) -> float:
+    """Return roughly the bytes that inlining ``site`` adds to its caller."""
+    last = site.cost < -_LAST_CALL_BONUS / 2
+    return BYTES_PER_COST * (site.cost + (_LAST_CALL_BONUS if last else 0))

@@ -17,7 +17,7 @@ from nestor.problems.inlining_size.search.components import Component, component
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse
-from nestor.tune.moves import Candidate, Candidates, Move, Reach
+from nestor.tune.moves import Candidate, Candidates, Combination, Move, Reach
 
 FAR_FROM_DEFAULT: Final = 160
 """A site of more ``cost_estimate`` than this is hardly ever worth inlining for size, unless its
@@ -144,14 +144,22 @@ class SiteMoves:
         """Yield a candidate for every combination of answers, but the one that there is."""
         uses = self.uses or {}
         current = component.current
-        before = component.estimate(current, uses)
+        now = component.terms(current, uses)
+        before = sum(now.values())
         context = component.number
         for answers in component.answered:
             flips = sum(a != b for a, b in zip(answers, current, strict=True))
             if not flips and not component.copies:
                 continue
-            distance = (component.estimate(answers, uses) - before) / (2 * scale) + _FLIP * flips
-            yield Candidate(component.move(answers), component.functions, distance, context)
+            terms = component.terms(answers, uses)
+            distance = (sum(terms.values()) - before) / (2 * scale) + _FLIP * flips
+            yield Candidate(
+                component.move(answers),
+                component.functions,
+                distance,
+                context,
+                combination=Combination(terms, now),
+            )
 
 
 def site_moves(sites: Iterable[Site], last: frozenset[Key] = frozenset()) -> list[Move]:

@@ -1,0 +1,113 @@
+"""A corpus at -Oz from one at -O2, where building it again would take too long.
+
+    python -m benchmarks.relevel SPEED OUT [--compare TINY] [--json FILE]
+
+The front end writes the same IR at both levels, but for the attributes ``minsize`` and ``optsize``,
+which every function gets here, and for what sources make of ``__OPTIMIZE_SIZE__``, which they do
+not get. ``--compare`` compiles the modules that a corpus fetched at -Oz has too, and says how many
+objects are the same from both.
+"""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks import record
+from benchmarks.machine import describe
+from nestor.compiler import toolchain as toolchains
+from nestor.compiler.process import Limits, run
+from nestor.compiler.toolchain import Toolchain
+from nestor.corpus import store
+from nestor.corpus.model import Corpus, Module
+from nestor.errors import NestorError
+from nestor.files import write_atomically
+from nestor.temporary import temporary_folder
+
+_MARK = [
+    "-passes=forceattrs", "-force-attribute=minsize", "-force-attribute=optsize",
+    "-preserve-bc-uselistorder",
+]  # fmt: skip
+
+
+def options_for_size(options: Sequence[str]) -> tuple[str, ...]:
+    """Return the cc1 line that clang's driver writes at -Oz instead of ``options`` for -O2."""
+    words = ("-Oz" if word == "-O2" else word for word in options)
+    return tuple(word for word in words if word != "-vectorize-loops")
+
+
+def relevel(toolchain: Toolchain, corpus: Corpus, out: Path) -> Corpus:
+    """Write ``corpus`` to ``out`` at -Oz; modules that are there already are kept.
+
+    :raises NestorError: if a module cannot be read.
+    """
+    new, modules = replace(corpus, root=out), list[Module]()
+    for module in corpus.modules:
+        bitcode, options = new.bitcode(module), options_for_size(module.options)
+        if not bitcode.exists():
+            bitcode.parent.mkdir(parents=True, exist_ok=True)
+            scratch = bitcode.with_suffix(".tmp")
+            tool = toolchain.clang.parent / "opt"
+            done = run([tool, *_MARK, str(corpus.bitcode(module)), "-o", str(scratch)], Limits())
+            if not done.ok:
+                raise NestorError(f"{module.name}: {done.reason}")
+            scratch.replace(bitcode)
+        write_atomically(out / f"{module.name}.cmd", "\0".join(options).encode())
+        digest = hashlib.sha256(bitcode.read_bytes()).hexdigest()
+        modules.append(replace(module, digest=digest, options=options))
+    others = (
+        [corpus.input(digest) for project in corpus.projects for _, digest in project.inputs],
+        [corpus.foreign(i.value) for p in corpus.programs for i in p.inputs if i.kind == "foreign"],
+    )
+    for file in (each for group in others for each in group):
+        write_atomically(out / file.relative_to(corpus.root), file.read_bytes())
+    new = replace(new, modules=tuple(modules), level="-Oz")
+    store.save(new)
+    return new
+
+
+def compare(toolchain: Toolchain, one: Corpus, other: Corpus) -> tuple[int, int]:
+    """Return how many modules of both corpora give the same object, and how many there are."""
+    theirs = {module.name: module for module in other.modules}
+    same = compared = 0
+    with temporary_folder("relevel") as name:
+        for module in one.modules:
+            if module.name not in theirs:
+                continue
+            objects = []
+            for corpus, each in ((one, module), (other, theirs[module.name])):
+                out = Path(name) / "o"
+                words = ["-x", "ir", str(corpus.bitcode(each)), "-o", str(out)]
+                done = run([toolchain.clang, *each.options, *words], Limits())
+                objects.append(out.read_bytes() if done.ok else None)
+            compared += 1
+            same += objects[0] == objects[1]
+    return same, compared
+
+
+def main() -> int:
+    """Make the corpus, and compare it if there is one to compare with."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--compare", type=Path, help="a corpus that was fetched at -Oz")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
+    options = parser.parse_args()
+    toolchain = toolchains.find()
+    made = relevel(toolchain, store.load(options.corpus), options.out)
+    print(f"{options.out}: {len(made.modules)} modules, corpus {store.load(options.out).digest}")
+    if options.compare is not None:
+        same, compared = compare(toolchain, made, store.load(options.compare))
+        print(f"{same} of {compared} objects are the same")
+        if options.json:
+            columns = [("objects compared", "{:,}"), ("the same", "{:,}")]
+            tables = {"relevelled": record.table(columns, [[compared, same]])}
+            about = "A policy and a search inside LTO against stock LTO: linked bytes / code."
+            record.write(options.json, about, tables, describe(toolchain))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Make the policy shipped-lto again from nothing: fetch the bench tier, train inside LTO, judge by
+# full and thin LTO, and write the figures of its model card. Some hours on two quiet cores; training
+# and judging go on where they were stopped. The policy in the package is replaced only when the new
+# one is there.
+set -eu
+cd "$(dirname "$0")/.."
+PATH="$PWD/.venv/bin:$PATH"
+work=${1:-.nestor}
+seed=${2:-0}
+run=$work/shipped-lto-$seed
+# The training projects that the packaged policy was made from; without the list, all.
+projects="angelscript box2d bzip2 flac geographiclib jsoncpp lame leveldb libjpeg-turbo mksh mujs re2
+  sed soundtouch tetgen tidy tinyxml2 xz zlib zstd"
+kept=benchmarks/results/lto_programs.jsonl
+run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
+
+run nestor corpus fetch bench "$work/bench"
+run nestor corpus overlap "$work/bench"
+run nestor train inlining-size --corpus "$work/bench" --out "$run" --seed "$seed" \
+  --distil.build full-lto --distil.compiles 12 --distil.candidates 3 --distil.cautions 0.35 0.5 \
+  --distil.gain.outliers 0.18 --distil.trees.rounds 80 --distil.trees.coarse-rounds 40 \
+  --distil.trees.leaves 15 --distil.trees.least-rows 30 --distil.projects $projects
+cp "$run/policy.safetensors" src/nestor/problems/inlining_size/data/shipped-lto.safetensors
+run python -m benchmarks.lto "$work/bench" --kept "$kept" --lto full thin
+run python -m benchmarks.lto "$work/bench" --kept "$kept" --compiles 25 --out "$work/tuned-lto" \
+  --json benchmarks/results/lto.json
+run python -m benchmarks.tables
+echo "The policy, benchmarks/results/lto.json and the pages made from it are new;"
+echo "run the tests and commit them together."

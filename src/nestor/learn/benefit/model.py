@@ -1,0 +1,100 @@
+"""A policy from profiles: how much of a run would an answer save, for what it costs of the code?
+
+A profile says how often each question's code runs, so every question of a program is a row: its
+features, what the run would save if it were answered by "yes" (the *gain*, part of what the run
+executes) and what that costs (part of the program's code). The model predicts the mean of gain over
+cost from features, by gradient boosting with Poisson's likelihood, the cost being the exposure
+(McCullagh and Nelder, "Generalized Linear Models", 1989, chapter 6). Its raw score is the logarithm
+of the mean. Filling code by gain over cost is Dantzig's rule for knapsacks ("Discrete-Variable
+Extremum Problems", Operations Research 1957).
+
+The policy says yes where the default says no and the prediction is above a limit. It never says no:
+what a no would save of the code was little on the validation programs, and asking at every question
+costs compile time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.policy.trees import TreesPolicy, from_lightgbm, weighted_sum
+
+F64 = npt.NDArray[np.float64]
+
+_EXPOSURE: Final = 1000.0
+"""The weight of all code of a program."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Questions of programs."""
+
+    x: F64
+    """``[rows, features]``"""
+    gain: F64
+    """What "yes" saves, as part of what the program's run executes, ``[rows]``."""
+    cost: F64
+    """What it costs, as part of the program's code, ``[rows]``; positive."""
+
+
+@dataclass(frozen=True)
+class BoostSettings:
+    """How the model is fitted."""
+
+    rounds: int = 150
+    """Trees."""
+    leaves: int = 15
+    learning_rate: float = 0.05
+    least_rows: int = 100
+    """Rows that a leaf needs."""
+    most: float = 50.0
+    """Gain over cost that counts at most."""
+
+
+def fit(
+    rows: Rows, features: Sequence[str], settings: BoostSettings, seed: int, *, problem: str
+) -> TreesPolicy:
+    """Return the trees whose logit is the logarithm of the predicted gain over cost."""
+    import lightgbm  # slow to import
+
+    options: dict[str, Any] = {
+        "objective": "poisson",
+        "learning_rate": settings.learning_rate,
+        "num_leaves": settings.leaves,
+        "min_data_in_leaf": settings.least_rows,
+        "feature_fraction": 0.5,
+        "bagging_fraction": 0.7,
+        "bagging_freq": 1,
+        "lambda_l2": 5.0,
+        "seed": seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,
+        # A policy file has no missing values; they are numbers there (-1).
+        "use_missing": False,
+        "zero_as_missing": False,
+        "verbosity": -1,
+    }
+    density = np.minimum(rows.gain / rows.cost, settings.most)
+    table = lightgbm.Dataset(rows.x, density, weight=_EXPOSURE * rows.cost)
+    booster = lightgbm.train(options, table, settings.rounds)
+    return from_lightgbm(booster, features, "deviation", problem=problem)
+
+
+def policy(density: TreesPolicy, default: str, take: float, seen: F64) -> TreesPolicy:
+    """Return the policy that also says yes where the prediction is above a limit.
+
+    Where the default says yes the policy is not asked, which saves its features: the default's
+    answer is the first one of its range.
+
+    :param density: what :func:`fit` returned; reads the feature ``default``.
+    :param default: the feature that holds the default's answer.
+    :param take: the limit.
+    :param seen: the range in which the policy may answer, ``[features, 2]``.
+    """
+    limits = seen.copy()
+    limits[density.features.index(default)] = 0.0
+    return replace(weighted_sum([(density, 1.0)], -float(np.log(take))), range=limits)

@@ -1,0 +1,10 @@
+"""Policies for speed that need no file: the packaged one and simple rules."""
+
+from pathlib import Path
+from typing import Final
+
+from nestor.problems.inlining_size.builtins import InliningBuiltins
+from nestor.problems.inlining_speed.in_builds import NAME
+
+BUILTINS: Final = InliningBuiltins(NAME, Path(__file__).parent / "data", ("shipped-speed",))
+"""``shipped-speed`` is the one to use (docs/problems/inlining-speed.md)."""

@@ -1,0 +1,89 @@
+"""Policies for speed: what a profile says of calls, and what is learned from it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nestor.compiler.plugin import Plugin
+from nestor.corpus.codegen.profiled import make_profiled_corpus
+from nestor.corpus.model import Corpus, CorpusError, Workload
+from nestor.learn.algorithms.profile import Profile, ProfileSettings, rows_of
+from nestor.learn.benefit.model import BoostSettings
+from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.policy.spec import PolicyError
+from nestor.problem.registry import find_problem
+from nestor.problem.rollout import Request, Rollout
+from nestor.problem.trajectory import Trajectory
+from nestor.rollout.local_pool import LocalPool
+from tests.conftest import make_corpus
+from tests.problems.inlining_speed.test_tune import SOURCE as HOT
+
+PROBLEM = find_problem("inlining-speed")
+
+
+def test_a_policy_of_another_problem_is_refused() -> None:
+    with pytest.raises(PolicyError, match="shipped-speed"):
+        PROBLEM.policy("shipped")
+
+
+@pytest.fixture
+def corpus(plugin: Plugin, tmp_path: Path) -> Corpus:
+    made = make_corpus(tmp_path / "corpus", plugin.toolchain, {"hot": HOT}, level="-O2")
+    (program,) = made.programs
+    return replace(made, programs=(replace(program, workload=Workload(("20",), ("9000",))),))
+
+
+def logged(corpus: Corpus, plugin: Plugin) -> dict[str, Rollout]:
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        requests = [Request(m, DEFAULT, log=True, names=True) for m in corpus.modules]
+        return {done.request.unit.name: done for done in pool.run(requests)}
+
+
+def callees(log: Trajectory) -> list[str]:
+    return [log.names[int(callee) % 2**64] for callee in log.decisions["callee"]]
+
+
+def test_a_profile_says_what_calls_take(plugin: Plugin, corpus: Corpus, tmp_path: Path) -> None:
+    profiled = make_profiled_corpus(corpus, tmp_path / "profiled", plugin.toolchain)
+    assert [p.name for p in profiled.programs] == [p.name for p in corpus.programs]
+    assert profiled.level == "-O2"
+    plain, counted = logged(corpus, plugin), logged(profiled, plugin)
+    (log,) = (done.trajectory for done in plain.values())
+    (counts,) = (done.trajectory for done in counted.values())
+    assert log is not None
+    assert counts is not None
+    found = PROBLEM.profiles().benefits(log, counts)
+    names = np.array(callees(log))[found.rows]
+    assert {"hot", "medium"} <= set(names)
+    assert (found.gain[names == "hot"] > 1).all()
+    assert (found.gain[names != "hot"] < 0.01).all()
+    assert (found.cost > 0).all()
+    assert (np.array(log.rows(["call_profile_share"])) == -1).all()
+
+    features = PROBLEM.features.unit
+    rows = rows_of(PROBLEM, features, corpus.programs, plain, counted)
+    assert len(rows.x) == 2 * len(found.rows)
+    few = ProfileSettings(boost=BoostSettings(rounds=60, least_rows=1, leaves=4), take=(0.5,))
+    learner = Profile(few, PROBLEM, features, 0, lambda: rows, None)
+    state, metrics = learner.update(learner.init(), learner.batch(learner.init()))
+    assert metrics["take"] == 0.5
+    policy = NamedPolicy.of(learner.policy(state))
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        (module,) = corpus.modules
+        (done,) = pool.run([Request(module, policy, log=True, names=True)])
+    assert done.trajectory is not None
+    answers = dict(zip(callees(done.trajectory), done.trajectory.decisions["answer"], strict=True))
+    stock = dict(zip(callees(log), log.decisions["answer"], strict=True))
+    assert (stock["hot"], answers["hot"]) == (0, 1)
+
+
+def test_without_a_profile_run_nothing_is_made(
+    plugin: Plugin, corpus: Corpus, tmp_path: Path
+) -> None:
+    (program,) = corpus.programs
+    without = replace(corpus, programs=(replace(program, workload=None),))
+    with pytest.raises(CorpusError, match="none has a profile run"):
+        make_profiled_corpus(without, tmp_path / "profiled", plugin.toolchain)
+    assert not list(tmp_path.glob("profiled/*.json"))
