@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from nestor.learn.benefit.model import BoostSettings, Rows, fit, policy
+from nestor.policy.spec import PolicyError
+from nestor.policy.trees import from_lightgbm
 
 FEATURES = ("default", "hot")
 RNG = np.random.default_rng(0)
@@ -34,6 +36,20 @@ def test_it_says_yes_above_the_limit_where_the_default_says_no(
     assert found.metadata.answers == "deviation"
     assert found.range is not None
     assert found.range.tolist() == [[0.0, 0.0], [0.0, 1.0]]
+
+
+def test_logarithms_are_taken_only_by_who_says_so() -> None:
+    import lightgbm
+
+    data = lightgbm.Dataset(X, GAIN)
+    plain, logarithmic = (
+        lightgbm.train({"objective": objective, "verbosity": -1, "use_missing": False}, data, 2)
+        for objective in ("regression", "poisson")
+    )
+    for booster, flag in ((plain, True), (logarithmic, False)):
+        with pytest.raises(PolicyError, match="objective"):
+            from_lightgbm(booster, FEATURES, "deviation", problem="mine", logarithmic=flag)
+    from_lightgbm(logarithmic, FEATURES, "deviation", problem="mine", logarithmic=True)
 
 
 def test_a_greatest_gain_counts_at_most() -> None:

@@ -30,10 +30,9 @@ MAX_HEIGHT: Final = 512
 # Walks (a tree for a row) under way at once: bounds the memory, keeps the arrays in the cache.
 _BLOCK: Final = 1 << 18
 
-# Objectives whose raw score is a number that one decision's gain can be read from; that of
-# "poisson" is the logarithm of the predicted mean.
+# Objectives whose raw score is a number that one decision's gain can be read from.
 _OBJECTIVES: Final = frozenset(
-    {"binary", "fair", "huber", "mape", "poisson", "quantile", "regression", "regression_l1"}
+    {"binary", "fair", "huber", "mape", "quantile", "regression", "regression_l1"}
 )
 
 
@@ -132,6 +131,10 @@ class TreesPolicy(Policy):
         return self.value[node].reshape(len(root), len(x))
 
 
+# Its raw score is the logarithm of the predicted mean, which is a gain to nobody who does not know.
+_LOGARITHMIC: Final = frozenset({"poisson"})
+
+
 class Booster(Protocol):
     """What is used of `lightgbm.Booster`; the library itself is not imported here."""
 
@@ -148,19 +151,21 @@ def from_lightgbm(
     *,
     problem: str,
     rule: str = DEFAULT_RULE,
+    logarithmic: bool = False,
 ) -> TreesPolicy:
     """
     The policy whose logits are the booster's raw scores plus `offset`, bit for bit.
 
     `features` name the columns that the booster was trained on, in order; `problem` and `rule` are
-    those of `Metadata`. Raises PolicyError
-    for models that are not plain sums of numeric splits: other objectives, several classes,
-    random forests, linear leaves, categorical splits, special treatment of missing values.
+    those of `Metadata`. With `logarithmic` the objective has to be one whose raw scores are the
+    logarithm of what is predicted; without it, it must not be. Raises PolicyError
+    for models that are not plain sums of numeric splits: other objectives, several classes, random
+    forests, linear leaves, categorical splits, special treatment of missing values.
     LightGBM compares in double and goes left when `x <= threshold`, as the format does. It also
     reads inputs of at most 1e-35 in size as 0, which no count or cost is; the format does not.
     """
     model = booster.dump_model()
-    _check_model(model, features)
+    _check_model(model, features, _LOGARITHMIC if logarithmic else _OBJECTIVES)
     trees = [tree["tree_structure"] for tree in model["tree_info"]]
     if offset or not trees:
         # A last tree of one leaf, so that the sum is rounded like `raw score + offset`.
@@ -218,10 +223,12 @@ def weighted_sum(parts: Sequence[tuple[TreesPolicy, float]], offset: float = 0.0
     return TreesPolicy(first.metadata, **whole)
 
 
-def _check_model(model: Mapping[str, Any], features: Sequence[str]) -> None:
+def _check_model(
+    model: Mapping[str, Any], features: Sequence[str], objectives: frozenset[str]
+) -> None:
     words = str(model.get("objective", "none")).split()
     objective = words[0] if words else "none"
-    if objective not in _OBJECTIVES or "sqrt" in words:
+    if objective not in objectives or "sqrt" in words:
         raise PolicyError(f"a LightGBM model with the objective {shown(objective)} has no logit")
     if model["num_class"] != 1 or model["num_tree_per_iteration"] != 1:
         raise PolicyError("a LightGBM model of several classes cannot become a policy")

@@ -81,7 +81,7 @@ def fit(
     density = np.minimum(rows.gain / rows.cost, settings.most)
     table = lightgbm.Dataset(rows.x, density, weight=_EXPOSURE * rows.cost)
     booster = lightgbm.train(options, table, settings.rounds)
-    return from_lightgbm(booster, features, "deviation", problem=problem)
+    return from_lightgbm(booster, features, "deviation", problem=problem, logarithmic=True)
 
 
 def policy(density: TreesPolicy, default: str, take: float, seen: F64) -> TreesPolicy:
