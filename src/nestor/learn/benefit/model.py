@@ -15,11 +15,12 @@ costs compile time.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from nestor.policy.boosting import Boosting, boost
 from nestor.policy.trees import TreesPolicy, from_lightgbm, weighted_sum
 
 F64 = npt.NDArray[np.float64]
@@ -58,29 +59,15 @@ def fit(
     rows: Rows, features: Sequence[str], settings: BoostSettings, seed: int, *, problem: str
 ) -> TreesPolicy:
     """Return the trees whose logit is the logarithm of the predicted gain over cost."""
-    import lightgbm  # slow to import
-
-    options: dict[str, Any] = {
-        "objective": "poisson",
-        "learning_rate": settings.learning_rate,
-        "num_leaves": settings.leaves,
-        "min_data_in_leaf": settings.least_rows,
-        "feature_fraction": 0.5,
-        "bagging_fraction": 0.7,
-        "bagging_freq": 1,
-        "lambda_l2": 5.0,
-        "seed": seed,
-        "deterministic": True,
-        "force_row_wise": True,
-        "num_threads": 1,
-        # A policy file has no missing values; they are numbers there (-1).
-        "use_missing": False,
-        "zero_as_missing": False,
-        "verbosity": -1,
-    }
     density = np.minimum(rows.gain / rows.cost, settings.most)
-    table = lightgbm.Dataset(rows.x, density, weight=_EXPOSURE * rows.cost)
-    booster = lightgbm.train(options, table, settings.rounds)
+    boosting = Boosting(
+        settings.rounds,
+        settings.leaves,
+        settings.learning_rate,
+        settings.least_rows,
+        objective="poisson",
+    )
+    booster = boost(rows.x, density, _EXPOSURE * rows.cost, seed, boosting)
     return from_lightgbm(booster, features, "deviation", problem=problem, logarithmic=True)
 
 

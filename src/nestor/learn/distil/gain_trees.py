@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from nestor.policy import trees
+from nestor.policy.boosting import Boosting, boost
 from nestor.policy.spec import Policy, PolicyError
 from nestor.policy.trees import TreesPolicy, from_lightgbm
 
@@ -32,29 +33,14 @@ class Trees:
 
     def fit(self, x: F64, y: F64, weight: F64, seed: int, *, coarse: bool) -> "BoostedTrees":
         """Fit. See :class:`nestor.learn.distil.gain_model.Kind`."""
-        options: dict[str, Any] = {
-            "objective": "regression",
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.leaves,
-            "min_data_in_leaf": self.least_rows,
-            "feature_fraction": 0.7,
-            "bagging_fraction": 0.7,
-            "bagging_freq": 1,
-            "lambda_l2": 5.0,
-            "seed": seed,
-            "deterministic": True,
-            "force_row_wise": True,
-            "num_threads": 1,
-            # A policy file has no missing values; they are numbers there (-1).
-            "use_missing": False,
-            "zero_as_missing": False,
-            "verbosity": -1,
-        }
-        import lightgbm  # slow to import
-
-        table = lightgbm.Dataset(x, y, weight=weight)
-        rounds = self.coarse_rounds if coarse else self.rounds
-        return BoostedTrees(lightgbm.train(options, table, rounds))
+        boosting = Boosting(
+            self.coarse_rounds if coarse else self.rounds,
+            self.leaves,
+            self.learning_rate,
+            self.least_rows,
+            feature_fraction=0.7,
+        )
+        return BoostedTrees(boost(x, y, weight, seed, boosting))
 
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
         """Sum. See :class:`nestor.learn.distil.gain_model.Kind`."""

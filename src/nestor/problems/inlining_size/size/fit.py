@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nestor.policy.boosting import Boosting, boost
 from nestor.policy.trees import from_lightgbm
 from nestor.problems.inlining_size.size.model import (
     Linear,
@@ -83,28 +84,11 @@ def fit(
     x = columns(counts, x, read)
     base = linear(x, y)
     bytes_ = base.base(x)
-    options: dict[str, Any] = {
-        "objective": "regression",
-        "learning_rate": settings.learning_rate,
-        "num_leaves": settings.leaves,
-        "min_data_in_leaf": settings.least_rows,
-        "feature_fraction": 0.5,
-        "bagging_fraction": 0.7,
-        "bagging_freq": 1,
-        "lambda_l2": 1.0,
-        "seed": seed,
-        "deterministic": True,
-        "force_row_wise": True,
-        "num_threads": 1,
-        "use_missing": False,
-        "zero_as_missing": False,
-        "verbosity": -1,
-    }
-    import lightgbm  # slow to import
-
+    boosting = Boosting(
+        settings.rounds, settings.leaves, settings.learning_rate, settings.least_rows, l2=1.0
+    )
     ratio = np.minimum(settings.largest_ratio, y / bytes_)
-    table = lightgbm.Dataset(inputs(read, x, bytes_), ratio, weight=bytes_)
-    booster = lightgbm.train(options, table, settings.rounds)
+    booster = boost(inputs(read, x, bytes_), ratio, bytes_, seed, boosting)
     names = input_names(read)
     trees = from_lightgbm(
         booster, names, trees_metadata(read).answers, problem=trees_metadata(read).problem
