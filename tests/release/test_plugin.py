@@ -12,6 +12,7 @@ from nestor.compiler.invocation import compile_command
 from nestor.compiler.lto import link_flags
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus
+from nestor.errors import NestorError
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.registry import find_policy
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
@@ -233,4 +234,13 @@ def test_refused(
     found = [named(each) if isinstance(each, str) else each for each in policies]
     with pytest.raises(ReleaseError, match=why):
         release_plugin(found, tmp_path / "out", plugin, ReleaseSettings(**settings))
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_plugin_carries_one_policy_about_inlining(plugin: Plugin, tmp_path: Path) -> None:
+    both = [
+        find_policy(n, ("inlining-size", "inlining-speed"))[1] for n in ("shipped", "shipped-speed")
+    ]
+    with pytest.raises(NestorError, match="take the same decisions at other levels"):
+        release_plugin(both, tmp_path / "out", plugin)
     assert not (tmp_path / "out").exists()

@@ -11,6 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
+from nestor.errors import NestorError
+
 _HOME: Final = "nestor.problems"
 _MODULE: Final = "in_builds"
 
@@ -64,6 +66,22 @@ def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
     modules = (importlib.import_module(f"{_HOME}.{folder}.{_MODULE}") for folder in folders)
     found = {each.problem: each for each in (module.IN_BUILDS for module in modules)}
     return dict(sorted(found.items(), key=lambda item: (item[0] != first, item[0])))
+
+
+def require_apart(policies: Mapping[str, str], problems: Mapping[str, InBuilds]) -> None:
+    """Refuse policies for different problems that take the same decisions, at other levels.
+
+    :param policies: a name by problem.
+    :raises NestorError: if two of them need the same option of the plugin.
+    """
+    first: dict[str, str] = {}
+    for problem, name in policies.items():
+        other = first.setdefault(problems[problem].policy, problem)
+        if other != problem:
+            raise NestorError(
+                f"{policies[other]} is for {other} and {name} for {problem}, which take the same"
+                " decisions at other levels: a compile takes one of them."
+            )
 
 
 def policies_for_lto() -> Mapping[str, str]:

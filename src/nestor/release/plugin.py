@@ -12,7 +12,7 @@ from nestor.compiler.plugin import FILE_NAME, Plugin, configure_and_build, sourc
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
-from nestor.problem.in_builds import problems_in_builds
+from nestor.problem.in_builds import problems_in_builds, require_apart
 from nestor.progress import Progress, silent
 from nestor.release.in_tree import PROBLEM, ReleaseError
 from nestor.temporary import temporary_folder
@@ -41,7 +41,7 @@ _CHOICE: Final = """\
 
 
 def check_policies(policies: Sequence[NamedPolicy]) -> None:
-    """Raise ReleaseError unless a plugin can carry these policies together."""
+    """Raise NestorError unless a plugin can carry these policies together."""
     able = problems_in_builds(PROBLEM)
     seen: dict[str, str] = {}
     for named in policies:
@@ -60,6 +60,7 @@ def check_policies(policies: Sequence[NamedPolicy]) -> None:
                 " of them."
             )
         seen[problem] = named.name
+    require_apart(seen, able)
 
 
 def build_plugin(

@@ -9,7 +9,7 @@ from nestor.cli.use.words import Words
 from nestor.corpus.level import LEVELS
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
-from nestor.problem.in_builds import InBuilds, TextKind, header_of
+from nestor.problem.in_builds import InBuilds, TextKind, header_of, require_apart
 from nestor.problem.overrides import MOST_BYTES
 from nestor.rollout.ready import StoredPolicy, stored_policy, stored_text
 
@@ -97,14 +97,7 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[St
             _check_level(word, problems[policy.problem], own.level)
         found.setdefault(policy.problem, []).append(policy)
         words.setdefault(policy.problem, []).append(word)
-    by_option = {problems[name].policy: name for name in reversed(words)}
-    for name in words:
-        first = by_option[problems[name].policy]
-        if first != name:
-            raise NestorError(
-                f"{words[first][0]} is for {first} and {words[name][0]} for {name}, which take the"
-                " same decisions at other levels: a compile takes one of them."
-            )
+    require_apart({name: several[0] for name, several in words.items()}, problems)
     for name, several in words.items():
         if len(several) > 1 and not (own.best and problems[name].best):
             remedy = ", or add --best, which keeps the best of them for each function"

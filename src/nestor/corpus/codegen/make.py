@@ -4,9 +4,6 @@ A rollout on such a corpus runs no pass of the middle end: it costs code generat
 its object is the one that the module before optimisation would have become.
 """
 
-import hashlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,12 +12,13 @@ from nestor.compiler.invocation import compile_command
 from nestor.compiler.process import Limits, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
+from nestor.corpus.codegen import derive
 from nestor.corpus.codegen.commands import codegen_options, optimise_command
+from nestor.corpus.codegen.derive import all_modules, place_of, require_source
 from nestor.corpus.codegen.profile import Profiles, collect_profiles
 from nestor.corpus.codegen.retarget import Target, retarget, retargeted_options, target_named
 from nestor.corpus.exchange import copy_beside_modules
-from nestor.corpus.model import Corpus, CorpusError, Missing, Module
-from nestor.corpus.release import require_readable
+from nestor.corpus.model import Corpus, Missing, Module
 from nestor.progress import Progress, silent
 from nestor.temporary import temporary_folder
 
@@ -50,18 +48,14 @@ def make_codegen_corpus(
     :raises CorpusError: if ``out`` is not empty, ``corpus`` is a codegen corpus already or one of a
         newer LLVM, the target is unknown, or no profiles can be made on this machine.
     """
-    if out.exists() and any(out.iterdir()):
-        raise CorpusError(f"{out} is not empty; name a new folder.")
-    if corpus.is_codegen:
-        raise CorpusError(f"{corpus.root} is a codegen corpus already; name what it was made of.")
-    require_readable(corpus, toolchain)
+    require_source(corpus, out, toolchain)
     with temporary_folder("codegen") as text:
         profiles = Profiles({}, ())
         if profile:
             profiles = collect_profiles(corpus, toolchain, Path(text), jobs, progress)
         other = None if target is None else target_named(toolchain, target, Path(text))
         optimised = partial(_optimised, corpus, out, toolchain, profiles, other)
-        modules, missing = _all_modules(corpus, optimised, jobs, progress)
+        modules, missing = all_modules(corpus.modules, optimised, jobs, progress, "optimise")
     names = {module.name for module in modules}
     programs = tuple(p for p in corpus.programs if names.issuperset(p.modules))
     if target is not None:  # Nothing of it runs here.
@@ -88,8 +82,7 @@ def _optimised(
     module: Module,
 ) -> Module | Missing:
     """Write one module; Missing if the compiler refuses it."""
-    path = out / f"{module.name}.bc"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = place_of(out, module)
     source, own = corpus.bitcode(module), module.options
     with temporary_folder("codegen") as folder:
         if target is not None:
@@ -103,27 +96,4 @@ def _optimised(
             outcome = run(command, _LIMITS)
     if not outcome.ok:
         return Missing(module.project, f"{module.name}: {outcome.reason}")
-    options = codegen_options(own)
-    path.with_suffix(".cmd").write_bytes("\0".join(options).encode())
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return replace(module, digest=digest, options=options)
-
-
-def _all_modules(
-    corpus: Corpus,
-    optimised: Callable[[Module], Module | Missing],
-    jobs: int,
-    progress: Progress,
-) -> tuple[tuple[Module, ...], list[Missing]]:
-    """Return the modules that were written, and those that the compiler refused."""
-    modules: list[Module] = []
-    missing: list[Missing] = []
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        for done, result in enumerate(pool.map(optimised, corpus.modules)):
-            progress("optimise", done, len(corpus.modules))
-            if isinstance(result, Module):
-                modules.append(result)
-            else:
-                missing.append(result)
-    progress("optimise", len(corpus.modules), len(corpus.modules))
-    return tuple(modules), missing
+    return derive.written(path, module, codegen_options(own))

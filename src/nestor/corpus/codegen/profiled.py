@@ -6,9 +6,7 @@ so that every later compile of a module is one with a profile and needs no other
 are of code before that.
 """
 
-import hashlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,10 +15,11 @@ from nestor.compiler.invocation import compile_command
 from nestor.compiler.process import Limits, Outcome, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
+from nestor.corpus.codegen import derive
+from nestor.corpus.codegen.derive import all_modules, place_of, require_source
 from nestor.corpus.codegen.profile import collect_profiles
 from nestor.corpus.exchange import copy_beside_modules
 from nestor.corpus.model import Corpus, CorpusError, Missing, Module
-from nestor.corpus.release import require_readable
 from nestor.progress import Progress, silent
 from nestor.temporary import temporary_folder
 
@@ -46,11 +45,7 @@ def make_profiled_corpus(
     :raises CorpusError: if ``out`` is not empty, ``corpus`` is a codegen corpus or one of a newer
         LLVM, no profiles can be made on this machine, or no program could be counted.
     """
-    if out.exists() and any(out.iterdir()):
-        raise CorpusError(f"{out} is not empty; name a new folder.")
-    if corpus.is_codegen:
-        raise CorpusError(f"{corpus.root} is a codegen corpus; name what it was made of.")
-    require_readable(corpus, toolchain)
+    require_source(corpus, out, toolchain)
     if not toolchain.opt.exists():
         raise CorpusError(f"{toolchain.prefix} has no opt: install llvm-{toolchain.major}.")
     with temporary_folder("profiled") as text:
@@ -62,13 +57,7 @@ def make_profiled_corpus(
         def annotate(module: Module) -> Module | Missing:
             return _annotated(corpus, out, toolchain, profiles.by_module[module.name], module)
 
-        results = list[Module | Missing]()
-        with ThreadPoolExecutor(max(1, jobs)) as pool:
-            for done, result in enumerate(pool.map(annotate, counted), 1):
-                results.append(result)
-                progress("annotate", done, len(counted))
-    modules = tuple(each for each in results if isinstance(each, Module))
-    refused = tuple(each for each in results if isinstance(each, Missing))
+        modules, refused = all_modules(counted, annotate, jobs, progress, "annotate")
     names = {module.name for module in modules}
     programs = tuple(p for p in corpus.programs if names.issuperset(p.modules))
     missing = (*corpus.missing, *profiles.missing, *refused)
@@ -103,19 +92,9 @@ def _annotated(
     corpus: Corpus, out: Path, toolchain: Toolchain, profile: Path, module: Module
 ) -> Module | Missing:
     """Write one module with its counts; Missing if ``opt`` refuses it."""
-    path = out / f"{module.name}.bc"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = f"-pgo-test-profile-file={profile}"
-    words: list[str | Path] = [
-        toolchain.opt,
-        f"-passes={_USE}",
-        file,
-        corpus.bitcode(module),
-        "-o",
-        path,
-    ]
-    outcome = run(words, _LIMITS)
+    path = place_of(out, module)
+    options = [f"-passes={_USE}", f"-pgo-test-profile-file={profile}"]
+    outcome = run([toolchain.opt, *options, corpus.bitcode(module), "-o", path], _LIMITS)
     if not outcome.ok:
         return Missing(module.project, f"{module.name}: {outcome.reason}")
-    path.with_suffix(".cmd").write_bytes("\0".join(module.options).encode())
-    return replace(module, digest=hashlib.sha256(path.read_bytes()).hexdigest())
+    return derive.written(path, module, module.options)

@@ -10,4 +10,6 @@ NAME: Final = "inlining-speed"
 LEVELS: Final = ("-O2", "-O3")
 """Where policies act: in functions that are not optimised for size."""
 
-IN_BUILDS: Final = replace(in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, summary=None)
+IN_BUILDS: Final = replace(
+    in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, summary=None, for_lto={}
+)

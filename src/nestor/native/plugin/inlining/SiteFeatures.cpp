@@ -53,6 +53,7 @@ struct SiteFeatures::Site {
 struct SiteFeatures::Feature {
   const char *Name;
   int64_t (*Read)(const Site &);
+  bool NeedsEntries = false; ///< estimateEntries() has to come before it is read.
 };
 
 SiteFeatures::Body::Body(const Function &F, const TargetTransformInfo &TTI) {
@@ -167,10 +168,10 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"call_hotness", READ(S.Of.Runs.hotness(S.CB))},
     {"call_frequency", READ(S.Of.Runs.perEntry(S.CB))},
     {"call_loop_depth", READ(S.Of.Runs.loopDepth(S.CB))},
-    {"call_executions", READ(S.Of.Runs.executions(S.CB))},
+    {"call_executions", READ(S.Of.Runs.executions(S.CB)), true},
     {"call_profile_share", READ(S.Of.Runs.shareOfProfile(S.CB))},
-    {"caller_entries", READ(S.Of.Runs.entries(S.Caller))},
-    {"callee_entries", READ(S.Of.Runs.entries(S.Callee))},
+    {"caller_entries", READ(S.Of.Runs.entries(S.Caller)), true},
+    {"callee_entries", READ(S.Of.Runs.entries(S.Callee)), true},
     {"callee_executed", READ(S.Of.Runs.instructionsPerEntry(S.Callee))},
 
     {"program_callee_copies",
@@ -209,10 +210,7 @@ bool SiteFeatures::has(size_t Tensor) { return Tensor >= inTree(); }
 
 bool SiteFeatures::needsEntries(size_t Tensor) {
   const size_t Own = Tensor - inTree();
-  if (!has(Tensor) || Own >= std::size(Table))
-    return false;
-  const StringRef Name = Table[Own].Name;
-  return Name == "call_executions" || Name.ends_with("_entries");
+  return has(Tensor) && Own < std::size(Table) && Table[Own].NeedsEntries;
 }
 
 SiteFeatures::SiteFeatures(ModuleAnalysisManager &MAM,
