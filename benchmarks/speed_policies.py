@@ -5,8 +5,9 @@
     python -m benchmarks.speed_policies 'at -O2=o2.json' 'at -O2 with a profile=profiled.json' …
         [--table policy] [--json benchmarks/results/inlining_speed.json]
 
-A word before a file says how the programs were built. A cell holds the change of J and of code, in
-per cent of stock built in the same way. Programs that failed anywhere are named and left out.
+The words before a file say how the programs were built. A cell holds the change of J and of code,
+in per cent of stock built in the same way; where the programs were built in several ways, a second
+table compares stock with stock, each way with the first. Programs that failed are left out.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from typing import Any
 
 from benchmarks import machine, record
 from benchmarks.inlining_speed import interval
-from benchmarks.record import CHANGES, table
+from benchmarks.record import CHANGES, Table, table
 from nestor.compiler.toolchain import find
 
 Changes = Mapping[str, tuple[float, float]]
@@ -36,6 +37,23 @@ def changes(measured: Mapping[str, Any]) -> Changes:
     }
 
 
+def against_first(measured: Sequence[Mapping[str, Any]]) -> list[Changes]:
+    """Return the changes from stock built in the first way to stock built in each other one."""
+    stock = [
+        {one["name"]: one["stock"] for one in found["workloads"][0]["programs"] if "stock" in one}
+        for found in measured
+    ]
+
+    def change(own: Mapping[str, float], first: Mapping[str, float]) -> tuple[float, float]:
+        total, code = (100 * (own[column] / first[column] - 1) for column in ("J", "text"))
+        return total, code
+
+    first = stock[0]
+    return [
+        {name: change(own[name], first[name]) for name in first if name in own} for own in stock[1:]
+    ]
+
+
 def rows(builds: Sequence[Changes]) -> list[list[Any]]:
     """Return a row a program, worst first by the first build, and rows of mean and worst."""
     names = sorted(builds[0], key=lambda name: -builds[0][name][0])
@@ -49,6 +67,13 @@ def rows(builds: Sequence[Changes]) -> list[list[Any]]:
     return [*each, mean, worst]
 
 
+def shown(ways: Sequence[str], cells: list[list[Any]]) -> Table:
+    """Print rows, and return them as a table with a column for each of ``ways``."""
+    for row in cells:
+        print(" | ".join((row[0], *(CHANGES.format(*pair) if pair else "" for pair in row[1:]))))
+    return table([("program", "{}"), *((how, CHANGES) for how in ways)], cells)
+
+
 def main() -> int:
     """Print the table, and write it to a result file if one is named."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
@@ -57,18 +82,19 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
     options = parser.parse_args()
     named = [word.rpartition("=") for word in options.measured]
-    builds = [changes(json.loads(Path(file).read_text())) for _, _, file in named]
-    cells = rows(builds)
-    for row in cells:
-        print(" | ".join((row[0], *(CHANGES.format(*pair) if pair else "" for pair in row[1:]))))
+    measured = [json.loads(Path(file).read_text()) for _, _, file in named]
+    builds = [changes(found) for found in measured]
+    tables = {options.table: shown([how for how, _, _ in named], rows(builds))}
+    if len(named) > 1:
+        print()
+        cells = rows(against_first(measured))
+        tables["stock"] = shown([f"stock {how}" for how, _, _ in named[1:]], cells)
     values = {}
     for (how, _, _), own in zip(named, builds, strict=True):
         low, high = interval([total for total, _ in own.values()])
         print(f"{how}: 95 % interval of the mean of J {low:+.2f} to {high:+.2f} %")
         values[how] = [low, high]
     if options.json:
-        titles = [("program", "{}"), *((how, CHANGES) for how, _, _ in named)]
-        tables = {options.table: table(titles, cells)}
         place = machine.describe(find())
         intervals = {f"{options.table}_intervals_pct": values}
         record.write(options.json, "Inlining for speed, by program.", tables, place, **intervals)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nestor.learn.benefit.model import BoostSettings, Rows, fit, policy
+from nestor.learn.benefit.model import BoostSettings, Limits, Rows, fit, policy
 from nestor.policy.spec import PolicyError
 from nestor.policy.trees import from_lightgbm
 
@@ -29,13 +29,25 @@ def test_it_says_yes_above_the_limit_where_the_default_says_no(
     take: float, deviates: list[bool]
 ) -> None:
     density = fit(Rows(X, GAIN, COST), FEATURES, SETTINGS, 0, problem="inlining-speed")
-    found = policy(density, "default", take, np.array([[0.0, 1.0], [0.0, 1.0]]))
+    found = policy(density, "default", Limits(take), np.array([[0.0, 1.0], [0.0, 1.0]]))
     assert (found.logits(ALL[:2]) > 0).tolist() == deviates
     assert found.logits(ALL[:2]) == pytest.approx(density.logits(ALL[:2]) - np.log(take))
     assert not found.logits(ALL[2:]).any()  # out of its range
     assert found.metadata.answers == "deviation"
     assert found.range is not None
     assert found.range.tolist() == [[0.0, 0.0], [0.0, 1.0]]
+
+
+def test_it_says_no_below_the_other_limit_where_the_default_says_yes() -> None:
+    density = fit(Rows(X, GAIN, COST), FEATURES, SETTINGS, 0, problem="inlining-speed")
+    seen = np.array([[0.0, 1.0], [0.0, 1.0]])
+    found = policy(density, "default", Limits(take=1.0, leave=0.5), seen)
+    assert (found.logits(ALL) > 0).tolist() == [False, True, True, False]  # deviations
+    logits = density.logits(ALL)
+    assert found.logits(ALL[:2]) == pytest.approx(logits[:2])
+    assert found.logits(ALL[2:]) == pytest.approx(np.log(0.5) - logits[2:])
+    cautious = policy(density, "default", Limits(take=1.0, leave=1e-6), seen)
+    assert (cautious.logits(ALL) > 0).tolist() == [False, True, False, False]
 
 
 def test_logarithms_are_taken_only_by_who_says_so() -> None:

@@ -45,9 +45,11 @@ class ProfileSettings:
     """The corpus with the counts of the same programs ('nestor corpus profile')."""
     boost: BoostSettings = field(default_factory=BoostSettings)
     """How the model is fitted."""
-    take: tuple[float, ...] = (0.8, 0.4, 0.2)
+    take: tuple[float, ...] = (0.8, 0.6, 0.4)
     """Predicted gain over cost above which the policy says yes where the default says no: per cent
     of the run for a per cent of the code, up to a factor."""
+    leave: float = 0.2
+    """The same below which it says no where the default says yes; 0: nowhere."""
     growth: float = 0.02
     """How much the validation programs' code may grow on average."""
     outliers: float = 0.02
@@ -104,7 +106,8 @@ class Profile:
         return [self._tried(density, take, seen) for take in takes]
 
     def _tried(self, density: TreesPolicy, take: float, seen: model.F64) -> Tried:
-        own = model.policy(density, self.problem.default_column, take, seen)
+        limits = model.Limits(take, self.settings.leave)
+        own = model.policy(density, self.problem.default_column, limits, seen)
         policy = self.problem.profiles().restrained(own)
         if self.validate is None:
             return Tried(take, policy, 0.0, 0.0, 0.0)

@@ -8,9 +8,8 @@ cost from features, by gradient boosting with Poisson's likelihood, the cost bei
 of the mean. Filling code by gain over cost is Dantzig's rule for knapsacks ("Discrete-Variable
 Extremum Problems", Operations Research 1957).
 
-The policy says yes where the default says no and the prediction is above a limit. It never says no:
-what a no would save of the code was little on the validation programs, and asking at every question
-costs compile time.
+The policy says yes where the default says no and the prediction is above one limit, and no where
+the default says yes and it is below another: what the second saves of the code pays for the first.
 """
 
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.policy.boosting import Boosting, boost
+from nestor.policy.branches import Split, one_tree, weighted_by_side
 from nestor.policy.trees import TreesPolicy, from_lightgbm, weighted_sum
 
 F64 = npt.NDArray[np.float64]
@@ -71,17 +71,31 @@ def fit(
     return from_lightgbm(booster, features, "deviation", problem=problem, logarithmic=True)
 
 
-def policy(density: TreesPolicy, default: str, take: float, seen: F64) -> TreesPolicy:
-    """Return the policy that also says yes where the prediction is above a limit.
+@dataclass(frozen=True)
+class Limits:
+    """Of gain over cost: per cent of the run for a per cent of the code, up to a factor."""
 
-    Where the default says yes the policy is not asked, which saves its features: the default's
-    answer is the first one of its range.
+    take: float
+    """The policy says yes above it."""
+    leave: float = 0.0
+    """It says no below it; at 0 never."""
+
+
+def policy(density: TreesPolicy, default: str, limits: Limits, seen: F64) -> TreesPolicy:
+    """Return the policy that deviates from the default beyond the limits.
+
+    Where it never says no it is not asked if the default says yes, which saves its features: the
+    default's answer is the first one of its range.
 
     :param density: what :func:`fit` returned; reads the feature ``default``.
     :param default: the feature that holds the default's answer.
-    :param take: the limit.
     :param seen: the range in which the policy may answer, ``[features, 2]``.
     """
-    limits = seen.copy()
-    limits[density.features.index(default)] = 0.0
-    return replace(weighted_sum([(density, 1.0)], -float(np.log(take))), range=limits)
+    take = float(np.log(limits.take))
+    if not limits.leave:
+        within = seen.copy()
+        within[density.features.index(default)] = 0.0
+        return replace(weighted_sum([(density, 1.0)], -take), range=within)
+    above = weighted_by_side(density, default, 0.0, 1.0, -1.0)
+    limit = one_tree(density, Split(default, 0.0, -take, float(np.log(limits.leave))))
+    return replace(weighted_sum([(above, 1.0), (limit, 1.0)]), range=seen)

@@ -27,7 +27,7 @@ from nestor.problems.inlining_speed.builtins import BUILTINS
 from nestor.problems.inlining_speed.features import FEATURES
 from nestor.problems.inlining_speed.in_builds import LEVELS, NAME
 from nestor.problems.inlining_speed.moves import SpeedMoves
-from nestor.problems.inlining_speed.restraint import leave_small_callers
+from nestor.problems.inlining_speed.restraint import restrained
 from nestor.problems.inlining_speed.run_build import RunBuild
 from nestor.progress import Progress, silent
 
@@ -40,8 +40,8 @@ class CallProfiles:
         return benefits(trajectory, counted)
 
     def restrained(self, policy: TreesPolicy) -> TreesPolicy:
-        """Return ``policy`` so that it leaves small callers, which stock itself inlines, alone."""
-        return leave_small_callers(policy)
+        """Return ``policy`` so that it keeps to stock where counts of calls mislead."""
+        return restrained(policy)
 
 
 @dataclass(frozen=True)

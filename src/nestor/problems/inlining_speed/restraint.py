@@ -1,45 +1,44 @@
-"""Calls that a policy for speed does not inline though they run often: those in small callers.
+"""Where a policy learned from profiles keeps to the default, since a count of calls misleads there.
 
-The inliner goes bottom up. A small function is itself inlined where it is called, and the calls in
-it are asked about again there. Inlining one of them before that makes the function too large to be
-inlined, and what its callers lose is not in a profile of the call: voro++ got 9 % slower by that.
+- Calls in small callers are not inlined against the default. The inliner goes bottom up: a small
+  function is itself inlined where it is called, and the calls in it are asked about again there.
+  Inlining one of them before that makes the function too large to be inlined, and what its callers
+  lose is not in a profile of the call: voro++ got 9 % slower by that.
+- Large callees are not either: one mistake would cost much code.
+- Calls are not kept against the default where that saves hardly any code: of callees that are
+  little larger than the call, and of those that the module emits only because of this one call.
 """
 
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
-from nestor.policy.spec import PolicyError
+from nestor.policy.branches import Split, one_tree
 from nestor.policy.trees import TreesPolicy, weighted_sum
 from nestor.problems.inlining_size.log import DEFAULT
 
 _SMALL: Final = 45
 """Instructions of a caller up to which the stock heuristic inlines it nearly everywhere: at -O2 it
 inlines what costs less than 225, and an instruction costs 5 (llvm/lib/Analysis/InlineCost.cpp)."""
+_LARGE: Final = 2000
+"""Of ``cost_estimate``: some 400 instructions."""
+_LITTLE: Final = 50
+"""Of ``cost_estimate``: some ten instructions beyond the call."""
 _NEVER: Final = -1000.0
 
 
-def leave_small_callers(policy: TreesPolicy) -> TreesPolicy:
-    """Return ``policy`` with one more tree, which keeps it from inlining into small callers.
+def restrained(policy: TreesPolicy) -> TreesPolicy:
+    """Return ``policy`` with one more tree, which keeps it to the default where it has to.
 
     :param policy: a policy of deviations from the default.
-    :raises PolicyError: if it lacks a feature that says which callers those are.
+    :raises PolicyError: if it lacks a feature that says where that is.
     """
-    names = (DEFAULT, "caller_call_uses", "caller_instructions")
-    absent = [name for name in names if name not in policy.features]
-    if absent:
-        raise PolicyError(f"a policy for speed has to read {' and '.join(absent)}")
-    default, uses, size = (policy.features.index(name) for name in names)
-    # default says no? - called in this module? - small? - never
-    tree = replace(
-        policy,
-        root=np.zeros(1, np.int32),
-        feature=np.array([default, uses, -1, -1, size, -1, -1], np.int32),
-        threshold=np.array([0.0, 0.0, 0.0, 0.0, _SMALL, 0.0, 0.0]),
-        left=np.array([1, 3, 0, 0, 5, 0, 0], np.int32),
-        right=np.array([2, 4, 0, 0, 6, 0, 0], np.int32),
-        value=np.array([0.0, 0.0, 0.0, 0.0, 0.0, _NEVER, 0.0]),
-        range=None,
+    small = Split("caller_call_uses", 0, 0.0, Split("caller_instructions", _SMALL, _NEVER, 0.0))
+    one_call = Split("callee_is_discardable", 0, 0.0, Split("callee_call_uses", 1, _NEVER, 0.0))
+    rule = Split(
+        DEFAULT,
+        0,
+        below=Split("cost_estimate", _LARGE, small, _NEVER),
+        above=Split("cost_estimate", _LITTLE, _NEVER, one_call),
     )
-    return replace(weighted_sum([(policy, 1.0), (tree, 1.0)]), range=policy.range)
+    whole = weighted_sum([(policy, 1.0), (one_tree(policy, rule), 1.0)])
+    return replace(whole, range=policy.range)
