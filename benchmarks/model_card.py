@@ -157,6 +157,8 @@ def origin(policy: Policy) -> Table:
         rows.append(["rules of a summary", ", ".join(provenance.get("summary rules", ["none"]))])
     names = ("learner", "seed", "corpus", "compiler", "plugin", "nestor")
     rows += [[name, f"`{provenance[name]}`"] for name in names if name in provenance]
+    others = ("take", "leave", "rounds", "leaves", "training programs", "chosen by", "llvm")
+    rows += [[name, str(provenance[name])] for name in others if name in provenance]
     if "settings" in provenance:
         rows.append(["settings", f"`{json.dumps(provenance['settings'], sort_keys=True)}`"])
     return table([("", "{}"), ("value", "{}")], rows)

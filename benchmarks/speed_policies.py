@@ -3,7 +3,7 @@
     nestor workload measure --problem inlining-speed --policy shipped-speed --corpus SPEED --json \
         > o2.json
     python -m benchmarks.speed_policies 'at -O2=o2.json' 'at -O2 with a profile=profiled.json' …
-        [--table policy] [--json benchmarks/results/inlining_speed.json]
+        [--table policy] [--card shipped-speed] [--json benchmarks/results/inlining_speed.json]
 
 The words before a file say how the programs were built. A cell holds the change of J and of code,
 in per cent of stock built in the same way; where the programs were built in several ways, a second
@@ -20,8 +20,10 @@ from typing import Any
 
 from benchmarks import machine, record
 from benchmarks.inlining_speed import interval
+from benchmarks.model_card import origin
 from benchmarks.record import CHANGES, Table, table
 from nestor.compiler.toolchain import find
+from nestor.problem.registry import find_problem
 
 Changes = Mapping[str, tuple[float, float]]
 """Of J and of code, in per cent, by program."""
@@ -79,6 +81,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("measured", nargs="+", metavar="HOW=FILE")
     parser.add_argument("--table", default="policy", help="its name in the result file")
+    parser.add_argument("--card", metavar="POLICY", help="also say what this policy was made from")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
     options = parser.parse_args()
     named = [word.rpartition("=") for word in options.measured]
@@ -89,6 +92,10 @@ def main() -> int:
         print()
         cells = rows(against_first(measured))
         tables["stock"] = shown([f"stock {how}" for how, _, _ in named[1:]], cells)
+    if options.card:
+        made = find_problem("inlining-speed").policy(options.card).policy
+        assert made is not None
+        tables["origin"] = origin(made)
     values = {}
     for (how, _, _), own in zip(named, builds, strict=True):
         low, high = interval([total for total, _ in own.values()])

@@ -76,6 +76,10 @@ def test_a_profile_says_it_better(bench: Workbench) -> None:
     }
     assert shares["hot"] == pytest.approx(5e8, rel=0.01)  # 100,000 of 200,000 blocks
     assert shares["cold"] == 0
+    lacking = PROFILED.replace("define i32 @f(i32 %v) !prof !1 {", "define i32 @f(i32 %v) {")
+    assert lacking != PROFILED
+    rows = sites(bench, lacking, name="unit.ll")["f", "hot"]
+    assert {row["call_profile_share"] for row in rows} == {-2}
 
 
 @pytest.mark.parametrize("features", [("call_executions",), ("caller_entries",), FREQUENCIES])

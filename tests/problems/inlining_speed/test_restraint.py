@@ -13,6 +13,7 @@ from nestor.problem.registry import find_problem
 PROBLEM = find_problem("inlining-speed")
 NAMES = PROBLEM.features.unit
 CALL = {
+    "call_profile_share": -1.0,
     "cost_estimate": 400.0,
     "caller_call_uses": 0.0,
     "caller_instructions": 20.0,
@@ -42,6 +43,9 @@ def eager(names: tuple[str, ...]) -> TreesPolicy:
         (0, {"caller_call_uses": 1}, False),  # a small caller that is called here
         (0, {"caller_call_uses": 1, "caller_instructions": 46}, True),
         (0, {"cost_estimate": 2001}, False),
+        (0, {"call_profile_share": 0}, False),  # the compiler has a profile itself
+        (1, {"call_profile_share": 1000}, False),
+        (0, {"call_profile_share": -2}, False),
         (1, {}, True),
         (1, {"cost_estimate": 50}, False),  # hardly larger than the call
         (1, {"callee_call_uses": 1}, False),  # its code would only move
@@ -61,5 +65,5 @@ def test_its_range_is_kept_and_its_features_are_needed() -> None:
     found = PROBLEM.profiles().restrained(replace(eager(NAMES), range=within))
     assert found.range is not None
     assert found.range.tolist() == within.tolist()
-    with pytest.raises(PolicyError, match="cost_estimate needs a policy that reads it"):
+    with pytest.raises(PolicyError, match="needs a policy that reads it"):
         PROBLEM.profiles().restrained(eager(("inlining_default",)))

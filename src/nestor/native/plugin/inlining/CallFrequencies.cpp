@@ -22,7 +22,7 @@ using namespace llvm;
 
 namespace nestor {
 
-constexpr int64_t Missing = -1;
+constexpr int64_t Missing = -1, Uncounted = -2;
 constexpr double MostEntries = 1e12, PerBillion = 1e9;
 
 static int64_t thousandths(double X) { return std::llround(1000 * std::min(X, MostEntries)); }
@@ -147,7 +147,7 @@ int64_t CallFrequencies::shareOfProfile(const CallBase &CB) {
   const std::optional<uint64_t> Count =
       blocksOf(*CB.getCaller()).Frequencies.getBlockProfileCount(CB.getParent());
   if (!Count)
-    return Missing;
+    return Uncounted;
   return std::llround(std::min(1.0, double(*Count) / double(*Counted)) * PerBillion);
 }
 

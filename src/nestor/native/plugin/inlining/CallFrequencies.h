@@ -45,7 +45,7 @@ public:
   /// Instructions of \p F that one entry executes, without those of its callees.
   int64_t instructionsPerEntry(const llvm::Function &F);
   /// Executions of \p CB in a billion of all blocks that the profile counted; -1
-  /// without a profile of this function.
+  /// without a profile, -2 if it lacks this function.
   int64_t shareOfProfile(const llvm::CallBase &CB);
 
   /// To be called when any function may have changed.
