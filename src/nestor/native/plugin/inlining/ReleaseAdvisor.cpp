@@ -60,8 +60,7 @@ public:
 
 private:
   std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &CB) override;
-  std::unique_ptr<InlineAdvice> getMandatoryAdvice(CallBase &CB,
-                                                   bool Advice) override;
+  std::unique_ptr<InlineAdvice> getMandatoryAdvice(CallBase &CB, bool Advice) override;
   std::unique_ptr<InlineAdvice> untracked(CallBase &CB, bool Inline) {
     return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
   }
@@ -72,8 +71,7 @@ private:
     Own.clear();
   }
   bool isReachable(const BasicBlock &BB) const;
-  double readCallSite(CallBase &CB, size_t Tensor,
-                      function_ref<int()> Cost);
+  double readCallSite(CallBase &CB, size_t Tensor, function_ref<int()> Cost);
   void log(CallBase &CB, Decision Record, function_ref<double(size_t)> Read);
 
   Decider D;
@@ -93,8 +91,7 @@ private:
 /// Follows a site whose answer was to inline.
 class ReleaseAdvice final : public InlineAdvice {
 public:
-  ReleaseAdvice(ReleaseAdvisor &Owner, CallBase &CB,
-                OptimizationRemarkEmitter &ORE)
+  ReleaseAdvice(ReleaseAdvisor &Owner, CallBase &CB, OptimizationRemarkEmitter &ORE)
       : InlineAdvice(&Owner, CB, ORE, true),
         CallerBefore(Owner.factsOf(*Caller)),
         CalleeBefore(Owner.factsOf(*Callee)) {}
