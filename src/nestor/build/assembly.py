@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nestor.build.calls import Calls
+from nestor.build.function_ids import local_id, name_id
 from nestor.compiler.objects import Function
-from nestor.compiler.stable_ids import local_id, name_id
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
@@ -64,9 +64,9 @@ def id_in_unit(function: Function, ids: Mapping[str, int], trajectory: Trajector
     :param ids: those of the unit's log by name.
     :param trajectory: the log.
     """
-    known = ids.get(function.name)
-    if known is not None:
-        return known
+    number = ids.get(function.name)
+    if number is not None:
+        return number
     module = None if trajectory is None else trajectory.facts.get("module")
     if function.local and module is not None:
         return local_id(function.name, module)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from nestor.compiler.stable_ids import local_id, name_id
+from nestor.build.function_ids import local_id, name_id
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular_text, write_atomically
 
