@@ -24,7 +24,7 @@ import xxhash
 from benchmarks import record as results
 from benchmarks.machine import describe
 from benchmarks.pool import local_pool
-from nestor.build.assembly import function_id, ids_by_name
+from nestor.build.assembly import id_in_unit, ids_by_name
 from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Module
@@ -67,7 +67,7 @@ def sizes_of(done: Rollout) -> Sizes:
     ids = ids_by_name(done.trajectory)
     found: Sizes = {}
     for function in done.outcome.functions:
-        number = function_id(function.name, ids)
+        number = id_in_unit(function, ids, done.trajectory)
         found[number] = (found.get(number, (0,))[0] + function.size, function.weak)
     return found
 

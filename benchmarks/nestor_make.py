@@ -14,6 +14,7 @@ those of stock: medians over the rounds. Sizes are read-only bytes and code of t
 """
 
 import argparse
+import compileall
 import hashlib
 import os
 import shlex
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import nestor
 from benchmarks import machine, record
 from benchmarks.build_systems import _command
 from nestor.compiler.toolchain import Toolchain, find
@@ -272,15 +274,17 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the table to this file")
     options = parser.parse_args()
     toolchain: Toolchain = find()
+    # As pip does: a first run would pay for it otherwise, and each where Python may not write.
+    compileall.compile_dir(Path(nestor.__file__).parent, quiet=1)
     rows = []
     with tempfile.TemporaryDirectory(prefix="nestor-make-") as text:
         folder = Path(text)
-        nestor = _command(folder)
+        command = _command(folder)
         plain = dict.fromkeys(name.removesuffix(_DEBUG) for name in options.projects)
         sources = options.sources or fetched(list(plain), folder)
         for name in options.projects:
             place = sources / name.removesuffix(_DEBUG)
-            rows.append(measure(name, place, folder / "work", nestor, options.rounds))
+            rows.append(measure(name, place, folder / "work", command, options.rounds))
             print(*rows[-1], sep="\t", flush=True)
     if options.json is not None:
         about = (

@@ -47,7 +47,8 @@ def judge_program(
         name = f"tune for {mode}, {budget:g}"
         if _lacks(record, name):
             folder = work / "tuned" / mode / program.name
-            found = tune_program(pool, program, summary, budget, mode, folder)
+            own = summary_for_search(pool, LINK, program, mode)
+            found = tune_program(pool, program, own, budget, mode, folder)
             _note(record, name, found.best, path)
     return record
 

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from nestor.build.assembly import id_in_unit, ids_by_name
 from nestor.build.build import Build, BuildError, Job
 from nestor.build.objects import ObjectBuild
+from nestor.compiler.objects import Function
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus
 from nestor.policy.names import DEFAULT
 from nestor.problem.rollout import Request
+from nestor.problems.inlining_size.summary.program_summary import function_id
 from nestor.rollout.local_pool import LocalPool
 from tests.conftest import module_named
 from tests.inlining import LINK, PROBLEM, policy_named
@@ -132,3 +135,24 @@ def test_objects_are_given_back(small_corpus: Corpus, plugin: Plugin) -> None:
         assert pool.objects.path(digest).exists(), "the next build needs it"
         builder.close()
         assert not pool.objects.path(digest).exists()
+
+
+def test_functions_have_one_id_whether_a_question_is_about_them_or_not(
+    small_corpus: Corpus, plugin: Plugin
+) -> None:
+    with LocalPool(PROBLEM, small_corpus, plugin) as pool:
+        requests = [
+            Request(module, DEFAULT, log=True, names=True) for module in small_corpus.modules
+        ]
+        logs = [done.trajectory for done in pool.run(requests)]
+        measures = [done.outcome for done in pool.run(requests)]
+    asked = 0
+    for log, measure in zip(logs, measures, strict=True):
+        assert log is not None and measure is not None
+        ids = ids_by_name(log)
+        for function in measure.functions:
+            unasked = id_in_unit(function, {}, log)
+            assert ids.get(function.name, unasked) == unasked
+            asked += function.local and function.name in ids
+    assert asked
+    assert id_in_unit(Function("f", 1, weak=False, local=True), {}, None) == function_id("f")

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from nestor.problems.inlining_size.log import read
-from tests.plugin.support import NEVER, SOURCE, Result, Workbench
+from tests.plugin.support import NEVER, SOURCE, Result, Workbench, random_network
+
+LEAN = ["cost_estimate", "callee_basic_block_count", "nr_ctant_params"]
 
 
 def compile_two(bench: Workbench, log: Path | str, *sources: Path) -> "Result":
@@ -70,6 +72,31 @@ def test_sources_of_one_name_in_two_folders_have_two_logs(bench: Workbench) -> N
         ]
         subprocess.run(command, cwd=folder, check=True)
     assert len(list(logs.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("features", "brief"), [(LEAN, True), ([*LEAN, "callee_users"], False)], ids=["brief", "all"]
+)
+def test_a_log_for_a_policy_has_what_it_reads(
+    bench: Workbench, features: list[str], brief: bool
+) -> None:
+    policy = bench.save(random_network(features))
+    full = bench.compile(SOURCE, "default", log=True)
+    own = bench.compile(SOURCE, "default", f"-nestor-log-for={policy}", log=True)
+    assert own.bytes == full.bytes
+    read_features = list(own.trajectory.features)
+    assert read_features == (features if brief else list(full.trajectory.features))
+    columns = [*features, "inlining_default", "answer"]
+    assert (own.trajectory.columns(columns) == full.trajectory.columns(columns)).all()
+    for name in ("caller", "callee"):
+        assert (own.trajectory.decisions[name] == full.trajectory.decisions[name]).all()
+    assert own.trajectory.facts == full.trajectory.facts
+
+
+def test_a_log_for_what_is_no_policy_is_refused(bench: Workbench) -> None:
+    done = bench.compile(SOURCE, "default", f"-nestor-log-for={bench.folder / 'none'}", log=True)
+    assert done.returncode != 0
+    assert "cannot use the policy" in done.stderr
 
 
 @pytest.mark.parametrize("count", [6])

@@ -42,6 +42,12 @@ def test_logits_of_a_small_forest(trees_policy: TreesPolicy) -> None:
     assert trees_policy.logits(x).tolist() == [0.1 + 0.3, 0.2 + 0.3, -0.7 + 0.3]
 
 
+def test_many_rows_have_the_logits_of_few() -> None:
+    policy = from_lightgbm(train(), NAMES, "decision", problem="anything")
+    few = np.concatenate([policy.logits(X[first : first + 100]) for first in range(0, 1200, 100)])
+    assert policy.logits(X).tolist() == few.tolist()
+
+
 def test_sums_are_in_the_order_of_the_trees() -> None:
     values = np.array([1e16, 1.0, -1e16, 1.0])
     leaves = len(values)

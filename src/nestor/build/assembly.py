@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import xxhash
-
 from nestor.build.calls import Calls
+from nestor.build.function_ids import local_id, name_id
+from nestor.compiler.objects import Function
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
@@ -55,7 +55,22 @@ class Assembler(Protocol):
 
 def function_id(name: str, ids: Mapping[str, int]) -> int:
     """Return the id of a function: that of ``ids``, or the hash of its name."""
-    return ids.get(name) or xxhash.xxh3_64_intdigest(name.encode())
+    return ids.get(name) or name_id(name)
+
+
+def id_in_unit(function: Function, ids: Mapping[str, int], trajectory: Trajectory | None) -> int:
+    """Return the id of a function of one unit's object, whether a question was about it or not.
+
+    :param ids: those of the unit's log by name.
+    :param trajectory: the log.
+    """
+    number = ids.get(function.name)
+    if number is not None:
+        return number
+    module = None if trajectory is None else trajectory.facts.get("module")
+    if function.local and module is not None:
+        return local_id(function.name, module)
+    return name_id(function.name)
 
 
 def ids_by_name(trajectory: Trajectory | None) -> dict[str, int]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
+from nestor.build.assembly import Assembly, failed_assembly, id_in_unit, ids_by_name
 from nestor.build.link import LINKED, TEXT, LinkBuild, link_rollouts
 from nestor.build.linking import Shares, shares
 from nestor.compiler.objects import Measure
@@ -65,9 +65,10 @@ def _functions(
     """Return what the copies of each function weigh together, by function id."""
     found: defaultdict[int, float] = defaultdict(float)
     for name, own in sizes.items():
-        ids = ids_by_name(logs.get(name))
+        log = logs.get(name)
+        ids = ids_by_name(log)
         for function in own.functions:
             weight = weights.functions.get((name, function.name))
             if weight:
-                found[function_id(function.name, ids)] += weight * function.size
+                found[id_in_unit(function, ids, log)] += weight * function.size
     return dict(found)

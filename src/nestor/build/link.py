@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, cast, get_args
 
-from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
+from nestor.build.assembly import Assembly, failed_assembly, id_in_unit, ids_by_name
 from nestor.build.linking import Link, link, shares
 from nestor.build.unit_build import UnitBuild
 from nestor.compiler.objects import Measure
@@ -91,8 +91,9 @@ def _functions(
     """Return what each function takes of one link, by function id."""
     found: defaultdict[int, int] = defaultdict(int)
     for name, own in sizes.items():
-        ids = ids_by_name(logs.get(name))
+        log = logs.get(name)
+        ids = ids_by_name(log)
         for function in own.functions:
             if (name, function.name) in linked.kept:
-                found[function_id(function.name, ids)] += function.size
+                found[id_in_unit(function, ids, log)] += function.size
     return dict(found)

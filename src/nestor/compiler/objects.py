@@ -39,6 +39,8 @@ class Function:
     """Other modules may hold a copy (COMDAT), of which the linker keeps one."""
     code: int = 0
     """Bytes of code alone; 0 if only the sum was estimated."""
+    local: bool = False
+    """Only its module can call it; False in a program."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,11 @@ def measured(binary: Elf) -> Measure:
             Function(
                 name=name,
                 size=size + extra.get(place, 0) + tables.get(name, 0),
-                weak=weak,
+                weak=binding == elf.WEAK,
                 code=size,
+                local=relocatable and binding == elf.LOCAL,
             )
-            for place, (name, size, weak) in functions.items()
+            for place, (name, size, binding) in functions.items()
         ),
     )
 
@@ -149,15 +152,15 @@ _Place = tuple[int, int]
 """Section index and offset in an object; 0 and the address in a program."""
 
 
-def _function_symbols(binary: Elf, relocatable: bool) -> dict[_Place, tuple[str, int, bool]]:
-    """Return name, code bytes and weakness of each defined function by its place."""
-    functions: dict[_Place, tuple[str, int, bool]] = {}
+def _function_symbols(binary: Elf, relocatable: bool) -> dict[_Place, tuple[str, int, int]]:
+    """Return name, code bytes and binding of each defined function by its place."""
+    functions: dict[_Place, tuple[str, int, int]] = {}
     for symbol in binary.symbols:
         if symbol.kind != elf.FUNCTION or not symbol.section or not symbol.size:
             continue
         place = (symbol.section if relocatable else 0, symbol.value)
         # Aliases (complete and base constructors) share a place and are one function.
-        functions.setdefault(place, (symbol.name, symbol.size, symbol.binding == elf.WEAK))
+        functions.setdefault(place, (symbol.name, symbol.size, symbol.binding))
     return functions
 
 

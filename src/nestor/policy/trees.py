@@ -30,6 +30,9 @@ MAX_HEIGHT: Final = 512
 # Walks (a tree for a row) under way at once: bounds the memory, keeps the arrays in the cache.
 _BLOCK: Final = 1 << 18
 
+# From this number of rows on, nodes sort rows; below it, walks take steps together.
+_MANY_ROWS: Final = 1024
+
 # Objectives whose raw score is a number that one decision's gain can be read from.
 _OBJECTIVES: Final = frozenset(
     {"binary", "fair", "huber", "mape", "quantile", "regression", "regression_l1"}
@@ -106,6 +109,8 @@ class TreesPolicy(Policy):
 
     def _logits(self, inputs: F64) -> F64:
         """The sum over trees in order, from 0, in f64."""
+        if len(inputs) >= _MANY_ROWS:
+            return self._sorted_down(inputs)
         total = np.zeros(len(inputs))
         rows = min(len(inputs), 1024) or 1
         trees = max(1, _BLOCK // rows)
@@ -115,6 +120,26 @@ class TreesPolicy(Policy):
                 for start in range(0, len(self.root), trees):
                     for values in self._leaves(part, self.root[start : start + trees]):
                         sums += values  # one tree after the other: the order is part of the format
+        return total
+
+    def _sorted_down(self, inputs: F64) -> F64:
+        """The same, where each node of a tree sorts its rows: faster if there are many rows."""
+        columns = np.ascontiguousarray(inputs.T)
+        every = np.arange(len(inputs))
+        total, added = np.zeros(len(inputs)), np.empty(len(inputs))
+        arrays = (self.feature, self.threshold, self.left, self.right, self.value)
+        feature, threshold, left, right, value = (array.tolist() for array in arrays)
+        for root in self.root.tolist():
+            waiting = [(root, every)]
+            while waiting:
+                node, rows = waiting.pop()
+                if feature[node] < 0:
+                    added[rows] = value[node]
+                elif len(rows):
+                    goes_left = columns[feature[node]][rows] <= threshold[node]
+                    waiting.append((left[node], rows[goes_left]))
+                    waiting.append((right[node], rows[~goes_left]))
+            total += added
         return total
 
     def _leaves(self, x: F64, root: I32) -> F64:

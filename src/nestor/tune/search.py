@@ -14,6 +14,8 @@ is resumed goes the same way.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +25,9 @@ from nestor.tune.moves import MoveSource
 from nestor.tune.state import Point as Point
 from nestor.tune.state import State as State
 from nestor.tune.step import Limits, Step, Trial
+
+_STEPS_THAT_TELL: Final = 2
+"""Steps before the next that tell what it will cost."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,11 @@ def search(
     """
     verified = builder.build(state.overrides)
     spent = state.curve[-1].compiles
-    while spent + settings.tries + 1 <= settings.compiles and not state.exhausted and not enough():
+    while (
+        not state.exhausted
+        and not enough()
+        and spent + _next_step(state, settings) <= settings.compiles
+    ):
         progress("Searching", int(spent), int(settings.compiles))
         builder.keep_only(verified.overrides)
         builder.compiled = 0
@@ -99,3 +108,16 @@ def search(
         keep(state)
     progress("Searching", int(settings.compiles), int(settings.compiles))
     return state
+
+
+def _next_step(state: State, settings: SearchSettings) -> float:
+    """Return what the next step will cost, in compiles: as much as the dearer of the last two.
+
+    Later steps compile few units again. It is never taken to be more than a step of which every
+    build compiles all of them.
+    """
+    whole = settings.tries + 1.0
+    if state.step < _STEPS_THAT_TELL:
+        return whole
+    spent = [point.compiles for point in state.curve[-1 - _STEPS_THAT_TELL :]]
+    return min(whole, max(after - before for before, after in pairwise(spent)))

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from nestor.cli.make import products
 from nestor.cli.make.place import STOCK
 from nestor.cli.make.recompile import CompileError, Recompiler, Way
 from nestor.cli.make.records import Record
-from nestor.cli.make.selection import Candidate, candidate, concerns
+from nestor.cli.make.selection import Candidate, candidates_of, concerns
 from nestor.compiler.objects import ObjectError
 from nestor.errors import NestorError
 from nestor.problems.inlining_size.search.overrides import Key
@@ -36,6 +37,8 @@ _CONFIGURATION: Final = re.compile(
 """What build systems compile to find out about the compiler."""
 _POSITION: Final = re.compile(r"-f(no-)?(pic|PIC|pie|PIE)")
 """Of several such options the compiler follows the last."""
+_TOGETHER: Final = 64
+"""Modules whose decisions are compared at once: their logs are in memory."""
 
 
 @dataclass
@@ -148,10 +151,12 @@ def consider(
     """
     stock = [record for record in records if record.mode == STOCK or concerns(record, lifted)]
 
-    def look(record: Record) -> Candidate:
-        return candidate(record, policy, summary, recompiler)
+    groups = [stock[first : first + _TOGETHER] for first in range(0, len(stock), _TOGETHER)]
 
-    return _each(look, stock, jobs, "Comparing decisions", progress)
+    def look(group: Sequence[Record]) -> list[Candidate]:
+        return candidates_of(group, policy, summary, recompiler)
+
+    return [*chain.from_iterable(_each(look, groups, jobs, "Comparing decisions", progress))]
 
 
 def apply(

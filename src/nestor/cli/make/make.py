@@ -197,6 +197,7 @@ class _Build:
             tuple(stock.compile_options()),
             tuple(found.compile_options()),
             tuple(alone.compile_options()),
+            next(iter(alone.files), None),
         )
         toolchain = found.plugin.toolchain
         self._tools = _Tools(toolchain, options, found.choice.problems[0])

@@ -86,10 +86,15 @@ class Options:
     """For an object under the policy, with the summary if there is one."""
     other: tuple[str, ...]
     """For what makes no object of its own, such as a compile and link in one command."""
+    policy: Path | None = None
+    """The policy, a file: logs have what it reads and no more."""
 
     def of_stock(self, folder: str) -> list[str]:
         """Return the options of a stock compile that writes its log into ``folder``."""
-        return [*self.stock, "-Xclang", "-mllvm", "-Xclang", f"-nestor-log={folder}/"]
+        log = [f"-nestor-log={folder}/"]
+        if self.policy is not None:
+            log.append(f"-nestor-log-for={self.policy}")
+        return [*self.stock, *(w for one in log for w in ("-Xclang", "-mllvm", "-Xclang", one))]
 
 
 def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:

@@ -8,6 +8,7 @@ that a clean build gives the same objects.
 Costs are sizes, not seconds: the same sources give the same choice on every machine.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from nestor.errors import NestorError
 from nestor.problems.inlining_size.log import read as read_log
 from nestor.problems.inlining_size.search import overrides
 from nestor.problems.inlining_size.search.overrides import Key
-from nestor.problems.inlining_size.summary.decisions import expected_saving
+from nestor.problems.inlining_size.summary.decisions import expected_savings
 from nestor.problems.inlining_size.summary.program_summary import ProgramSummary, module_id
 
 if TYPE_CHECKING:
@@ -55,11 +56,22 @@ class Candidate:
     """The override's key of all modules with this name of a source file; None without a log."""
 
 
-def candidate(
-    record: Record, policy: "Policy", summary: ProgramSummary, recompiler: Recompiler
+def candidates_of(
+    records: Sequence[Record], policy: "Policy", summary: ProgramSummary, recompiler: Recompiler
+) -> list[Candidate]:
+    """Return what it would be to compile the object of each of ``records`` under the policy."""
+    logs = [_log(record) for record in records]
+    sound = [log for log in logs if log is not None]
+    savings = iter(expected_savings(policy, sound, summary))
+    return [
+        _candidate(record, recompiler, log, math.inf if log is None else next(savings))
+        for record, log in zip(records, logs, strict=True)
+    ]
+
+
+def _candidate(
+    record: Record, recompiler: Recompiler, log: "Trajectory | None", saving: float
 ) -> Candidate:
-    """Return what it would be to compile the object of ``record`` under the policy."""
-    log = _log(record)
     replayable = recompiler.can_use_bitcode(record)
     bitcode = None if record.logs is None else record.logs / BITCODE
     if bitcode is not None and bitcode.is_file():
@@ -68,11 +80,7 @@ def candidate(
     else:
         size = _BITCODE_OF_OBJECT * sum(path.stat().st_size for path in record.outputs)
         from_source = size
-    saving = float("inf")
-    module = None
-    if log is not None:
-        saving = expected_saving(policy, log, summary)
-        module = Key("module", log.facts["module"])
+    module = None if log is None else Key("module", log.facts["module"])
     return Candidate(
         record, saving, size if replayable else from_source, from_source, replayable, module
     )

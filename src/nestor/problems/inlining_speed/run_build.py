@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from nestor.build.assembly import Assembly, failed_assembly, function_id, ids_by_name
+from nestor.build.assembly import Assembly, failed_assembly, id_in_unit, ids_by_name
 from nestor.build.calls import Calls
 from nestor.build.link import link_rollouts
 from nestor.build.linking import Link
@@ -122,10 +122,11 @@ def functions_of(
     found: defaultdict[int, float] = defaultdict(float)
     left = {name: function.counts.total for name, function in run.functions.items()}
     for name, own in sizes.items():
-        ids = ids_by_name(logs.get(name))
+        log = logs.get(name)
+        ids = ids_by_name(log)
         for function in own.functions:
             if (name, function.name) in linked.kept:
                 # Static functions of one name are one to callgrind: the first takes all.
                 executed = left.pop(function.name, 0)
-                found[function_id(function.name, ids)] += executed + price * function.size
+                found[id_in_unit(function, ids, log)] += executed + price * function.size
     return dict(found)

@@ -72,39 +72,59 @@ static Expected<SiteFeatures> createOwnFeatures(const AdvisorContext &C,
 }
 
 static Expected<std::unique_ptr<TrajectoryLog>>
-openLogOf(const Module &M, StringRef Log, ArrayRef<TensorSpec> Offered) {
+openLogOf(const Module &M, StringRef Log, ArrayRef<TensorSpec> Features) {
+  if (Log.empty())
+    return nullptr;
   Expected<std::string> Path = logPath(Log, M.getModuleIdentifier());
-  if (!Path)
-    return Path.takeError();
-  return TrajectoryLog::create(*Path, logColumns(Offered), M.getName());
+  auto Opened = Path ? TrajectoryLog::create(*Path, logColumns(Features), M.getName())
+                     : Expected<std::unique_ptr<TrajectoryLog>>(Path.takeError());
+  if (!Opened)
+    return createStringError("cannot write the log '" + Log.str() +
+                             "': " + toString(Opened.takeError()));
+  return Opened;
 }
 
 static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
-                                                       const InliningSettings &S) {
+                                                       InliningSettings S) {
   Expected<SiteFeatures> Own = createOwnFeatures(C, S);
   if (!Own)
     return Own.takeError();
   const std::vector<TensorSpec> Offered = Own->offered();
+  std::vector<size_t> Logged; // If a release advisor writes the log.
+  if (!S.Log.empty() && !S.LogFor.empty()) {
+    auto Read = Decider::readBy(S.LogFor, Offered);
+    if (!Read)
+      return Read.takeError();
+    Logged = std::move(*Read);
+  }
   Expected<Decider> D = Decider::create(C.M, S, Offered);
+  if (D && !S.LogFor.empty() && !canRelease(*D, Logged)) {
+    S.LogFor.clear(); // So all is logged.
+    D = Decider::create(C.M, S, Offered);
+  }
   if (!D)
     return D.takeError();
+  const bool LogAll = !S.Log.empty() && S.LogFor.empty();
   // At once and always, so that what is estimated does not depend on what is read.
-  if (!S.Log.empty() || llvm::any_of(D->tensors(), SiteFeatures::needsEntries))
+  if (LogAll || llvm::any_of(D->tensors(), SiteFeatures::needsEntries) ||
+      llvm::any_of(Logged, SiteFeatures::needsEntries))
     Own->estimateEntries(C.M);
-  std::unique_ptr<TrajectoryLog> Log;
-  if (!S.Log.empty()) {
-    auto Opened = openLogOf(C.M, S.Log, Offered);
-    if (!Opened)
-      return createStringError("cannot write the log '" + S.Log +
-                               "': " + toString(Opened.takeError()));
-    Log = std::move(*Opened);
-  } else if (auto Release = createReleaseAdvisor(C, *D, *Own)) {
-    return Release;
+  std::vector<TensorSpec> Columns = Offered;
+  if (!LogAll) {
+    Columns.clear();
+    for (size_t Tensor : Logged)
+      Columns.push_back(Offered[Tensor]);
   }
+  auto Log = openLogOf(C.M, S.Log, Columns);
+  if (!Log)
+    return Log.takeError();
+  if (!LogAll && canRelease(*D, Logged))
+    return createReleaseAdvisor(C, std::move(*D), std::move(*Own), std::move(*Log),
+                                std::move(Logged));
   if (!D->isCapped())
     liftGrowthCap();
   return createDevelopmentAdvisor(C, std::move(*D), std::move(*Own),
-                                  std::move(Log), S.LogNames);
+                                  std::move(*Log), S.LogNames);
 }
 
 std::unique_ptr<InlineAdvisor> createAdvisor(const AdvisorContext &C,

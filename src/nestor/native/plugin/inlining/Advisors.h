@@ -6,8 +6,9 @@
 //
 // Two advisors give the same answers at different prices. The development
 // advisor builds on LLVM's own ML advisor, computes every in-tree feature for
-// every site and can write a log. The release advisor computes what the policy
-// reads and nothing else; it is what a user's build runs.
+// every site and can write a log of all. The release advisor computes what the
+// policy reads and nothing else, and can log what one policy reads; it is what a
+// user's build runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +37,14 @@ std::unique_ptr<llvm::InlineAdvisor>
 createDevelopmentAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own,
                          std::unique_ptr<TrajectoryLog> Log, bool Names);
 
-/// Null if \p D reads a tensor that only LLVM's ML advisor can compute; \p D and
-/// \p Own are moved from otherwise.
+/// Whether the release advisor can do what \p D needs and read \p Logged: not
+/// tensors that only LLVM's ML advisor can compute.
+bool canRelease(const Decider &D, llvm::ArrayRef<size_t> Logged);
+
+/// Only if canRelease(). \p Log may be null; it has the columns \p Logged.
 std::unique_ptr<llvm::InlineAdvisor>
-createReleaseAdvisor(const AdvisorContext &C, Decider &D, SiteFeatures &Own);
+createReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own,
+                     std::unique_ptr<TrajectoryLog> Log, std::vector<size_t> Logged);
 
 /// The advisor as \p S asks for it. Anything that is wrong with the policy, the
 /// overrides or the log is reported as an error of the compilation, and the

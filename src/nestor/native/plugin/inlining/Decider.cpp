@@ -47,6 +47,40 @@ static Error because(StringRef What, StringRef Path, Error E) {
                            "': " + toString(std::move(E)));
 }
 
+namespace {
+struct BoundPolicy {
+  LoadedPolicy Policy;
+  std::vector<int> Inputs; ///< Per feature: its tensor, -1 the default.
+};
+} // namespace
+
+static Expected<BoundPolicy> loadBound(StringRef Path, ArrayRef<TensorSpec> Offered) {
+  Expected<LoadedPolicy> Policy =
+      loadPolicyFor(InliningProblems, Rule::Threshold, "inlining", Path.str());
+  if (!Policy)
+    return because("cannot use the policy", Path, Policy.takeError());
+  auto Inputs = bindFeatures(Policy->Features, Offered);
+  if (!Inputs)
+    return because("cannot use the policy", Path, Inputs.takeError());
+  return BoundPolicy{std::move(*Policy), std::move(*Inputs)};
+}
+
+static std::vector<size_t> tensorsOf(ArrayRef<int> Inputs) {
+  std::vector<size_t> Tensors;
+  for (int Input : Inputs)
+    if (Input != DefaultAsFeature)
+      Tensors.push_back(Input);
+  return Tensors;
+}
+
+Expected<std::vector<size_t>> Decider::readBy(StringRef Path,
+                                              ArrayRef<TensorSpec> Offered) {
+  auto Bound = loadBound(Path, Offered);
+  if (!Bound)
+    return Bound.takeError();
+  return tensorsOf(Bound->Inputs);
+}
+
 Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
                                   ArrayRef<TensorSpec> Offered) {
   Decider D;
@@ -56,20 +90,14 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
   D.SeedCallees = S.SeedCallees;
   D.Temperature = S.Temperature;
   if (!S.Policy.empty() && S.Policy != "default") {
-    Expected<LoadedPolicy> Policy =
-        loadPolicyFor(InliningProblems, Rule::Threshold, "inlining", S.Policy);
-    if (!Policy)
-      return because("cannot use the policy", S.Policy, Policy.takeError());
-    auto Inputs = bindFeatures(Policy->Features, Offered);
-    if (!Inputs)
-      return because("cannot use the policy", S.Policy, Inputs.takeError());
-    D.Speed = Policy->Problem == ForSpeed;
-    D.Policy = std::move(*Policy);
-    D.Inputs = std::move(*Inputs);
+    auto Bound = loadBound(S.Policy, Offered);
+    if (!Bound)
+      return Bound.takeError();
+    D.Speed = Bound->Policy.Problem == ForSpeed;
+    D.Policy = std::move(Bound->Policy);
+    D.Inputs = std::move(Bound->Inputs);
     D.X.resize(D.Inputs.size());
-    for (int Input : D.Inputs)
-      if (Input != DefaultAsFeature)
-        D.Tensors.push_back(Input);
+    D.Tensors = tensorsOf(D.Inputs);
   }
   if (D.Policy && D.Policy->Meaning == Answers::Deviation)
     D.Copyable = M.getInstructionCount();
@@ -89,7 +117,7 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
   D.NeedDefault = !D.Policy || !S.Log.empty() ||
                   D.Policy->Meaning == Answers::Deviation ||
                   llvm::is_contained(D.Inputs, DefaultAsFeature);
-  if (!S.Log.empty() || D.Fixed.hasSites() || (S.Seed && D.Policy))
+  if ((!S.Log.empty() && S.LogFor.empty()) || D.Fixed.hasSites() || (S.Seed && D.Policy))
     D.Keys.emplace(M);
   return D;
 }

@@ -30,6 +30,10 @@ public:
   create(llvm::Module &M, const InliningSettings &S,
          llvm::ArrayRef<llvm::TensorSpec> Offered);
 
+  /// The features on offer that the policy in the file \p Path reads, by index.
+  static llvm::Expected<std::vector<size_t>>
+  readBy(llvm::StringRef Path, llvm::ArrayRef<llvm::TensorSpec> Offered);
+
   /// The tensors that decide() may read, by index.
   llvm::ArrayRef<size_t> tensors() const { return Tensors; }
 

@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Decision.h"
+#include "plugin/core/StableIDs.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/LLVMContext.h"
 
 using namespace llvm;
 
@@ -38,6 +41,13 @@ void write(TrajectoryLog &Log, const Decision &D, Effect E) {
   Log.put(D.Callee);
   Log.put(D.CopyOf.empty() ? 0 : D.CopyOf.front());
   Log.end();
+}
+
+void finish(TrajectoryLog &Log, Module &M, json::Object Summary) {
+  Summary["module"] = utohexstr(moduleID(M), /*LowerCase=*/true, /*Width=*/16);
+  if (Error E = Log.finish(std::move(Summary)))
+    M.getContext().emitError("nestor: cannot write the log: " +
+                             toString(std::move(E)));
 }
 
 } // namespace nestor

@@ -11,6 +11,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/TensorSpec.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/JSON.h"
 #include <cstdint>
 #include <vector>
 
@@ -44,6 +46,9 @@ logColumns(llvm::ArrayRef<llvm::TensorSpec> Features);
 
 /// Writes \p D and what became of it.
 void write(TrajectoryLog &Log, const Decision &D, Effect E);
+
+/// Ends the log of \p M with \p Summary, or reports an error of the compilation.
+void finish(TrajectoryLog &Log, llvm::Module &M, llvm::json::Object Summary);
 
 } // namespace nestor
 

@@ -146,7 +146,6 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
   if (!Log)
     return;
   json::Object Summary{
-      {"module", utohexstr(moduleID(M), /*LowerCase=*/true, /*Width=*/16)},
       {"decisions", Decisions},
       {"growth_cap_reached", isForcedToStop() || D.isSpent()},
       {"asked_after_growth_cap", AskedAfterCap + D.askedWhenSpent()},
@@ -158,9 +157,7 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
       NameOf[utohexstr(ID, /*LowerCase=*/true, /*Width=*/16)] = Name;
     Summary["names"] = std::move(NameOf);
   }
-  if (Error E = Log->finish(std::move(Summary)))
-    M.getContext().emitError("nestor: cannot write the log: " +
-                             toString(std::move(E)));
+  finish(*Log, M, std::move(Summary));
 }
 
 std::unique_ptr<InlineAdvice> DevelopmentAdvisor::getAdviceImpl(CallBase &CB) {

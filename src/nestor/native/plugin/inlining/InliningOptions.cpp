@@ -25,6 +25,9 @@ struct InliningOptions {
   cl::opt<std::string> Vocabulary{
       "nestor-vocabulary", cl::value_desc("file"),
       cl::desc("Nestor: offer the embeddings of functions that this vocabulary gives")};
+  cl::opt<std::string> LogFor{
+      "nestor-log-for", cl::value_desc("file"),
+      cl::desc("Nestor: log no more than this policy reads, which costs less")};
   cl::opt<bool> SeedCallees{
       "nestor-seed-callees",
       cl::desc("Nestor: with a seed, draw one number for all sites of a callee, "
@@ -50,6 +53,7 @@ InliningSettings currentInliningSettings() {
   S.Overrides = O.Overrides;
   S.Program = O.Program;
   S.Vocabulary = O.Vocabulary;
+  S.LogFor = O.LogFor;
   S.SeedCallees = O.SeedCallees;
   return S;
 }

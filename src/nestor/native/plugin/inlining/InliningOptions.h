@@ -22,6 +22,7 @@ struct InliningSettings : Settings {
   std::string Overrides;
   std::string Program; ///< The program's summary: changes no answer by itself.
   std::string Vocabulary; ///< For the embeddings of functions, if wanted.
+  std::string LogFor; ///< The policy whose features alone are logged; empty for all.
   bool SeedCallees = false; ///< Draw one number for all sites of a callee.
 
   /// Whether the inliner's advisor is to be replaced at all.

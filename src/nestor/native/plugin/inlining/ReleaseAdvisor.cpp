@@ -19,6 +19,7 @@
 
 #include "Advisors.h"
 #include "plugin/Compat.h"
+#include "plugin/core/StableIDs.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DepthFirstIterator.h"
 #include "llvm/ADT/STLExtras.h"
@@ -46,8 +47,9 @@ using BlockSet = df_iterator_default_set<const BasicBlock *, 16>;
 
 class ReleaseAdvisor final : public InlineAdvisor {
 public:
-  ReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own);
-  ~ReleaseAdvisor() override { D.finish(M); }
+  ReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own,
+                 std::unique_ptr<TrajectoryLog> Log, std::vector<size_t> Logged);
+  ~ReleaseAdvisor() override;
 
   void onPassEntry(LazyCallGraph::SCC *) override { forget(); }
   void onPassExit(LazyCallGraph::SCC *) override { forget(); }
@@ -58,8 +60,7 @@ public:
 
 private:
   std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &CB) override;
-  std::unique_ptr<InlineAdvice> getMandatoryAdvice(CallBase &CB,
-                                                   bool Advice) override;
+  std::unique_ptr<InlineAdvice> getMandatoryAdvice(CallBase &CB, bool Advice) override;
   std::unique_ptr<InlineAdvice> untracked(CallBase &CB, bool Inline) {
     return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
   }
@@ -70,8 +71,8 @@ private:
     Own.clear();
   }
   bool isReachable(const BasicBlock &BB) const;
-  double readCallSite(CallBase &CB, size_t Tensor,
-                      function_ref<int()> Cost);
+  double readCallSite(CallBase &CB, size_t Tensor, function_ref<int()> Cost);
+  void log(CallBase &CB, Decision Record, function_ref<double(size_t)> Read);
 
   Decider D;
   SiteFeatures Own;
@@ -82,13 +83,15 @@ private:
   DenseMap<const Function *, BlockSet> Reached;
   int64_t InitialInstructions = 0, Instructions = 0;
   bool CapReached = false;
+  std::unique_ptr<TrajectoryLog> Log; ///< Of the tensors Logged; may be null.
+  const std::vector<size_t> Logged;
+  uint64_t Decisions = 0;
 };
 
 /// Follows a site whose answer was to inline.
 class ReleaseAdvice final : public InlineAdvice {
 public:
-  ReleaseAdvice(ReleaseAdvisor &Owner, CallBase &CB,
-                OptimizationRemarkEmitter &ORE)
+  ReleaseAdvice(ReleaseAdvisor &Owner, CallBase &CB, OptimizationRemarkEmitter &ORE)
       : InlineAdvice(&Owner, CB, ORE, true),
         CallerBefore(Owner.factsOf(*Caller)),
         CalleeBefore(Owner.factsOf(*Callee)) {}
@@ -165,15 +168,27 @@ static bool canRead(size_t Tensor) {
 }
 
 ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
-                               SiteFeatures Own)
+                               SiteFeatures Own, std::unique_ptr<TrajectoryLog> Log,
+                               std::vector<size_t> Logged)
     : InlineAdvisor(C.M, C.FAM, C.IC), D(std::move(D)), Own(std::move(Own)),
-      Stock(C.M, C.FAM, C.Params, C.IC) {
+      Stock(C.M, C.FAM, C.Params, C.IC), Log(std::move(Log)),
+      Logged(std::move(Logged)) {
   if (!this->D.isCapped())
     return; // The stock heuristic has no cap.
   for (const Function &F : M)
     if (!F.isDeclaration())
       InitialInstructions += countFacts(F).Instructions;
   Instructions = InitialInstructions;
+}
+
+ReleaseAdvisor::~ReleaseAdvisor() {
+  D.finish(M);
+  if (Log)
+    finish(*Log, M,
+           json::Object{{"decisions", Decisions},
+                        {"growth_cap_reached", CapReached || D.isSpent()},
+                        {"asked_after_growth_cap", D.askedWhenSpent()},
+                        {"overrides", D.overrides()}});
 }
 
 FunctionFacts ReleaseAdvisor::factsOf(const Function &F) {
@@ -274,15 +289,17 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
     return Estimate;
   };
   std::optional<InlineCostFeatures> CostFeatures;
+  auto Read = [&](size_t Tensor) -> double {
+    if (Tensor >= size_t(InlineCostFeatureIndex::NumberOfFeatures))
+      return readCallSite(CB, Tensor, [&] { return Cost().value_or(0); });
+    if (!CostFeatures)
+      CostFeatures = getInliningCostFeatures(CB, TTI, Assumptions);
+    return CostFeatures ? (*CostFeatures)[Tensor] : 0;
+  };
   Decision Record = D.decide(
-      CB, [&] { return StockInlines = stockAnswer(Stock, CB); },
-      [&](size_t Tensor) -> double {
-        if (Tensor >= size_t(InlineCostFeatureIndex::NumberOfFeatures))
-          return readCallSite(CB, Tensor, [&] { return Cost().value_or(0); });
-        if (!CostFeatures)
-          CostFeatures = getInliningCostFeatures(CB, TTI, Assumptions);
-        return CostFeatures ? (*CostFeatures)[Tensor] : 0;
-      });
+      CB, [&] { return StockInlines = stockAnswer(Stock, CB); }, Read);
+  if (Log)
+    log(CB, Record, Read);
   if (!Record.Answer)
     return untracked(CB, false);
   if (!StockInlines &&
@@ -293,9 +310,20 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   return inlineIt(CB);
 }
 
+/// Writes what is known before the answer is tried: it is taken to succeed.
+void ReleaseAdvisor::log(CallBase &CB, Decision Record,
+                         function_ref<double(size_t)> Read) {
+  ++Decisions;
+  for (size_t Tensor : Logged)
+    Record.Features.push_back(int64_t(Read(Tensor)));
+  Record.Caller = functionID(*CB.getCaller());
+  Record.Callee = functionID(*CB.getCalledFunction());
+  write(*Log, Record, Record.Answer ? Effect::Inlined : Effect::NotTried);
+}
+
 std::unique_ptr<InlineAdvice> ReleaseAdvisor::inlineIt(CallBase &CB) {
-  // Growth matters to a policy's features and to its cap.
-  if (!D.hasPolicy() || CapReached)
+  // Growth matters to a policy's features, to its cap and to a log.
+  if ((!D.hasPolicy() && !Log) || CapReached)
     return untracked(CB, true);
   return std::make_unique<ReleaseAdvice>(*this, CB, getCallerORE(CB));
 }
@@ -305,15 +333,18 @@ ReleaseAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
   return Advice ? inlineIt(CB) : untracked(CB, false);
 }
 
-std::unique_ptr<InlineAdvisor> createReleaseAdvisor(const AdvisorContext &C,
-                                                    Decider &D,
-                                                    SiteFeatures &Own) {
+bool canRelease(const Decider &D, ArrayRef<size_t> Logged) {
   // Of two calls with one key the first that is decided keeps it, and this
   // advisor decides fewer.
-  if (!llvm::all_of(D.tensors(), canRead) || D.usesSiteKeys() ||
-      isGrowthCapGiven())
-    return nullptr;
-  return std::make_unique<ReleaseAdvisor>(C, std::move(D), std::move(Own));
+  return llvm::all_of(D.tensors(), canRead) && llvm::all_of(Logged, canRead) &&
+         !D.usesSiteKeys() && !isGrowthCapGiven();
+}
+
+std::unique_ptr<InlineAdvisor>
+createReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own,
+                     std::unique_ptr<TrajectoryLog> Log, std::vector<size_t> Logged) {
+  return std::make_unique<ReleaseAdvisor>(C, std::move(D), std::move(Own),
+                                          std::move(Log), std::move(Logged));
 }
 
 } // namespace nestor

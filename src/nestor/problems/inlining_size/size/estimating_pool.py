@@ -8,7 +8,7 @@ that the stock object lacks weighs what the model says.
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nestor.compiler.invocation import compile_command
@@ -62,7 +62,7 @@ class Anchor:
                 functions.append(Function(name, max(1, round(guess)), weak[name]))
             else:
                 size = max(1, round(real.size + guess - self.predicted.get(name, guess)))
-                changed = Function(name, size, real.weak)
+                changed = replace(real, size=size, code=0)
                 functions.append(real if size == real.size else changed)
         sections = dict.fromkeys(CLASSES, 0) | {
             ".text": sum(function.size for function in functions),

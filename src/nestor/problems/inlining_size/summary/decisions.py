@@ -1,6 +1,7 @@
 """What a policy that reads a summary would decide otherwise than a stock compile did."""
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -28,7 +29,9 @@ def reads_summary(policy: Policy) -> bool:
     return any(name.startswith(PREFIX) for name in policy.features)
 
 
-def expected_saving(policy: Policy, log: Trajectory, summary: ProgramSummary) -> float:
+def expected_savings(
+    policy: Policy, logs: Sequence[Trajectory], summary: ProgramSummary
+) -> list[float]:
     """Return what ``policy`` expects to save by the answers that it gives otherwise than stock.
 
     A distilled policy's logit is the number of bytes that it expects such an answer to save; of
@@ -37,14 +40,25 @@ def expected_saving(policy: Policy, log: Trajectory, summary: ProgramSummary) ->
     every feature but those of the summary is that of the log. More than 0 may be wrong, such as for
     questions in functions of another level, and costs a compile.
 
-    :param log: of a stock compile of the module.
-    :return: bytes; infinity for a policy whose logits do not say whether it differs from stock.
+    :param logs: of stock compiles, one for each module.
+    :return: bytes of each; infinity for a policy whose logits do not say whether it differs from
+        stock.
     """
     if policy.metadata.answers != "deviation":
-        return math.inf  # LLVM's growth cap holds for these policies, and for stock it does not
+        # LLVM's growth cap holds for these policies, and for stock it does not.
+        return [math.inf] * len(logs)
+    if not logs:
+        return []
+    # All at once: trees take less time for a row if there are many.
+    logits = policy.logits(np.concatenate([_inputs(policy.features, x, summary) for x in logs]))
+    ends = np.cumsum([len(log) for log in logs])[:-1]
+    own = zip(logs, np.split(logits, ends), strict=True)
+    return [_saving(policy, log, part) for log, part in own]
+
+
+def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
     if not len(log):
         return 0.0
-    logits = policy.logits(_inputs(policy.features, log, summary))
     differs = policy.rule.greedy(logits, log.questions).astype(bool)
     if policy.metadata.provenance.get("learner") != "distil":
         return _TYPICAL_SAVING * int(np.count_nonzero(differs))

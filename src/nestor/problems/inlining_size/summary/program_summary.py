@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-import xxhash
-
+from nestor.build.function_ids import local_id, name_id
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular_text, write_atomically
 
@@ -116,16 +115,12 @@ def function_id(name: str, source_file: str | None = None) -> int:
 
     :param source_file: for a local function, its module's source file, with or without folders.
     """
-    own = xxhash.xxh3_64_intdigest(name.encode())
-    if source_file is None:
-        return own
-    both = own.to_bytes(8, "little") + module_id(source_file).to_bytes(8, "little")
-    return xxhash.xxh3_64_intdigest(both)
+    return name_id(name) if source_file is None else local_id(name, module_id(source_file))
 
 
 def module_id(source_file: str) -> int:
     """Return the id under which the plugin knows a module (``moduleID``)."""
-    return xxhash.xxh3_64_intdigest(source_file.rpartition("/")[2].encode())
+    return name_id(source_file.rpartition("/")[2])
 
 
 def _contents(text: str) -> Iterator[tuple[int, list[str]]]:
