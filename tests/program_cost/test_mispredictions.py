@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nestor.cost.isa.decoding import decode
+from nestor.events.errors import EventsError
 from nestor.policy.bundle import load, save
 from nestor.policy.trees import TreesPolicy
 from nestor.program_cost.mispredictions.conditions import condition_of
@@ -111,3 +112,6 @@ def test_packaged_trees_read_the_features() -> None:
     assert found.numbers("mispredicts").shape == (6,)
     assert (found.numbers("mispredicts") <= 2 * table.numbers("executions")).all()
     assert found.total("indirect_mispredicts") == 0
+    rows = [row | {"taken": None} for row in nested()[0]]
+    with pytest.raises(EventsError, match="how often branches are taken"):
+        with_predicted(run_of(rows, nested()[1]), packaged())

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nestor.events.errors import EventsError
 from nestor.events.table import EventTable
 from nestor.policy.boosting import Boosting, boost
 from nestor.policy.bundle import load
@@ -68,7 +69,14 @@ def with_predicted(table: EventTable, trees: TreesPolicy) -> EventTable:
     """Return a table with predicted mispredictions of conditions in the place of counted ones.
 
     Those of indirect branches are not predicted and count nothing.
+
+    :raises EventsError: if the source did not count how often branches are taken.
     """
+    if not table.has("taken"):
+        raise EventsError(
+            "The table does not say how often branches are taken, so their mispredictions cannot be"
+            " predicted; collect it by 'nestor events', or by callgrind with --collect-jumps=yes."
+        )
     branches = branches_of(table)
     own = np.zeros(len(table), np.int64)
     own[branches.rows] = np.round(predicted(branches, trees))
