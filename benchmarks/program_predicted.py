@@ -1,16 +1,20 @@
 """What mispredictions are worth that are predicted from a profile, without any simulated predictor.
 
-    python -m benchmarks.program_predicted FOLDER [--penalties FILE]
-        [--result benchmarks/results/program_model.json]
+    python -m benchmarks.program_predicted FOLDER [--penalties FILE] [--untouched]
+        [--trees TREES.safetensors] [--result benchmarks/results/program_model.json]
 
-A compiler knows how often a branch is taken, and its code. How often such a branch is mispredicted
-is read off the branches of other projects: those as biased, in the same direction, whose block
-loads something or not. FOLDER is that of ``python -m benchmarks.program_model``; programs are
-predicted without their project throughout, with simulated, predicted and no mispredictions.
+A compiler with a profile knows how often a branch is taken, the counts of edges, and the code. How
+often such a branch is mispredicted is learned from the branches of other projects
+(``nestor.program_cost.mispredictions``). FOLDER is that of ``python -m benchmarks.program_model``;
+every program is predicted without its project throughout, with simulated, predicted and no
+mispredictions. Runs that are too short to be timed teach their branches all the same. Programs that
+are never fitted teach nothing and are judged with --untouched alone: at the end. --trees writes the
+trees that all others make, for the package.
 """
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,98 +22,131 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import record
-from benchmarks.program_judge import WHOLE, Row, fitted_rows, write
+from benchmarks.program_judge import WHOLE, Row, rows_of, write
 from benchmarks.program_model import EVENTS
+from benchmarks.program_runs import ProgramRun, load
 from benchmarks.regalloc_sweep import say
-from nestor.cost.isa.decoding import DecodeError, decode
 from nestor.cost.registry import open_model
 from nestor.events import table as tables
-from nestor.events.table import EventTable
+from nestor.policy.bundle import save
+from nestor.policy.trees import TreesPolicy
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
+from nestor.program_cost.mispredictions.features import Branches, branches_of
+from nestor.program_cost.mispredictions.model import fit, mispredictions, predicted
 from nestor.program_cost.quantities import QUANTITIES
+from nestor.program_cost.weights import MeasuredRun
 
 F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 
-BIASES: Final = (0.0, 0.001, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.501)
-"""Bounds of the share of executions that go the rarer way."""
-_KINDS: Final = 4 * (len(BIASES) - 1)
+
+@dataclass(frozen=True)
+class Counted:
+    """The branches of a run."""
+
+    run: ProgramRun
+    branches: Branches
+    mispredictions: F64
+    """As simulated, of each branch."""
+
+
+FORMS: Final = (("blocks", "blocks + mispredictions"), (WHOLE, WHOLE))
+WAYS: Final = ("none", "predicted", "simulated")
 _MISPREDICT: Final = QUANTITIES.index("mispredict")
 
 
-def kinds(table: EventTable) -> tuple[I64, F64]:
-    """Return the kind of each conditional branch of a run, and its executions; -1 for others."""
-    executions, taken = table.numbers("executions"), np.nan_to_num(table.numbers("taken"))
-    share = np.divide(taken, executions, out=np.zeros_like(taken), where=executions > 0)
-    rarer = np.clip(np.minimum(share, 1 - share), 0, 0.5)
-    biased = np.searchsorted(BIASES, rarer, side="right") - 1
-    found = np.full(len(table), -1, np.int64)
-    for row, (code, leaves) in enumerate(
-        zip(table.words("code"), table.words("exit"), strict=True)
-    ):
-        if leaves == "conditional":
-            found[row] = 4 * biased[row] + 2 * _backward(code) + _loads(code)
-    return found, executions
+def counted(work: Path) -> list[Counted]:
+    """Return the branches of each run that was counted."""
+    found = []
+    for run in load():
+        if (work / run.name / EVENTS).exists():
+            table = tables.read(work / run.name / EVENTS)
+            branches = branches_of(table)
+            found.append(Counted(run, branches, mispredictions(branches, table)))
+    return found
 
 
-def _backward(code: bytes) -> bool:
-    """Tell whether the branch at the end goes back; its last byte is that of the displacement."""
-    return bool(code) and code[-1] >= 0x80
+def trees_of(runs: Sequence[Counted], without: str = "") -> TreesPolicy:
+    """Return the trees that all runs make, but those of a project and those never fitted."""
+    return fit(
+        [
+            (one.branches, one.mispredictions)
+            for one in runs
+            if one.run.project != without and not one.run.untouched
+        ]
+    )
 
 
-def _loads(code: bytes) -> bool:
-    try:
-        return any(m.access != "write" for one in decode(code) for m in one.memory)
-    except DecodeError:
-        return False
-
-
-def rates_of(runs: Sequence[tuple[I64, F64, F64]]) -> F64:
-    """Return how often branches of each kind are mispredicted; every program counts alike."""
-    executed, missed = np.full(_KINDS, 1e-9), np.zeros(_KINDS)
-    for found, executions, mispredicts in runs:
-        kept = found >= 0
-        whole = executions[kept].sum()
-        executed += np.bincount(found[kept], executions[kept], _KINDS) / whole
-        missed += np.bincount(found[kept], mispredicts[kept], _KINDS) / whole
-    rates: F64 = missed / executed
-    return rates
-
-
-def predicted(rows: Sequence[Row], work: Path) -> dict[str, float]:
-    """Return the mispredictions of each run as the branches of other projects have them."""
-    runs: dict[str, tuple[I64, F64, F64]] = {}
-    for row in rows:
-        table = tables.read(work / row.run.name / EVENTS)
-        found, executions = kinds(table)
-        runs[row.run.name] = (found, executions, np.nan_to_num(table.numbers("mispredicts")))
-    project = {row.run.name: row.run.project for row in rows}
+def predictions(runs: Sequence[Counted]) -> dict[str, float]:
+    """Return the mispredictions of each run by trees that never saw its project."""
     numbers = {}
-    for name, (found, executions, _) in runs.items():
-        rates = rates_of([own for other, own in runs.items() if project[other] != project[name]])
-        kept = found >= 0
-        numbers[name] = float((executions[kept] * rates[found[kept]]).sum())
+    for project in sorted({one.run.project for one in runs}):
+        trees = trees_of(runs, project)
+        for one in runs:
+            if one.run.project == project:
+                number = float(predicted(one.branches, trees).sum())
+                numbers[one.run.name] = number
+                simulated = one.mispredictions.sum()
+                say(f"{one.run.name:32} predicted {number:14,.0f} simulated {simulated:14,.0f}")
     return numbers
 
 
+def errors_of(rows: Sequence[Row], form: str, own: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the relative error of each run; a fitted one is left out with its project.
+
+    :param own: cycles of mispredictions of each run; None: as simulated.
+    """
+    fitted: list[MeasuredRun] = []
+    untouched: list[MeasuredRun] = []
+    for row in rows:
+        run = row.of_form(form)
+        if own is not None:
+            run.totals[_MISPREDICT] = own[row.run.name]
+        (untouched if row.run.untouched else fitted).append(run)
+    found = weights.fit(fitted, "", "")
+    errors = dict(found.runs)
+    for run in untouched:
+        errors[run.name] = float(run.totals @ found.array()) / run.cycles - 1
+    return errors
+
+
 def judge(rows: Sequence[Row], own: Mapping[str, float], penalty: float) -> record.Table:
-    """Return the table: mean and median errors without, with predicted and with simulated."""
+    """Return the table: errors without, with predicted and with simulated mispredictions."""
+    names = [
+        [row.run.name for row in rows if row.run.untouched == which] for which in (False, True)
+    ]
+    cycles = {
+        "none": dict.fromkeys(own, 0.0),
+        "predicted": {name: count * penalty for name, count in own.items()},
+        "simulated": None,
+    }
     lines = []
-    for title, form in (("blocks", "blocks + mispredictions"), (WHOLE, WHOLE)):
-        for way in ("none", "predicted", "simulated"):
-            measured = []
-            for row in rows:
-                run = row.of_form(form)
-                if way != "simulated":
-                    count = own[row.run.name] if way == "predicted" else 0.0
-                    run.totals[_MISPREDICT] = count * penalty
-                measured.append(run)
-            errors = 100 * np.abs(list(weights.fit(measured, "", "").runs.values()))
-            lines.append([title, way, float(errors.mean()), float(np.median(errors))])
-            say(f"{title:12} {way:10} mean {errors.mean():.1f} % median {np.median(errors):.1f} %")
-    columns = [("estimate by", "{}"), ("mispredictions", "{}"), ("mean", "{:.1f} %")]
-    return record.table([*columns, ("median", "{:.1f} %")], lines)
+    for title, form in FORMS:
+        means: dict[str, list[float]] = {}
+        for way in WAYS:
+            errors = errors_of(rows, form, cycles[way])
+            parts = [np.array([100 * abs(errors[name]) for name in of]) for of in names]
+            means[way] = [float(part.mean()) for part in parts if len(part)]
+            medians = [float(np.median(part)) for part in parts if len(part)]
+            lines.append([title, way, means[way][0], medians[0], None, None, None])
+            if names[1]:
+                lines[-1][4:6] = means[way][1], medians[1]
+            say(f"{title:12} {way:10} {lines[-1][2:6]}")
+        gains = [means["none"][0] - means[way][0] for way in ("predicted", "simulated")]
+        lines[-2][6] = 100 * gains[0] / gains[1]
+        say(f"{title:12} predicted gain {lines[-2][6]:.0f} % of what simulated gain")
+    return record.table(
+        [
+            ("estimate by", "{}"),
+            ("mispredictions", "{}"),
+            ("mean", "{:.1f} %"),
+            ("median", "{:.1f} %"),
+            ("untouched, mean", "{:.1f} %"),
+            ("untouched, median", "{:.1f} %"),
+            ("of the gain of simulated ones", "{:.0f} %"),
+        ],
+        lines,
+    )
 
 
 def main() -> None:
@@ -117,12 +154,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("work", type=Path)
     parser.add_argument("--penalties")
+    parser.add_argument("--untouched", action="store_true")
+    parser.add_argument("--trees", type=Path)
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
     penalties = machines.named(words.penalties)
-    rows = fitted_rows(words.work, open_model("shipped"), penalties)
-    made = {"predicted": judge(rows, predicted(rows, words.work), penalties.mispredict)}
-    write(words.result, made)
+    runs = counted(words.work)
+    if words.trees is not None:
+        save(trees_of(runs), words.trees)
+    rows = rows_of(words.work, open_model("shipped"), penalties)[0]
+    rows = [row for row in rows if words.untouched or not row.run.untouched]
+    names = {row.run.name for row in rows}
+    own = predictions([one for one in runs if not one.run.untouched or one.run.name in names])
+    write(words.result, {"predicted": judge(rows, own, penalties.mispredict)})
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nestor.cost.blocks.table import named
+from nestor.cost.core.fitting import FittingSettings, fit
 from nestor.cost.core.machine_fitting import Sample, fit_machine
 from nestor.cost.core.parameters import (
     CoreParameters,
@@ -80,6 +81,42 @@ def test_a_block_that_moves_the_x87_stack_has_parameters_of_its_own() -> None:
     balanced, moved = simulator.forms(0), simulator.forms(1)
     assert balanced[0] != moved[0] and balanced[0] // 8 == moved[0] // 8
     assert simulator.forms(2)[0] == moved[0]
+
+
+def test_lea_with_a_large_displacement_has_parameters_of_its_own() -> None:
+    simulator = Simulator()
+    small, large = bytes.fromhex("488d7f20"), bytes.fromhex("488dbf00200000")  # lea rdi, [rdi+…]
+    assert simulator.keep([small, large]).all()
+    forms = starting_forms(simulator.templates.categories())
+    cheap, costly = (int(simulator.forms(block)[0]) for block in (0, 1))
+    assert cheap != costly and cheap // 8 == costly // 8
+    forms[cheap, 1] = 0
+    wide = replace(MachineSettings(), entry_ops=0)
+    simulator.set_core(CoreParameters(wide, forms))
+    assert simulator.rates()[0] < 0.5 < simulator.rates()[1]
+    earlier = replace(wide, fine_variants=1)  # of files that were written before
+    again = Simulator()
+    again.set_core(CoreParameters(earlier, starting_forms(again.templates.categories())))
+    assert again.keep([small, large]).all()
+    assert again.forms(0)[0] == again.forms(1)[0]
+
+
+def test_what_is_frequent_is_fitted_by_more_blocks() -> None:
+    table = named("zen5")
+    simulator = Simulator()
+    lea = [block for block in table.blocks if block[:2] == b"\x48\x8d" and len(block) < 30]
+    kept = np.flatnonzero(simulator.keep(lea))
+    forms = starting_forms(simulator.templates.categories())
+    core = CoreParameters(replace(MachineSettings(), entry_ops=0), forms)
+    number = int(simulator.forms(0)[0])
+    hidden = np.array(forms)
+    hidden[number, 1] = 3
+    simulator.set_core(CoreParameters(core.settings, hidden))
+    noise = np.random.default_rng(0).normal(0, 0.1, len(kept))
+    cycles = np.maximum(simulator.rates(kept).astype(np.float64), 0.05) * np.exp(noise)
+    never = FittingSettings(passes=1, machine=False, fewest=len(kept) + 1, blocks=20)
+    assert fit(simulator, core, kept, cycles, replace(never, refined=0)).forms[number, 1] == 1
+    assert fit(simulator, core, kept, cycles, never).forms[number, 1] == 3
 
 
 def test_the_settings_of_a_hidden_core_are_found() -> None:

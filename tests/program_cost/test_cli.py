@@ -45,6 +45,11 @@ def test_cycles_of_a_run_and_of_two_builds(runs: Path) -> None:
     assert 0.8 < shares / found["estimate"]["cycles"] <= 1.001
     bound = {one["function"]: one["bound"] for one in found["functions"]}
     assert bound["at_random"] == "mispredict"
+    predicted = nestor(*words, "--predict-mispredictions", "--json")
+    assert predicted.returncode == 0, predicted.stderr
+    parts = [one["estimate"]["by_quantity"] for one in (found, json.loads(predicted.stdout))]
+    assert parts[0]["mispredict"] != parts[1]["mispredict"] > 0
+    assert parts[0]["compute"] == parts[1]["compute"]
     text = nestor(*words, "--by-block", "--top", "3")
     assert text.returncode == 0
     assert "mispredicted branches" in text.stdout

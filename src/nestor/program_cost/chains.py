@@ -6,7 +6,6 @@ only where the edge carries nearly all executions of both its ends: then the sam
 another build of the program too, whichever way its blocks are cut.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,22 +37,17 @@ class Chain:
 
 def chains(table: EventTable) -> list[Chain]:
     """Return all blocks of a run, each in one chain."""
-    objects, addresses = table.words("object"), table.words("address")
-    row_of: dict[Place, int] = {
-        (name, address): row
-        for row, (name, address) in enumerate(zip(objects, addresses, strict=True))
-    }
     executions = table.numbers("executions").tolist()
     sizes = [len(code) for code in table.words("code")]
     exits = table.words("exit")
-    pairs = _pairs(table, row_of)
-    counts = {(source, target): count for source, target, count in pairs}
+    joins = pairs(table)
+    counts = {(source, target): count for source, target, count in joins}
     arriving = [0] * len(table)
-    for _, target, count in pairs:
+    for _, target, count in joins:
         arriving[target] += count
     following = {
         source: target
-        for source, target, count in pairs
+        for source, target, count in joins
         if source != target and count >= SHARE * max(executions[source], executions[target])
     }
     entering = set(following.values())
@@ -79,17 +73,24 @@ def chains(table: EventTable) -> list[Chain]:
     return found
 
 
-def _pairs(table: EventTable, row_of: Mapping[Place, int]) -> list[tuple[int, int, int]]:
+def row_of(table: EventTable) -> dict[Place, int]:
+    """Return the row of each block, by its object and address."""
+    places = zip(table.words("object"), table.words("address"), strict=True)
+    return {place: row for row, place in enumerate(places)}
+
+
+def pairs(table: EventTable) -> list[tuple[int, int, int]]:
     """Return edges between rows, with their counts."""
+    rows = row_of(table)
     columns: dict[str, list[Any]] = table.edges.to_pydict()
-    pairs = zip(
+    edges = zip(
         zip(columns["from_object"], columns["from_address"], strict=True),
         zip(columns["to_object"], columns["to_address"], strict=True),
         columns["count"],
         strict=True,
     )
     return [
-        (row_of[source], row_of[target], count)
-        for source, target, count in pairs
-        if source in row_of and target in row_of
+        (rows[source], rows[target], count)
+        for source, target, count in edges
+        if source in rows and target in rows
     ]

@@ -34,6 +34,7 @@ class Program:
     Examples:
         nestor costmodel program bzip2.parquet
         nestor costmodel program new.parquet --against old.parquet --json
+        nestor costmodel program profile.parquet --predict-mispredictions
         nestor costmodel program bzip2.parquet --model llvm-mca --penalties here.json --by-block
     """
 
@@ -50,6 +51,9 @@ class Program:
     machine's)."""
     weights: Path | None = None
     """Weights that 'nestor costmodel fit-program' wrote (default: those that come with Nestor)."""
+    predict_mispredictions: bool = False
+    """Predict how often branches are mispredicted, from executions, edges and code, in the place of
+    what the source counted: as a compiler with a profile has to."""
     top: int = 20
     """How many functions or blocks to print."""
     by_block: bool = False
@@ -75,6 +79,12 @@ class Program:
                 f"The events of '{self.events}' and '{self.against}' were counted in different"
                 " ways; collect both in one way."
             )
+        if self.predict_mispredictions:
+            from nestor.program_cost.mispredictions.model import packaged, with_predicted
+
+            trees = packaged()
+            own_table = with_predicted(own_table, trees)
+            other_table = None if other_table is None else with_predicted(other_table, trees)
         penalties = machines.named(self.penalties)
         weights = fitted.packaged() if self.weights is None else fitted.load(self.weights)
         model = open_model(self.model, self.machine)

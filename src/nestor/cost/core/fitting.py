@@ -6,8 +6,9 @@ round moves all variants of a form together, later ones each alone; a form too r
 keeps the values of its category.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,9 @@ from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.isa.template_layout import VARIANTS
 from nestor.progress import Progress, silent
 
+_BEYOND_CHANCE: Final = 2.0
+"""Standard errors of the sum of gains, block by block."""
+
 
 @dataclass(frozen=True)
 class FittingSettings:
@@ -50,6 +54,10 @@ class FittingSettings:
     """Summed log error that a change must save, so that rare forms do not follow noise."""
     machine: bool = True
     """Whether the settings of the machine are fitted too, and a start for each category."""
+    refined: int = 80
+    """Parameter sets with the largest summed errors that are fitted again, by more blocks."""
+    refining_blocks: int = 1500
+    """Blocks to judge one of these by, at most."""
 
 
 def fit(
@@ -95,7 +103,38 @@ def fit(
         if settings.machine:
             core = fit_machine(simulator, CoreParameters(core.settings, np.array(forms)), sample)
             forms = np.array(core.forms)
+    if settings.passes:
+        _refine(simulator, forms, uses, labels, settings, seed, progress)
     return CoreParameters(core.settings, forms)
+
+
+def _refine(
+    simulator: Simulator,
+    forms: NDArray[np.int32],
+    uses: Mapping[int, Sequence[int]],
+    labels: F64,
+    settings: FittingSettings,
+    seed: int,
+    progress: Progress,
+) -> None:
+    """Fit the parameter sets again that the most error hangs on.
+
+    What a frequent one costs is worth little in each block, since most of them wait for something
+    else, and the few blocks of a round cannot tell it from noise; with more of them it shows.
+    """
+    rows = np.unique(np.concatenate([*uses.values(), np.zeros(0, np.int64)]).astype(np.int64))
+    errors = np.zeros(len(rows))
+    simulator.loss(rows, labels[rows], None, errors)
+    error_of = dict(zip(rows.tolist(), errors.tolist(), strict=True))
+    summed = {number: sum(error_of[block] for block in blocks) for number, blocks in uses.items()}
+    random = np.random.default_rng(seed)
+    more = replace(settings, blocks=settings.refining_blocks)
+    order = sorted(summed, key=lambda number: (-summed[number], number))[: settings.refined]
+    for done, number in enumerate(order):
+        blocks = _various(simulator, random.permutation(np.array(uses[number])), more)
+        if len(blocks) > settings.blocks:
+            _improve(simulator, forms, [number], blocks, labels[blocks], settings.tolerance, True)
+        progress("Fitting what is frequent", done, len(order))
 
 
 def _fit_start(
@@ -159,8 +198,12 @@ def _improve(
     blocks: I64,
     labels: F64,
     tolerance: float,
+    significant: bool = False,
 ) -> None:
-    """Try other parameters for the form's variants ``numbers`` and keep the best in ``forms``."""
+    """Try other parameters for the form's variants ``numbers`` and keep the best in ``forms``.
+
+    :param significant: ask for a gain beyond chance in place of one in proportion to the blocks.
+    """
     current = np.zeros(len(blocks))
     errors = np.zeros(len(blocks))
     best = simulator.loss(blocks, labels, None, current)
@@ -174,7 +217,10 @@ def _improve(
                 for number in numbers:
                     simulator.set_form(number, values)
                 loss = simulator.loss(blocks, labels, current, errors)
-                if loss < best - tolerance - 0.004 * len(blocks):
+                least = 0.004 * len(blocks)
+                if significant:
+                    least = _BEYOND_CHANCE * float(np.linalg.norm(current - errors))
+                if loss < best - tolerance - least:
                     best, best_row = loss, row
                     current[:] = errors
             forms[numbers] = np.array(best_row, dtype=np.int32)

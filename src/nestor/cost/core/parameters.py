@@ -95,9 +95,9 @@ class MachineSettings:
     """Aligned code that shares entries of the operation cache; a power of two."""
     free_entries: int = 2
     """Entries of such code that enter at once; with more of them, one enters in a cycle."""
-    fine_variants: int = 1
-    """Whether large immediates, and x87 instructions of blocks that move the stack, have parameters
-    of their own; 0 in files that were written before there were such."""
+    fine_variants: int = 2
+    """What has parameters of its own: 1 large immediates, and x87 instructions of blocks that move
+    the stack, 2 also ``lea`` with a large displacement; less in files that were written before."""
     bank_reads: int = 0
     """Loads of a cycle that one 4-byte bank of the first-level cache serves: 1, 2, or 0 for all."""
 
@@ -196,7 +196,7 @@ def checked_core(core: CoreParameters) -> CoreParameters:
         (1, 100_000, (s.instruction_budget,)),
         (16, 4096, (s.entry_bytes,)),
         (0, 64, (s.free_entries,)),
-        (0, 2, (s.bank_reads,)),
+        (0, 2, (s.bank_reads, s.fine_variants)),
     )  # fmt: skip
     for least, most, values in limits:
         if any(not least <= value <= most for value in values):

@@ -55,11 +55,11 @@ class TrainingSettings:
     """Rounds of coordinate descent over the parameters of the core; 0 leaves it unfitted."""
     machine: bool = True
     """Whether the settings of the machine are fitted too (``core/machine_fitting.py``)."""
-    trees: int = 400
+    trees: int = 800
     """Trees of the residual."""
     leaves: int = 127
     """Leaves of one tree."""
-    learning_rate: float = 0.05
+    learning_rate: float = 0.03
     threads: int = 2
     core: bool = True
     """Whether the trees see the simulation (an ablation)."""
@@ -288,7 +288,7 @@ def _errors_on_new_rows(
 ) -> F64:
     """Return each row's absolute error under a model that did not learn from it."""
     errors = np.zeros(len(target))
-    fewer = TreeSettings(max(trees.trees // 4, 20), 63, 0.12, threads=trees.threads)
+    fewer = TreeSettings(min(max(trees.trees // 4, 20), 100), 63, 0.12, threads=trees.threads)
     for fold in range(FOLDS):
         usable, judged = folds.usable(fold), folds.held_out(fold)
         stage = f"Trees for the interval, fold {fold + 1}"

@@ -178,18 +178,21 @@ void push(uint8_t *list, uint8_t &count, int reg) {
   if (reg != None && count < MostRegisters) list[count++] = uint8_t(reg);
 }
 
+// Whether a constant is one that some cores add while they rename registers.
+bool small(int64_t constant) { return constant >= -1024 && constant <= 1023; }
+
 // Which of the parameter sets of its form an operation uses: addressing modes and idioms.
-int variantOf(const Op &op, const Template &row, const Layout &in, bool same, bool fine) {
+int variantOf(const Op &op, const Template &row, const Layout &in, bool same, int fine) {
   if (in.memory) {
     bool base = in.base != None, index = in.index != None;
     if (!(row.traits & AddressOnly)) return in.rip || (!base && !index) ? 2 : index ? 1 : 0;
     if (in.rip) return 4;
-    if (!index) return 0;
+    if (!index) return fine > 1 && base && !small(in.displacement) ? 6 : 0;
     if (base && in.displacement) return in.scale > 1 ? 5 : 3;
     return in.scale > 1 ? 2 : 1;
   }
   if (op.highByte) return 2;
-  if (fine && row.immediateBytes > 1 && (op.immediate < -1024 || op.immediate > 1023)) return 3;
+  if (fine && row.immediateBytes > 1 && !small(op.immediate)) return 3;
   return same ? 1 : 0;
 }
 
@@ -203,7 +206,7 @@ int64_t immediateOf(const uint8_t *p, int bytes) {
   return bytes ? int8_t(*p) : 0;
 }
 
-void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, int &top, bool fine) {
+void fill(Op &op, const Template &row, const Layout &in, const uint8_t *bytes, int &top, int fine) {
   op = {};
   op.base = op.index = op.destination = op.source = None;
   op.emulation = uint8_t(row.emulation), op.width = uint8_t(row.width);

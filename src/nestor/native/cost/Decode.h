@@ -63,7 +63,8 @@ struct Op {
 
 class Decoder {
 public:
-  bool fineVariants = true;  // large immediates and moved x87 stacks have parameters of their own
+  int fineVariants = 2;  // 1: large immediates and moved x87 stacks have parameters of their own,
+                         // 2: lea with a large displacement too
   // Adds a template under a key; the last one wins.
   void add(uint64_t key, const Template &row);
   // Decodes a block into `out`. On UnknownKey `*offset` is where Python must explain an
