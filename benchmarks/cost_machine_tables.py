@@ -73,7 +73,7 @@ def adapted_with(
 
 
 def _measured(run: Mapping[str, Any]) -> list[Any]:
-    return [run["n"], run["mape"], run["median"], run["kendall"], 100 * run["coverage"]]
+    return [run["n"], run["mape"], run["median"], run["kendall"], run["coverage"]]
 
 
 def main() -> None:
