@@ -161,6 +161,9 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
 }
 
 std::unique_ptr<InlineAdvice> DevelopmentAdvisor::getAdviceImpl(CallBase &CB) {
+  if (CB.getCaller() == CB.getCalledFunction() && D.followsStock(CB) &&
+      stockAnswer(Stock, CB))
+    return std::make_unique<FollowedAdvice>(*this, CB, getCallerORE(CB), true);
   if (!isForcedToStop())
     return MLInlineAdvisor::getAdviceImpl(CB);
   // The cap is the policy's: it does not bind the functions of other levels.

@@ -254,8 +254,11 @@ double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor,
 // around, and where the stock heuristic says "inline" both allow it.
 std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
-  if (!isReachable(*CB.getParent()) || &Caller == &Callee)
+  if (!isReachable(*CB.getParent()))
     return untracked(CB, false);
+  if (&Caller == &Callee)
+    return D.followsStock(CB) && stockAnswer(Stock, CB) ? inlineIt(CB)
+                                                        : untracked(CB, false);
   auto MandatoryKind = [&] {
     return getMandatoryKind(CB, FAM, getCallerORE(CB));
   };
