@@ -64,6 +64,7 @@ private:
   std::unique_ptr<InlineAdvice> untracked(CallBase &CB, bool Inline) {
     return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
   }
+  bool asStock(CallBase &CB) { return D.followsStock(CB) && stockAnswer(Stock, CB); }
   std::unique_ptr<InlineAdvice> inlineIt(CallBase &CB);
   void forget() {
     Facts.clear();
@@ -193,9 +194,7 @@ ReleaseAdvisor::~ReleaseAdvisor() {
 
 FunctionFacts ReleaseAdvisor::factsOf(const Function &F) {
   auto [It, New] = Facts.try_emplace(&F);
-  if (New)
-    It->second = countFacts(F);
-  return It->second;
+  return New ? It->second = countFacts(F) : It->second;
 }
 
 bool ReleaseAdvisor::isReachable(const BasicBlock &BB) const {
@@ -257,16 +256,13 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   if (!isReachable(*CB.getParent()))
     return untracked(CB, false);
   if (&Caller == &Callee)
-    return D.followsStock(CB) && stockAnswer(Stock, CB) ? inlineIt(CB)
-                                                        : untracked(CB, false);
-  auto MandatoryKind = [&] {
-    return getMandatoryKind(CB, FAM, getCallerORE(CB));
-  };
+    return asStock(CB) ? inlineIt(CB) : untracked(CB, false);
+  auto MandatoryKind = [&] { return getMandatoryKind(CB, FAM, getCallerORE(CB)); };
   if (CapReached) {
     // The cap is the policy's: it does not bind the functions of other levels.
-    if (!D.actsIn(Caller))
-      return untracked(CB, stockAnswer(Stock, CB));
-    return untracked(CB, MandatoryKind() == MandatoryInliningKind::Always);
+    return untracked(CB, D.actsIn(Caller)
+                             ? MandatoryKind() == MandatoryInliningKind::Always
+                             : stockAnswer(Stock, CB));
   }
   bool Allowed = false; // By the attributes of the call.
   if (CB.hasFnAttr(Attribute::AlwaysInline)) {

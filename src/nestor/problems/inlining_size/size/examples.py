@@ -9,7 +9,7 @@ sees functions as a search makes them.
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -206,7 +206,7 @@ def _to_arrays(one: Compiled) -> Arrays:
         "counts": one.log.counts,
         "names": one.log.names,
         "sections": dict(one.sizes.sections),
-        "functions": [[f.name, f.size, f.weak, f.code] for f in one.sizes.functions],
+        "functions": [list(astuple(f)) for f in one.sizes.functions],
     }
     words = np.frombuffer(json.dumps(text).encode(), np.uint8)
     return {"text": words, "values": one.log.values}
