@@ -31,7 +31,6 @@ from nestor.compiler.process import environment
 from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Module
-from nestor.problem.registry import find_problem
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from nestor.rollout.ready import stored_policy
 
@@ -138,7 +137,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().partition("\n")[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("policies", nargs="*", default=["default"], help="names or files")
-    parser.add_argument("--problem", default="inlining-size", help="what the policies decide")
+    parser.add_argument(
+        "--problem",
+        default="inlining-size",
+        choices=("inlining-size", "inlining-speed"),
+        help="what the policies decide",
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(
         "--instructions",
@@ -152,7 +156,6 @@ def main() -> None:
     toolchain = find()
     plugin, corpus = ensure_plugin(toolchain), store.load(arguments.corpus)
     modules = [m for m in corpus.modules if arguments.modules in m.name]
-    find_problem(arguments.problem)  # names the problems there are, if it is none
     rounds = 1 if arguments.instructions else arguments.rounds
     unit = "instructions" if arguments.instructions else "processor seconds"
     machine = describe(toolchain)

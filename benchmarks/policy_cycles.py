@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import machine, record
-from benchmarks.program_model import CACHES
+from benchmarks.program_model import counted
 from benchmarks.regalloc_sweep import say
 from nestor.build.binary import build_binaries
 from nestor.build.build import Job
@@ -30,14 +30,14 @@ from nestor.corpus.smoke import prepare
 from nestor.cost.registry import open_model
 from nestor.errors import NestorError
 from nestor.events import table as tables
-from nestor.events.simulated.collect import RunSettings, collect
 from nestor.policy.names import NamedPolicy
 from nestor.problem.registry import find_problem
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
-from nestor.program_cost.compare import Comparison, compare
-from nestor.program_cost.estimate import Estimate, estimate
+from nestor.program_cost.compare import compare
+from nestor.program_cost.estimate import estimate
 from nestor.program_cost.quantities import quantities
+from nestor.program_cost.truth import Command
 from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool
 
@@ -49,24 +49,23 @@ COLUMNS: Final = [
 ]
 
 
-def built(pool: LocalPool, programs: Sequence[Program], policy: NamedPolicy, work: Path) -> None:
-    """Build each program stock and under the policy, as ``work/PROGRAM/{stock,policy}``."""
-    sides = {"stock": None, "policy": policy}
-    jobs = [Job(program, "gc", side) for program in programs for side in sides.values()]
-    names = [(program, side) for program in programs for side in sides]
-    for (program, side), binary in zip(names, build_binaries(pool, jobs, silent), strict=True):
+def built(
+    pool: LocalPool, programs: Sequence[Program], policy: NamedPolicy, work: Path
+) -> dict[str, tuple[Path, Path]]:
+    """Return the builds of each program, stock and under the policy; names are their digests."""
+    jobs = [Job(program, "gc", side) for program in programs for side in (None, policy)]
+    found: dict[str, list[Path]] = {}
+    for binary in build_binaries(pool, jobs, silent):
+        name = binary.job.program.name
         if binary.digest is None:
-            say(f"{program.name}, {side}: {binary.failure}")
+            say(f"{name}: {binary.failure}")
             continue
-        out = folder_of(work, program) / side
+        out = work / name.replace("/", "_") / binary.digest
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(pool.objects.path(binary.digest), out)
         out.chmod(0o755)
-
-
-def folder_of(work: Path, program: Program) -> Path:
-    """Return the folder of a program."""
-    return work / program.name.replace("/", "_")
+        found.setdefault(name, []).append(out)
+    return {name: (sides[0], sides[1]) for name, sides in found.items() if len(sides) == 2}
 
 
 def events_of(corpus: Corpus, program: Program, binary: Path) -> tables.EventTable:
@@ -81,24 +80,9 @@ def events_of(corpus: Corpus, program: Program, binary: Path) -> tables.EventTab
         smoke = prepare(corpus, program, folder, words)
         if smoke is None:
             raise NestorError(f"{program.name} has no input to run")
-        settings = RunSettings(smoke.stdin, folder, caches=CACHES)
-        done = collect(binary.absolute(), smoke.arguments, settings)
-        tables.write(done.table, path)
+        command = Command(binary.absolute(), smoke.arguments, smoke.stdin, folder)
+        tables.write(counted(command).table, path)
     return tables.read(path)
-
-
-def compared(corpus: Corpus, program: Program, work: Path) -> Comparison:
-    """Return how the build under the policy compares with stock.
-
-    :raises NestorError: if a run fails.
-    """
-    model, penalties, fitted = open_model("shipped", None), machines.named(None), weights.packaged()
-
-    def side(name: str) -> Estimate:
-        table = events_of(corpus, program, folder_of(work, program) / name)
-        return estimate(quantities(table, model, penalties), fitted)
-
-    return compare(side("policy"), side("stock"), fitted)
 
 
 def main() -> int:
@@ -119,14 +103,21 @@ def main() -> int:
         if program.workload and (not wanted or program.name.rpartition("/")[2] in wanted)
     ]
     with LocalPool(problem, corpus, ready_plugin(problem, None, silent)) as pool:
-        built(pool, programs, problem.policy(options.policy), options.work)
+        builds = built(pool, programs, problem.policy(options.policy), options.work)
+    model, penalties, fitted = open_model("shipped", None), machines.named(None), weights.packaged()
     rows: list[list[Any]] = []
     for program in programs:
+        if program.name not in builds:
+            continue
         try:
-            found = compared(corpus, program, options.work)
+            stock, own = (
+                estimate(quantities(events_of(corpus, program, side), model, penalties), fitted)
+                for side in builds[program.name]
+            )
         except (NestorError, OSError) as error:
             say(f"{program.name}: {error}")
             continue
+        found = compare(own, stock, fitted)
         cycles, total = (100 * (ratio - 1) for ratio in (found.ratio, found.executed_ratio))
         rows.append([program.name.rpartition("/")[2], cycles, total, found.verdict])
         say(f"{rows[-1][0]}: cycles {cycles:+.2f} %, J {total:+.2f} %: {found.verdict}")

@@ -29,7 +29,7 @@ from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.events import table as tables
 from nestor.events.simulated.caches import Caches
-from nestor.events.simulated.collect import RunSettings, collect
+from nestor.events.simulated.collect import Collected, RunSettings, collect
 from nestor.files import write_atomically
 from nestor.program_cost import truth
 
@@ -63,10 +63,8 @@ def collect_all(corpus: Corpus, pairs: Sequence[Pair], work: Path) -> None:
         run, events = pair[1], work / pair[1].name / EVENTS
         if events.exists() or not _program(work, run).exists():
             continue
-        command = _command(corpus, pair, work)
-        settings = RunSettings(command.stdin, command.folder, caches=CACHES)
         try:
-            done = collect(command.program, command.arguments, settings)
+            done = counted(_command(corpus, pair, work))
         except NestorError as error:
             say(f"{run.program}: {error}")
             continue
@@ -74,6 +72,15 @@ def collect_all(corpus: Corpus, pairs: Sequence[Pair], work: Path) -> None:
             say(f"{run.program}: it ends with {done.exit_status}")
         tables.write(done.table, events)
         say(f"{run.program}: {done.table.instructions:,} instructions")
+
+
+def counted(command: truth.Command) -> Collected:
+    """Count the events of a run.
+
+    :raises NestorError: if it cannot be run.
+    """
+    settings = RunSettings(command.stdin, command.folder, caches=CACHES)
+    return collect(command.program, command.arguments, settings)
 
 
 def measure_all(corpus: Corpus, pairs: Sequence[Pair], work: Path, session: int) -> None:

@@ -3,9 +3,7 @@
 # printed before it runs and can be typed by hand. Takes about five minutes on two
 # quiet cores, and some more the first time.
 set -eu
-cd "$(dirname "$0")/.."
-PATH="$PWD/.venv/bin:$PATH"
-work=${1:-.nestor}
+. "$(dirname "$0")/common.sh"
 corpus=$work/demo-corpus
 runs=$work/demo
 start=$(date +%s)
@@ -13,7 +11,6 @@ mkdir -p "$work"
 rm -rf "$runs"
 
 step() { printf '\n\033[1m%s\033[0m\n' "$1"; }
-run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
 
 step '1. Is there an LLVM to work with? Build the plugin for it and prove that it changes nothing.'
 run nestor doctor

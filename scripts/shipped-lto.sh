@@ -4,16 +4,13 @@
 # and judging go on where they were stopped. The policy in the package is replaced only when the new
 # one is there.
 set -eu
-cd "$(dirname "$0")/.."
-PATH="$PWD/.venv/bin:$PATH"
-work=${1:-.nestor}
+. "$(dirname "$0")/common.sh"
 seed=${2:-0}
 run=$work/shipped-lto-$seed
 # The training projects that the packaged policy was made from; without the list, all.
 projects="angelscript box2d bzip2 flac geographiclib jsoncpp lame leveldb libjpeg-turbo mksh mujs re2
   sed soundtouch tetgen tidy tinyxml2 xz zlib zstd"
 kept=benchmarks/results/lto_programs.jsonl
-run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
 
 run nestor corpus fetch bench "$work/bench"
 run nestor corpus overlap "$work/bench"

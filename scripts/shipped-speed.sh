@@ -4,15 +4,12 @@
 # to build them. Some hours on two quiet cores; what was made is kept. The policy in the package is
 # replaced only when the new one is there.
 set -eu
-cd "$(dirname "$0")/.."
-PATH="$PWD/.venv/bin:$PATH"
-work=${1:-.nestor}
+. "$(dirname "$0")/common.sh"
 seed=${2:-0}
 run=$work/shipped-speed-$seed
 # The 15 held-out programs with the least bitcode; without the list, all.
 programs="gperf elements lz4 lzip mawk tcc amalgamate_demo lua ctags zpaq pcre2grep duk pic eqn
   brotli"
-run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
 judge() {
   run nestor workload measure --problem inlining-speed --policy shipped-speed --corpus "$1" \
     --program $programs --json > "$2"

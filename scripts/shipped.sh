@@ -3,12 +3,9 @@
 # figures of its model card. About two hours on two quiet cores; training goes on where it was
 # stopped. The policy in the package is replaced only when the new one is there.
 set -eu
-cd "$(dirname "$0")/.."
-PATH="$PWD/.venv/bin:$PATH"
-work=${1:-.nestor}
+. "$(dirname "$0")/common.sh"
 seed=${2:-0}
 run=$work/shipped-$seed
-run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
 
 run nestor corpus fetch bench "$work/bench"
 run nestor corpus overlap "$work/bench"

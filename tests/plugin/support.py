@@ -42,6 +42,18 @@ int ballast(int v) {
 """
 )
 
+RECURSIVE = """
+int sink(int);
+int f(int n) {
+  if (n == 0) return sink(1) + sink(2);
+  sink(n);
+  int a = f(0);
+  sink(a);
+  return a + f(n - 1);
+}
+"""
+"""Stock inlines the first call of f in itself at -O2."""
+
 CXX_SOURCE = """
 #include <stdexcept>
 #include <string>

@@ -15,6 +15,7 @@ from tests.plugin.support import (
     INLINED,
     NEVER,
     NOT_TRIED,
+    RECURSIVE,
     SOURCE,
     Workbench,
     random_network,
@@ -49,6 +50,7 @@ SOURCES = {
     "c -O2 -g": (SOURCE, "unit.c", ["-O2", "-g"]),
     "c++": (CXX_SOURCE, "unit.cpp", ["-Oz"]),
     "c++ -O2 -g": (CXX_SOURCE, "unit.cpp", ["-O2", "-g"]),
+    "a call in itself": (RECURSIVE, "unit.c", ["-O2"]),
     "no function": ("int x = 3;", "unit.c", ["-Oz"]),
     "no decision": ("int f(int a) { return a; }", "unit.c", ["-Oz"]),
 }

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from nestor.problems.inlining_size.features import sets
+from nestor.problems.inlining_size.features.site import FREQUENCIES
 
 _UNIT: Final = (
     "inlining_default",
@@ -31,13 +32,7 @@ _UNIT: Final = (
     "call_is_invoke",
     "call_in_cold_block",
     "calls_to_callee_in_caller",
-    "call_frequency",
-    "call_loop_depth",
-    "call_executions",
-    "call_profile_share",
-    "caller_entries",
-    "callee_entries",
-    "callee_executed",
+    *(name for name in FREQUENCIES if name != "call_hotness"),
 )
 """How often a call runs, what inlining it costs, and the shape of both functions. With all features
 of inlining for size beside them, gains were predicted no better on programs left out."""

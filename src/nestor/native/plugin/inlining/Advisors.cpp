@@ -23,6 +23,11 @@ bool stockAnswer(DefaultInlineAdvisor &Stock, CallBase &CB) {
   return Inline;
 }
 
+bool isInlinedInItself(const Decider &D, DefaultInlineAdvisor &Stock, CallBase &CB) {
+  const bool Alone = D.isCapped() && D.actsIn(*CB.getCaller());
+  return CB.getCaller() == CB.getCalledFunction() && !Alone && stockAnswer(Stock, CB);
+}
+
 static cl::Option *growthCap() {
   return cl::getRegisteredOptions().lookup(
       "ml-advisor-size-increase-threshold");

@@ -59,6 +59,12 @@ bool isGrowthCapGiven();
 /// The stock heuristic's answer for \p CB: its advice is taken and not followed.
 bool stockAnswer(llvm::DefaultInlineAdvisor &Stock, llvm::CallBase &CB);
 
+/// Whether \p CB calls the function that it is in, and is inlined: stock does that where
+/// constant arguments end the recursion. It is no question, so a policy that decides
+/// alone says no, as LLVM's own advisors do.
+bool isInlinedInItself(const Decider &D, llvm::DefaultInlineAdvisor &Stock,
+                       llvm::CallBase &CB);
+
 } // namespace nestor
 
 #endif

@@ -62,11 +62,6 @@ public:
   bool isCapped() const {
     return Policy && Policy->Meaning == Answers::Decision;
   }
-  /// Whether the stock heuristic answers for a call of a function in itself, which
-  /// is no question. A policy that decides alone says no, as LLVM's own advisors do.
-  bool followsStock(const llvm::CallBase &CB) const {
-    return !isCapped() || !actsIn(*CB.getCaller());
-  }
   /// Whether the policy's deviations have copied as many instructions as the
   /// module had; the default has decided since, this many times.
   bool isSpent() const { return Copied > Copyable; }

@@ -161,8 +161,7 @@ DevelopmentAdvisor::~DevelopmentAdvisor() {
 }
 
 std::unique_ptr<InlineAdvice> DevelopmentAdvisor::getAdviceImpl(CallBase &CB) {
-  if (CB.getCaller() == CB.getCalledFunction() && D.followsStock(CB) &&
-      stockAnswer(Stock, CB))
+  if (isInlinedInItself(D, Stock, CB))
     return std::make_unique<FollowedAdvice>(*this, CB, getCallerORE(CB), true);
   if (!isForcedToStop())
     return MLInlineAdvisor::getAdviceImpl(CB);

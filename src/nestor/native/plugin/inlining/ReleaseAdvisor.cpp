@@ -64,7 +64,6 @@ private:
   std::unique_ptr<InlineAdvice> untracked(CallBase &CB, bool Inline) {
     return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB), Inline);
   }
-  bool asStock(CallBase &CB) { return D.followsStock(CB) && stockAnswer(Stock, CB); }
   std::unique_ptr<InlineAdvice> inlineIt(CallBase &CB);
   void forget() {
     Facts.clear();
@@ -256,7 +255,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   if (!isReachable(*CB.getParent()))
     return untracked(CB, false);
   if (&Caller == &Callee)
-    return asStock(CB) ? inlineIt(CB) : untracked(CB, false);
+    return isInlinedInItself(D, Stock, CB) ? inlineIt(CB) : untracked(CB, false);
   auto MandatoryKind = [&] { return getMandatoryKind(CB, FAM, getCallerORE(CB)); };
   if (CapReached) {
     // The cap is the policy's: it does not bind the functions of other levels.
