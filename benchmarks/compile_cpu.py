@@ -2,7 +2,7 @@
 What a policy costs: the compiler's whole processor time with the plugin over that without.
 
     python -m benchmarks.compile_cpu CORPUS [POLICY ...] [--problem P] [--rounds N]
-        [--instructions] [--json FILE]
+        [--instructions] [--table compile_cpu] [--json FILE]
 
 Modules whose object is the same as the stock compiler's say what asking costs; the others say what
 another program costs too, and stand in a row of their own. Compiles alternate per module (stock,
@@ -150,6 +150,7 @@ def main() -> None:
         help="count instructions with callgrind: exact, some 50 times slower, one round",
     )
     parser.add_argument("--modules", default="", help="only modules whose name contains this")
+    parser.add_argument("--table", default="compile_cpu", help="its name in the result file")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     arguments = parser.parse_args()
 
@@ -182,7 +183,9 @@ def main() -> None:
         columns = [("policy", "{}"), ("compile CPU over stock, minimum", "{:.3f}×"),
                    ("median of rounds", "{:.3f}×"), ("range", "{}"), ("how", "{}")]  # fmt: skip
         about = "Cost of the compiler, policy over stock."
-        record.write(arguments.json, about, {"compile_cpu": record.table(columns, cells)}, machine)
+        record.write(
+            arguments.json, about, {arguments.table: record.table(columns, cells)}, machine
+        )
 
 
 if __name__ == "__main__":

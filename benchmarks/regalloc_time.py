@@ -1,7 +1,8 @@
 """Write what 'nestor workload time' measured to the result file of the studies.
 
     nestor workload time --policy shipped-eviction --corpus SPEED-PGO --rounds 80 --json > time.json
-    python -m benchmarks.regalloc_time time.json [--json benchmarks/results/regalloc_time.json]
+    python -m benchmarks.regalloc_time time.json [--table programs]
+        [--json benchmarks/results/regalloc_time.json]
     python -m benchmarks.tables
 
 Per program the shortest time of stock and the change of the medians, of each policy and of a second
@@ -25,6 +26,7 @@ def main() -> int:
     """Write the result file."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("measured", type=Path, help="what the command printed")
+    parser.add_argument("--table", default="programs", help="its name in the result file")
     parser.add_argument("--json", type=Path, default=RESULTS / "regalloc_time.json")
     options = parser.parse_args()
     content = json.loads(options.measured.read_text())
@@ -40,8 +42,8 @@ def main() -> int:
     columns = [("program", "{}"), ("stock, shortest", "{:.0f} ms")]
     columns += [(f"{name}, medians [95 %]", _CHANGE) for name in means]
     columns.append(("larger than noise", "{}"))
-    about = "Time of programs under policies about register allocation, against stock."
-    tables = {"programs": record.table(columns, rows)}
+    about = "Time of programs under policies, against stock."
+    tables = {options.table: record.table(columns, rows)}
     record.write(options.json, about, tables, machine.describe(find()))
     print(f"{options.json} is new.")
     return 0
