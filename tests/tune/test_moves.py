@@ -37,6 +37,21 @@ def test_the_last_call_of_a_large_function_is_tried_first(
     assert inlined.total < stock.total, "the function is gone"
 
 
+def test_the_only_site_of_a_callee_decides_about_the_callee(
+    builder: tuple[ProgramBuilder, SiteMoves],
+) -> None:
+    made, moves = builder
+    stock = made.build({})
+    sites = sites_of(stock.trajectories)
+    callees = [site.callee for site in sites]
+    only = {site.key for site in sites if callees.count(site.callee) == 1}
+    found = moves.candidates(stock.trajectories, moves.reach(stock.trajectories), 30.0)
+    first, second = ({c.move.key for c in group} for group in found.turns)
+    assert only & first
+    assert not only & second
+    assert all(key.kind == "callee" for key in first - only)
+
+
 def test_a_small_component_is_moved_as_a_whole(builder: tuple[ProgramBuilder, SiteMoves]) -> None:
     made, moves = builder
     stock = made.build({})

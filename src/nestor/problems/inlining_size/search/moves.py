@@ -83,16 +83,21 @@ class SiteMoves:
             return Candidate(move, claims, distance, _context(reached, answers), near)
 
         free = [site for site in sites if site.key not in whole]
-        single = [candidate(move) for move in site_moves(free, last)]
+        first, only, others = [], [], []
+        for site in free:
+            for one in map(candidate, site_moves([site], last)):
+                if one.distance < 0:
+                    first.append(one)
+                else:
+                    # About a callee's only site, the move decides what becomes of the callee.
+                    (only if uses[site.callee] == 1 else others).append(one)
+        of_callees = [candidate(move) for move in callee_moves(free, self._droppable(free))]
         return Candidates(
             first=[
-                [one for one in single if one.distance < 0],
+                first,
                 [one for component in small for one in self._combinations(component, scale)],
             ],
-            turns=[
-                [candidate(move) for move in callee_moves(free, self._droppable(free))],
-                [one for one in single if one.distance >= 0],
-            ],
+            turns=[[*of_callees, *only], others],
         )
 
     def proposal(self, build: ProgramBuild, extent: float) -> dict[Key, bool]:
