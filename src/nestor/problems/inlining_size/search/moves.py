@@ -83,14 +83,14 @@ class SiteMoves:
             return Candidate(move, claims, distance, _context(reached, answers), near)
 
         free = [site for site in sites if site.key not in whole]
-        first, only, others = [], [], []
+        first: list[Candidate] = []
+        # About a callee's only site, a move decides what becomes of the callee.
+        only: list[Candidate] = []
+        others: list[Candidate] = []
         for site in free:
             for one in map(candidate, site_moves([site], last)):
-                if one.distance < 0:
-                    first.append(one)
-                else:
-                    # About a callee's only site, the move decides what becomes of the callee.
-                    (only if uses[site.callee] == 1 else others).append(one)
+                group = only if uses[site.callee] == 1 else others
+                (first if one.distance < 0 else group).append(one)
         of_callees = [candidate(move) for move in callee_moves(free, self._droppable(free))]
         return Candidates(
             first=[
