@@ -96,10 +96,10 @@ def sites(pool: Pool, program: Program) -> list[dict[str, Any]]:
     for module, trajectory in after.trajectories.items():
         decisions = trajectory.decisions
         earlier = before.trajectories[module].decisions
-        inlined = set(earlier["site"][earlier["answer"] > 0].tolist())
+        inlined = earlier["site"][earlier["answer"] > 0]
         # A logit that no sum of the trees reaches is the rule's.
         ruled = decisions[decisions["logit"] > _ANY_SUM]
-        for row in ruled[~np.isin(ruled["site"], list(inlined))]:
+        for row in ruled[~np.isin(ruled["site"], inlined)]:
             both = [int(row[name].view("<u8")) for name in ("caller", "callee")]
             change = sum(new.get(one, 0.0) - own.get(one, 0.0) for one in both)
             sizes = [int(row[name]) for name in ("callee_code_size", "program_callee_bytes")]
