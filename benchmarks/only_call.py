@@ -50,6 +50,8 @@ _UP_TO: Final = (40, 64, 80, 100, 128, 200)
 """Code sizes of callees by which calls are grouped in the table."""
 _SECONDS: Final = 600.0
 """A compile that takes longer has failed: long, as the machine may be busy with other things."""
+_LEAST_BYTES: Final = 10_000
+"""Of a stock program that counts in the means, as in the table of the random sample."""
 _SPLITS: Final = {"train": "chosen on", "validation": "chosen on", "test": "held out"}
 
 
@@ -195,10 +197,10 @@ def programs_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
 
 
 def means_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
-    """Return a row for each half, language and mode: means over programs, and the worst."""
+    """Return a row for each half, language and mode: means over programs that are not tiny."""
     groups: dict[tuple[str, ...], dict[str, dict[str, list[float]]]] = {}
     for line in lines:
-        if None not in line["change"]:
+        if None not in line["change"] and line["stock"] >= _LEAST_BYTES:
             key = (line["half"], line["language"], line["mode"])
             own = groups.setdefault(key, {}).setdefault(line["program"], {})
             own[line["policy"]] = line["change"]
