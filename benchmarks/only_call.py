@@ -52,6 +52,7 @@ _SECONDS: Final = 600.0
 """A compile that takes longer has failed: long, as the machine may be busy with other things."""
 _LEAST_BYTES: Final = 10_000
 """Of a stock program that counts in the means, as in the table of the random sample."""
+_KEY: Final = ("half", "program", "language", "mode")
 _SPLITS: Final = {"train": "chosen on", "validation": "chosen on", "test": "held out"}
 
 
@@ -183,7 +184,9 @@ def programs_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
     found: dict[tuple[str, ...], dict[str, Any]] = {}
     stock: dict[tuple[str, ...], float] = {}
     for line in lines:
-        key = (line["half"], line["program"], line["language"], line["mode"])
+        if None in line["change"]:
+            continue
+        key = tuple(line[name] for name in _KEY)
         found.setdefault(key, {})[line["policy"]] = line["change"]
         stock[key] = line["stock"]
     rows = [
@@ -191,7 +194,7 @@ def programs_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
         for key, own in sorted(found.items())
         if len(own) == 2 and own["trees"] != own["rule"]
     ]
-    columns = [(name, "{}") for name in ("half", "program", "language", "mode")]
+    columns = [(name, "{}") for name in _KEY]
     changes = [("trees", record.CHANGES), ("with the rule", record.CHANGES)]
     return record.table([*columns, ("stock bytes", "{:,}"), *changes], rows)
 
@@ -205,14 +208,14 @@ def means_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
             own = groups.setdefault(key, {}).setdefault(line["program"], {})
             own[line["policy"]] = line["change"]
     rows = []
-    for key, programs in sorted(groups.items()):
+    for group, programs in sorted(groups.items()):
         pairs = [own for own in programs.values() if len(own) == 2]
         if not pairs:
             continue
         before, after = ([own[name] for own in pairs] for name in ("trees", "rule"))
         grown = [max(b[i] - a[i] for a, b in zip(before, after, strict=True)) for i in (0, 1)]
         changed = sum(own["trees"] != own["rule"] for own in pairs)
-        rows.append([*key, len(pairs), changed, _mean(before), _mean(after), grown])
+        rows.append([*group, len(pairs), changed, _mean(before), _mean(after), grown])
     columns = [(name, "{}") for name in ("half", "language", "mode")]
     columns += [("programs", "{}"), ("changed by the rule", "{}")]
     names = "trees, mean", "with the rule, mean", "largest change by the rule"
