@@ -5,9 +5,7 @@
 POLICY is a sum of features, such as ``nestor train inlining-size --learner cma`` makes. It is put
 under every bound (``nestor.problems.inlining_size.growth_bound``), and the validation programs are
 built under each in all modes of the build ``copies``. The best on average is chosen of those under
-which no program grows, whatever the mode, by more than the tolerances of distillation. With
-``--summary-rules`` it is written with the rules for the only copy and the only call that a summary
-shows (``nestor.problems.inlining_size.summary_rules``), which the packaged policy does not have.
+which no program grows, whatever the mode, by more than the tolerances of distillation.
 """
 
 import argparse
@@ -31,7 +29,6 @@ from nestor.learn.programs import largest_programs
 from nestor.learn.setup import as_network
 from nestor.policy import bundle
 from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
-from nestor.problems.inlining_size.summary_rules import follow_summary
 
 MODES: Final = ("gc", "no-gc", "icf", "copies-3", "copies-10", "copies-100")
 
@@ -60,7 +57,6 @@ def main() -> int:
     parser.add_argument("--own", type=int, nargs="+", default=[0, 5, 10])
     parser.add_argument("--comdat", type=int, nargs="+", default=[80, 1000])
     parser.add_argument("--several", type=int, nargs="+", default=[0, 10])
-    parser.add_argument("--summary-rules", action="store_true", help="add a summary's two rules")
     options = parser.parse_args()
     named = policy_named(options.policy)
     if named.policy is None:
@@ -93,8 +89,6 @@ def main() -> int:
             found.append(one)
     chosen = choose(found, settings.tolerance, settings.detail_tolerance)
     policy = as_network(chosen.policy)
-    if chosen.number and options.summary_rules:
-        policy = follow_summary(policy)
     write_atomically(options.out, bundle.to_bytes(policy))
     if options.json:
         columns = [("program", "{}"), ("own, COMDAT, several", "{}")]

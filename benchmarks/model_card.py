@@ -154,7 +154,9 @@ def origin(policy: Policy) -> Table:
         bound = ", ".join(f"{name} {limit}" for name, limit in provenance["growth bound"].items())
         rows.append(["sum", f"`{provenance['sum']}`"])
         rows.append(["limits of cost_estimate", bound])
-        rows.append(["rules of a summary", ", ".join(provenance.get("summary rules", ["none"]))])
+    if "only call" in provenance:
+        most = ", ".join(f"{name} {limit}" for name, limit in provenance["only call"].items())
+        rows.append(["only calls are inlined up to", most])
     names = ("learner", "seed", "corpus", "compiler", "plugin", "nestor")
     rows += [[name, f"`{provenance[name]}`"] for name in names if name in provenance]
     others = ("take", "leave", "rounds", "leaves", "training programs", "chosen by", "llvm")

@@ -22,7 +22,7 @@ class Split:
     above: "Split | float"
 
 
-def one_tree(like: TreesPolicy, top: Split) -> TreesPolicy:
+def one_tree(like: TreesPolicy, top: Split | float) -> TreesPolicy:
     """Return the policy of one tree, for the features and answers of ``like``.
 
     :raises PolicyError: if ``like`` does not read a feature of the tree.

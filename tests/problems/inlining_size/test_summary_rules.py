@@ -1,108 +1,125 @@
-"""The rules of a program's summary, as numbers and in linked programs."""
+"""The only call of a function under a summary, as numbers and in linked programs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from nestor.build.build import find_build
 from nestor.compiler.plugin import Plugin
 from nestor.evaluate.compare import EvaluateSettings, evaluate
+from nestor.policy import bundle
 from nestor.policy.names import NamedPolicy
-from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import PolicyError
-from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
-from nestor.problems.inlining_size.summary_rules import follow_summary
+from nestor.policy.trees import TreesPolicy
+from nestor.problems.inlining_size.builtins import DATA, constant
+from nestor.problems.inlining_size.summary_rules import OnlyCall, inline_only_calls
 from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
 from tests.inlining import PROBLEM
-from tests.problems.inlining_size.sums import linear
 
-RANGE = np.array([[0.0, 1.0], *[[-50.0, 3000.0]] * 7, [0.0, 51.0]])
-"""Of the nine features of :func:`linear`, the callee's size last."""
-
-
-def assert_each_is_refused(
-    policy: MlpPolicy, row: npt.NDArray[np.int64], wrong: Mapping[str, int]
-) -> None:
-    """Assert that one wrong value at a time in ``row`` makes the policy refuse."""
-    for name, value in wrong.items():
-        other = row.copy()
-        other[policy.features.index(name)] = value
-        assert policy.logits(other[None])[0] < 0, name
-
-
-@pytest.fixture
-def bounded() -> MlpPolicy:
-    return bound_growth(replace(linear(), range=RANGE), GrowthBound(own=10, comdat=80, several=20))
+TREES = Path(__file__).parents[3] / "benchmarks" / "data" / "distilled_trees.safetensors"
+LIMIT = OnlyCall(bytes=400, code_size=80)
+HOLDS = {
+    "callee_uses": 1,
+    "program_link_gc": 1,
+    "program_callee_calls": 1,
+    "program_callee_copies": 1,
+    "program_callee_bytes": 400,
+    "callee_code_size": 80,
+    "callee_instructions": 100,
+    "cost_estimate": 700,
+}
+"""What is not 0 where the rule holds just so; beyond the range of the trees."""
 
 
-def test_without_a_summary_the_logits_are_the_same_bits(bounded: MlpPolicy) -> None:
-    policy = follow_summary(bounded)
-    x = np.random.default_rng(0).integers(0, 2, (4000, len(policy.features)))
-    x[:, policy.features.index("cost_estimate")] = np.arange(4000) % 151 - 30
-    x[:, policy.features.index("callee_uses")] = np.arange(4000) % 3 + 1
-    for name in policy.features:
-        if name.startswith("program_"):
-            x[:, policy.features.index(name)] = -1
-    before = bounded.logits(x[:, : len(bounded.features)])
-    assert (policy.logits(x) == before).all()
-    assert (before > 0).any() and (before < 0).any()
-    # What the range would have left to the default is never inlined.
-    x[:, policy.features.index("callee_code_size")] = 52
-    assert (policy.logits(x) < 0).all()
+@pytest.fixture(scope="module")
+def trees() -> TreesPolicy:
+    policy = bundle.load(TREES)
+    assert isinstance(policy, TreesPolicy)
+    return policy
 
 
-def test_the_only_call_needs_all_of_its_conditions(bounded: MlpPolicy) -> None:
-    policy = follow_summary(bounded)
-    at = {name: index for index, name in enumerate(policy.features)}
-    row = np.zeros(len(policy.features), np.int64)
-    row[at["callee_uses"]] = row[at["program_callee_calls"]] = row[at["program_link_gc"]] = 1
-    row[at["cost_estimate"]], row[at["callee_code_size"]] = 2000, 400
-    assert policy.logits(row[None])[0] > 0
+def row(policy: TreesPolicy, values: Mapping[str, float]) -> np.ndarray:
+    """Return the least values in the policy's range, but for ``values``."""
+    assert policy.range is not None
+    least = np.maximum(policy.range[:, 0], 0)
+    for name, value in values.items():
+        least[policy.features.index(name)] = value
+    return least
+
+
+def inlines(policy: TreesPolicy, values: Mapping[str, float]) -> bool:
+    (logit,) = policy.logits(row(policy, values)[None])
+    return bool(logit > 0)
+
+
+def test_the_packaged_policy_is_made_from_the_trees(trees: TreesPolicy) -> None:
+    made = bundle.to_bytes(inline_only_calls(trees, LIMIT))
+    assert made == (DATA / "distilled.safetensors").read_bytes()
+
+
+def test_without_a_summary_the_answers_are_the_same(trees: TreesPolicy) -> None:
+    """In range the logits have the same bits; beyond it the default decides as before."""
+    assert trees.range is not None
+    policy = inline_only_calls(trees, LIMIT)
+    random = np.random.default_rng(0)
+    low, high = trees.range[:, 0], np.minimum(trees.range[:, 1], 60)
+    x = random.integers(low.astype(int), high.astype(int) + 2, (4000, len(low))).astype(float)
+    x[:, [name.startswith("program_") for name in trees.features]] = -1
+    before, after = trees.logits(x), policy.logits(x)
+    outside = ((x < trees.range[:, 0]) | (x > trees.range[:, 1])).any(axis=1)
+    assert outside.any() and not outside.all()
+    assert ((before > 0) == (after > 0)).all()
+    inside = x.copy()
+    inside = np.minimum(inside, trees.range[:, 1])
+    assert (trees.logits(inside) == policy.logits(inside)).all()
+    assert (policy.logits(inside) > 0).any()
+
+
+def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
+    policy = inline_only_calls(trees, LIMIT)
+    assert not inlines(trees, HOLDS)
+    assert inlines(policy, HOLDS)
     wrong = {
         "inlining_default": 1,
         "callee_uses": 2,
-        "program_callee_calls": 2,
-        "program_callee_address_taken": 1,
+        "callee_landing_pads": 1,
+        "callee_code_size": 81,
         "program_link_gc": 0,
-    }
-    assert_each_is_refused(policy, row, wrong)
-
-
-def test_the_bound_does_not_hold_for_the_only_copy(bounded: MlpPolicy) -> None:
-    policy = follow_summary(bounded)
-    at = {name: index for index, name in enumerate(policy.features)}
-    row = np.zeros(len(policy.features), np.int64)
-    row[at["callee_has_comdat"]] = row[at["callee_disappears"]] = 1
-    row[at["cost_estimate"]], row[at["callee_code_size"]] = 60, 20  # beyond the bound of 10
-    row[at["program_callee_calls"]], row[at["callee_uses"]] = 3, 1
-    row[at["program_callee_copies"]] = row[at["program_link_gc"]] = 1
-    free = row[: len(bounded.features)].copy()
-    free[at["cost_estimate"]] = 10
-    assert bounded.logits(row[None, : len(bounded.features)])[0] < 0 < bounded.logits(free[None])[0]
-    assert policy.logits(row[None])[0] > 0
-    wrong = {
+        "program_callee_calls": 2,
         "program_callee_copies": 2,
         "program_callee_address_taken": 1,
-        "program_link_gc": 0,
-        "callee_code_size": 52,
+        "program_callee_bytes": 401,
+        "caller_is_cold": 1,  # the trees never saw one
     }
-    assert_each_is_refused(policy, row, wrong)
+    for name, value in wrong.items():
+        assert not inlines(policy, HOLDS | {name: value}), name
+    missing = {name: -1 for name in HOLDS if name.startswith("program_")}
+    assert not inlines(policy, HOLDS | missing)
 
 
-def test_other_policies_are_refused() -> None:
-    with pytest.raises(PolicyError, match="under a bound"):
-        follow_summary(linear())
+def test_other_policies_and_limits_are_refused(trees: TreesPolicy) -> None:
+    with pytest.raises(PolicyError, match="where to deviate"):
+        inline_only_calls(constant(inline=True), LIMIT)
+    with pytest.raises(PolicyError, match="and once"):
+        inline_only_calls(inline_only_calls(trees, LIMIT), LIMIT)
+    blind = constant(inline=False)
+    blind = replace(blind, metadata=replace(blind.metadata, answers="deviation"))
+    with pytest.raises(PolicyError, match="needs a policy that reads it"):
+        inline_only_calls(blind, LIMIT)
+    with pytest.raises(PolicyError, match="at least 1"):
+        OnlyCall(bytes=0, code_size=80)
 
 
 PARSE = """
 int next(int);
 int parse(int v) {
   for (int i = 0; i < v; ++i) { if (next(i) > 3) v -= next(v); else v += next(i * v) / 3; }
+  for (int i = 9; i < v; ++i) { if (next(i) > 7) v -= next(v); else v += next(i * v) / 7; }
+  for (int i = 5; i < v; ++i) { if (next(i) > 5) v -= next(v); else v += next(i * v) / 5; }
   return v ^ next(v);
 }
 int run(int v) { next(v + 1); return parse(v) + 1; }
@@ -113,7 +130,7 @@ MAIN = " int run(int); int main(int n, char **v) { return run(n); }"
 
 
 @pytest.mark.parametrize("calls", [1, 2])
-def test_a_linked_program(tmp_path: Path, plugin: Plugin, bounded: MlpPolicy, calls: int) -> None:
+def test_a_linked_program(tmp_path: Path, plugin: Plugin, trees: TreesPolicy, calls: int) -> None:
     """``parse`` is inlined and goes away if nothing else of the program calls it."""
     work = tmp_path / "src"
     work.mkdir()
@@ -124,15 +141,16 @@ def test_a_linked_program(tmp_path: Path, plugin: Plugin, bounded: MlpPolicy, ca
         "%.o: %.c\n\t$(CC) -Oz -ffunction-sections -c $<\n"
     )
     corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {}, {"program": (work, make)})
-    named = NamedPolicy.of(follow_summary(bounded))
+    policies = [NamedPolicy.of(p) for p in (trees, inline_only_calls(trees, LIMIT))]
     sizes = {}
     with LocalPool(PROBLEM, corpus, plugin) as pool:
         build = find_build(PROBLEM, "link")
-        for summary in (False, True):
-            settings = EvaluateSettings(summary=summary)
-            (result,) = evaluate(pool, build, corpus.programs, [named], settings)
-            (program,) = result.programs
-            assert program.stock and program.policy and not result.failures
-            sizes[summary] = program.policy.columns["linked"] - program.stock.columns["linked"]
-    assert sizes[False] == 0
-    assert sizes[True] < 0 if calls == 1 else sizes[True] == 0
+        for mode, summary in (("gc", False), ("gc", True), ("no-gc", True)):
+            settings = EvaluateSettings((mode,), summary=summary)
+            found = evaluate(pool, build, corpus.programs, policies, settings)
+            assert not any(result.failures for result in found)
+            before, after = (result.programs[0].policy for result in found)
+            assert before and after
+            sizes[mode, summary] = after.columns["linked"] - before.columns["linked"]
+    assert sizes["gc", False] == sizes["no-gc", True] == 0
+    assert (sizes["gc", True] < 0) == (calls == 1)

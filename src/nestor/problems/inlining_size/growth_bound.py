@@ -27,8 +27,6 @@ _LOCAL: Final = "caller_is_local"
 _ONLY_USE: Final = "callee_disappears"
 _FLAGS: Final = (_DISCARDABLE, _LOCAL, _ONLY_USE)
 
-EXCESS: Final = slice(2, 4)
-"""The units of the hidden layer that say how far a cost is beyond a bound."""
 _SURELY: Final = 4096.0
 """What a unit of squashed cost beyond a bound takes off the logit: more than any logit."""
 _NO_BOUND: Final = 64.0

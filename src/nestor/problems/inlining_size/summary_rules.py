@@ -1,126 +1,98 @@
-"""What a summary of the program adds to a policy under a bound of growth: two rules.
+"""What a summary of the program adds to fitted trees: the only call of a function is inlined.
 
-**The only copy.** The bound is there because other modules may hold copies of the callee. Where the
-summary says that there is one copy in the program, nothing but calls refers to it and the linker
-drops unused sections, the bound does not hold.
+A function that one call in the whole program refers to, and nothing else, goes away when that call
+is inlined, if the linker drops unused sections. LLVM knows this of local functions; of others a
+module cannot tell who else calls them, and a summary can. Both counts are needed: the summary
+counts calls in the objects of the stock build, where several calls of a function may have become
+one (in mujs 21 of ``cbinary``), and the module counts those that inlining would have to copy it to.
 
-**The only call.** A function that one call in the whole program refers to, and nothing else, goes
-away when that call is inlined. LLVM knows this of local functions and inlines them; of others a
-module cannot tell who else calls them. Both counts are needed: the summary counts calls in the
-objects of the stock build, where several calls of a function may have become one (in mujs 21 of
-``cbinary``), and the module counts those that inlining would have to copy it into.
+What goes away is certain, what comes into the caller is not: registers run out, and other calls are
+weighed anew. So large callees are left to the trees, and so are those that handle exceptions, whose
+tables move to the caller.
 
-The rules are units of the same network: without a summary the logits have the same bits as before.
+The rule is one more tree whose value is beyond every sum of the others; without a summary the
+logits have the same bits as before.
 """
 
-import itertools
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-import numpy as np
+from nestor.policy.branches import Split, one_tree
+from nestor.policy.spec import F64, PolicyError
+from nestor.policy.trees import TreesPolicy, weighted_sum
 
-from nestor.policy.network import Layer, LogNormalisation, MlpPolicy, squash
-from nestor.policy.spec import F32, F64, PolicyError
-from nestor.problems.inlining_size.growth_bound import EXCESS
+_HOLDS: Final = (
+    ("inlining_default", 0, 0),
+    ("program_link_gc", 1, 2),
+    ("program_callee_calls", 1, 1),
+    ("program_callee_address_taken", 0, 0),
+    ("program_callee_copies", 1, 1),
+    ("callee_uses", 1, 1),
+    ("callee_landing_pads", 0, 0),
+)
+"""What must hold of the call: features with their least and greatest values, whole numbers."""
+_SIZES: Final = ("callee_instructions", "callee_code_size", "cost_estimate")
+"""What the trees have a range of that is narrower than the rule's."""
+_NO_LIMIT: Final = 2.0**53
+"""More than any value of a feature."""
+_NEVER: Final = -(2.0**20)
+"""Less than the negative of any sum of fitted trees."""
+_INLINE: Final = 2.0**30
+"""More than any such sum and ``_NEVER``."""
 
-_ONLY_COPY: Final = {"program_callee_copies": 1, "program_callee_address_taken": 0}
-_ONLY_CALL: Final = {
-    "inlining_default": 0,
-    "callee_uses": 1,
-    "program_callee_calls": 1,
-    "program_callee_address_taken": 0,
-}
-"""What must hold for each rule; all are whole numbers."""
-_LINK: Final = "program_link_gc"
-"""At least 1 if the linker drops unused sections; -1 without a summary."""
 
-_SURELY: Final = 4096.0
-"""What a whole number too many or too few takes off, or being out of range: more than any logit."""
-_INLINE: Final = 2.0**24
-"""The logit of the only call: more than any logit and penalty of the policy."""
+@dataclass(frozen=True)
+class OnlyCall:
+    """The largest callee whose only call is inlined."""
+
+    bytes: int
+    """What the linker drops: code and unwind entry of the callee in the stock build."""
+    code_size: int
+    """What is copied: the callee at the moment of the question, in the target's estimate."""
+
+    def __post_init__(self) -> None:
+        if self.bytes < 1 or self.code_size < 1:
+            raise PolicyError("the limits of a callee must be at least 1")
 
 
-def follow_summary(policy: MlpPolicy) -> MlpPolicy:
-    """Return ``policy`` with both rules.
+def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
+    """Return ``policy`` with the rule; elsewhere its answers are the same.
 
-    The policy's range keeps it from answering where a feature is outside of the training data.
-    It becomes units too, so that it does not hold for the only call.
+    The policy's range holds for the rule too, except for the callee's size. Trees that are larger
+    than those of training are refused by a tree instead of by the range.
 
-    :param policy: what :func:`nestor.problems.inlining_size.growth_bound.bound_growth` returns.
-    :raises PolicyError: if it is another.
+    :raises PolicyError: if the policy does not say where to deviate, or reads too few features.
     """
-    normalisation = policy.normalisation
-    if (
-        policy.metadata.answers != "deviation"
-        or "growth bound" not in policy.metadata.provenance
-        or len(policy.layers) != 2
-        or not isinstance(normalisation, LogNormalisation)
-    ):
-        raise PolicyError("only a policy under a bound can have the rules of a summary")
-    new = [n for n in {**_ONLY_COPY, **_ONLY_CALL, _LINK: 1} if n not in policy.features]
-    features = (*policy.features, *new)
-    shift = np.concatenate([normalisation.shift, np.zeros(len(new))])
-    scale = np.concatenate([normalisation.scale, np.ones(len(new))])
-
-    def beyond(name: str, limit: float, sign: int) -> tuple[F64, float]:
-        """Return a unit that is 0 up to a limit of a feature (down to it if ``sign`` is -1)."""
-        index = features.index(name)
-        if scale[index] == 0:
-            raise PolicyError(f"the policy was trained where {name} never changed")
-        row = np.zeros(len(features))
-        row[index] = sign * _SURELY / scale[index]
-        bound = float(squash(np.array([limit]))[0])
-        return row, sign * _SURELY * (float(shift[index]) - bound)
-
-    def violations(rule: dict[str, int]) -> list[tuple[F64, float]]:
-        """Return units that are all 0 where the rule holds."""
-        both = [(name, value, sign) for name, value in rule.items() for sign in (-1, 1)]
-        exact = [beyond(name, value + sign / 2, sign) for name, value, sign in both]
-        return [*exact, beyond(_LINK, 0.5, -1)]
-
-    outside = [
-        beyond(name, limit + sign / 2, sign)
-        for name, limits in zip(policy.features, _ranges(policy), strict=True)
-        for sign, limit in zip((-1, 1), limits, strict=True)
-        if abs(limit) < 2.0**52
-    ]
-    copies, calls = violations(_ONLY_COPY), violations(_ONLY_CALL)
-    own, last = policy.layers
-    wide = np.zeros((len(own.bias), len(features)), np.float32)
-    wide[:, : len(policy.features)] = own.weight
-    units = [*outside, *copies, *calls]
-    first = Layer(
-        np.concatenate([wide, _rows([row for row, _ in units])]),
-        np.concatenate([own.bias, np.array([bias for _, bias in units], np.float32)]),
-    )
-    # The policy's units pass; three more are sums of the new ones.
-    hidden = len(own.bias)
-    ends = np.cumsum([hidden, len(outside), len(copies), len(calls)])
-    of_range, of_copies, of_calls = (slice(*pair) for pair in itertools.pairwise(ends))
-    second = np.zeros((hidden + 3, len(first.bias)), np.float32)
-    second[:hidden, :hidden] = np.eye(hidden)
-    second[hidden, of_range] = 1
-    # The excess over the bound where the callee has the only copy, which is given back; else 0.
-    second[hidden + 1, EXCESS], second[hidden + 1, of_copies] = 1, -1
-    second[hidden + 2, of_calls] = -1
-    bias = np.zeros(hidden + 3, np.float32)
-    bias[-1] = 1
-    back = -last.weight[0, EXCESS][0]
-    third = np.concatenate([last.weight[0], np.array([-1, back, _INLINE], np.float32)])
-    provenance = {**policy.metadata.provenance, "summary rules": ["only copy", "only call"]}
-    return MlpPolicy(
-        replace(policy.metadata, features=features, provenance=provenance),
-        LogNormalisation(shift, scale),
-        (first, Layer(second, bias), Layer(third[None], last.bias)),
-    )
+    if policy.metadata.answers != "deviation" or "only call" in policy.metadata.provenance:
+        raise PolicyError("only a policy that says where to deviate can have the rule, and once")
+    sizes = (("program_callee_bytes", 1, limit.bytes), ("callee_code_size", 0, limit.code_size))
+    rule = one_tree(policy, _all_hold((*_HOLDS, *sizes)))
+    parts = [(policy, 1.0), (rule, 1.0)]
+    wider: F64 | None = None
+    if policy.range is not None:
+        names = [name for name in _SIZES if name in policy.features]
+        rows = [policy.features.index(name) for name in names]
+        most = [(name, float(policy.range[row, 1])) for name, row in zip(names, rows, strict=True)]
+        parts.insert(1, (one_tree(policy, _beyond(most)), 1.0))
+        wider = policy.range.copy()
+        wider[rows, 1] = _NO_LIMIT
+    provenance = {**policy.metadata.provenance, "only call": asdict(limit)}
+    metadata = replace(policy.metadata, provenance=provenance)
+    return replace(weighted_sum(parts), metadata=metadata, range=wider)
 
 
-def _ranges(policy: MlpPolicy) -> F64:
-    """Return the least and the greatest value of each feature, ``[features, 2]``."""
-    if policy.range is None:
-        return np.tile(np.array([-(2.0**53), 2.0**53]), (len(policy.features), 1))
-    return policy.range
+def _all_hold(conditions: Sequence[tuple[str, int, int]]) -> Split | float:
+    """Return the tree that is ``_INLINE`` where all conditions hold; halfway between numbers."""
+    node: Split | float = _INLINE
+    for name, least, most in reversed(conditions):
+        node = Split(name, least - 0.5, 0.0, Split(name, most + 0.5, node, 0.0))
+    return node
 
 
-def _rows(rows: list[F64]) -> F32:
-    return np.stack(rows).astype(np.float32)
+def _beyond(most: Sequence[tuple[str, float]]) -> Split | float:
+    """Return the tree that is ``_NEVER`` where a feature is beyond the greatest value given."""
+    node: Split | float = 0.0
+    for name, greatest in reversed(most):
+        node = Split(name, greatest, node, _NEVER)
+    return node
