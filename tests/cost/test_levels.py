@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nestor.cost.blocks.table import named
 from nestor.cost.model.hybrid import HybridModel
-from nestor.cost.model.levels import REACH, levels_of, moved
+from nestor.cost.model.levels import GRAIN, REACH, levels_of, moved
 
 
 def test_noisy_labels_crowd_at_the_throughputs_they_were_made_from() -> None:
@@ -50,7 +50,8 @@ def test_the_native_side_moves_answers_in_the_same_way(shipped: HybridModel) -> 
     blocks = named("zen5").blocks[:2000]
     levels = shipped.part.levels
     as_told = np.log(shipped.predict(blocks).cycles)
-    shipped.session.set_levels(np.zeros(0, dtype=np.float32), 0)
+    none = np.zeros(0)
+    shipped.session.set_levels(none.astype(np.float32), 0, none.astype(np.uint8), GRAIN)
     as_learned = np.log(shipped.predict(blocks).cycles)
     on_a_level = np.abs(as_told[:, None] - levels).min(axis=1) < 1e-5
     assert on_a_level.mean() > 0.6

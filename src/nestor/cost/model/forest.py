@@ -8,7 +8,7 @@ lost by it.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,11 @@ class Forest:
     depth: NDArray[np.int32]
     """Of each tree ``[trees]``."""
     base: float
+
+
+NO_TREES: Final = Forest(
+    np.zeros(0, np.uint32), np.zeros(0, np.float32), np.zeros(1, np.int32), np.zeros(0, np.int32), 0
+)
 
 
 def part_of(nodes: NDArray[np.uint32], shift: NodeShift) -> NDArray[np.uint32]:

@@ -19,7 +19,7 @@ from nestor.cost.core.simulator import F32, widened
 from nestor.cost.isa.refusals import refusal
 from nestor.cost.isa.templates import Templates
 from nestor.cost.model.forest import Forest
-from nestor.cost.model.levels import REACH
+from nestor.cost.model.levels import GRAIN, REACH
 from nestor.cost.model.opcode_intervals import OpcodeIntervals
 from nestor.cost.model.session import LearnedSession, ResidualMemory
 from nestor.cost.model.trained_forms import TrainedForms
@@ -46,6 +46,8 @@ class MachinePart:
     """What the training rows have, and what stands in for the rest."""
     borrowed: OpcodeIntervals
     """Of blocks with opcodes that were measured on another machine alone."""
+    ordered: NDArray[np.uint8] = field(repr=False)
+    """Whether the fine trees order the blocks at a level ``[levels]``."""
     method: str = ""
     """How its labels were measured; empty if the table did not say."""
 
@@ -66,6 +68,8 @@ class Parts:
     """Trees for the logarithm of the size of the error."""
     on_core: bool
     """Whether the residual is added to the simulation; else it stands alone (an ablation)."""
+    fine: Forest = field(repr=False)
+    """Trees for how far a block is beside the level that it is at; maybe none."""
     provenance: Mapping[str, str]
     """What it was trained on and how."""
 
@@ -93,7 +97,8 @@ class HybridModel:
         self.session.set_forest("residual", parts.residual)
         self.session.set_forest("spread", parts.spread)
         self.session.set_residual_memory(self.part.memory)
-        self.session.set_levels(self.part.levels, REACH)
+        self.session.set_forest("fine", parts.fine)
+        self.session.set_levels(self.part.levels, REACH, self.part.ordered, GRAIN)
         self.session.calibrate(number, self.part.factor, parts.on_core)
         self.session.set_form_statuses(self.part.opcodes.statuses)
         self._lock = threading.Lock()

@@ -14,22 +14,11 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from nestor.cost.contract import ModelError
-from nestor.cost.core.parameters import (
-    FIELDS,
-    CoreParameters,
-    MachineSettings,
-    checked_core,
-)
-from nestor.cost.isa.template_layout import (
-    TEMPLATE,
-    VARIANTS,
-    WORDS,
-    NativeRegister,
-    Place,
-)
+from nestor.cost.core.parameters import FIELDS, CoreParameters, MachineSettings, checked_core
+from nestor.cost.isa.template_layout import TEMPLATE, VARIANTS, WORDS, NativeRegister, Place
 from nestor.cost.isa.templates import Templates, opcode_of
 from nestor.cost.model.features import FEATURES
-from nestor.cost.model.forest import Forest, checked
+from nestor.cost.model.forest import NO_TREES, Forest, checked
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
 from nestor.cost.model.opcode_intervals import from_lists
 from nestor.cost.model.trained_forms import TrainedForms
@@ -70,7 +59,8 @@ def save(model: HybridModel, path: Path) -> None:
         "bins.edges": parts.edges,
         "bins.starts": parts.starts,
     }
-    for name, forest in (("residual", parts.residual), ("spread", parts.spread)):
+    forests = {"residual": parts.residual, "spread": parts.spread, "fine": parts.fine}
+    for name, forest in forests.items():
         tensors[f"{name}.nodes"] = forest.nodes
         tensors[f"{name}.values"] = forest.values.astype(np.float16)
         tensors[f"{name}.first"] = forest.first
@@ -78,6 +68,7 @@ def save(model: HybridModel, path: Path) -> None:
     for number, part in enumerate(parts.machines):
         keys, sums, counts = part.memory
         tensors[f"machine{number}.levels"] = part.levels
+        tensors[f"machine{number}.ordered"] = part.ordered
         tensors[f"machine{number}.settings"] = np.array(astuple(part.core.settings), dtype=np.int32)
         # Most forms have the starting values of their category: each set of costs stands once.
         costs, of_form = np.unique(part.core.forms, axis=0, return_inverse=True)
@@ -244,6 +235,8 @@ def _parts(data: bytes) -> Parts:
         residual=_forest(tensors, "residual", float(header["base"][0])),
         spread=_forest(tensors, "spread", float(header["base"][1])),
         on_core=bool(header["on core"]),
+        # Files that were written before have none.
+        fine=_forest(tensors, "fine", 0.0) if "fine.nodes" in tensors else NO_TREES,
         provenance={str(key): str(value) for key, value in header["provenance"].items()},
     )
 
@@ -329,6 +322,10 @@ def _machine(
     levels = _typed(tensors, f"machine{number}.levels", np.float32, 1)
     if (np.diff(levels) <= 0).any():
         raise ValueError("levels that do not rise")
+    plain = {f"machine{number}.ordered": np.zeros(len(levels), dtype=np.uint8)}
+    ordered = _typed(plain | tensors, f"machine{number}.ordered", np.uint8, 1)
+    if len(ordered) != len(levels):
+        raise ValueError("levels that do not fit")
     factor = float(entry["factor"])
     if not 0 < factor < 1e6:
         raise ValueError("an interval factor out of its range")
@@ -344,5 +341,6 @@ def _machine(
         factor,
         TrainedForms(trained, borrowed),
         from_lists(entry["borrowed factors"]),
+        ordered,
         str(entry["method"]),
     )

@@ -57,7 +57,7 @@ LAYOUT: Final = Layout(
 )
 """What this module exchanges with the library; see :mod:`nestor.cost.native.layout`."""
 
-_FORESTS: Final = {"residual": 0, "spread": 1}
+_FORESTS: Final = {"residual": 0, "spread": 1, "fine": 2}
 
 
 @functools.cache
@@ -129,7 +129,7 @@ class LearnedSession(Simulator):
             self._session, pointer(edges), pointer(starts), ctypes.c_int32(len(starts) - 1)
         )
 
-    def set_forest(self, quantity: Literal["residual", "spread"], forest: Forest) -> None:
+    def set_forest(self, quantity: Literal["residual", "spread", "fine"], forest: Forest) -> None:
         """Predict ``quantity`` by ``forest``."""
         self._native.nestor_cost_forest(
             self._session, ctypes.c_int32(_FORESTS[quantity]), pointer(forest.nodes),
@@ -154,11 +154,18 @@ class LearnedSession(Simulator):
             self._session, ctypes.c_float(machine), ctypes.c_float(factor), ctypes.c_float(core)
         )
 
-    def set_levels(self, levels: F32, reach: float) -> None:
-        """Move answers to the nearest of ``levels``, if that is within ``reach``: both in logs."""
+    def set_levels(
+        self, levels: F32, reach: float, ordered: NDArray[np.uint8], grain: float
+    ) -> None:
+        """Move answers to the nearest of ``levels``, if that is within ``reach``: both in logs.
+
+        :param ordered: whether blocks at a level are ordered by the forest ``fine`` ``[levels]``.
+        :param grain: what the answers of that forest are rounded to.
+        """
         self._native.nestor_cost_levels(
-            self._session, pointer(levels), ctypes.c_int64(len(levels)), ctypes.c_float(reach)
-        )
+            self._session, pointer(levels), pointer(ordered), ctypes.c_int64(len(levels)),
+            ctypes.c_float(reach), ctypes.c_float(grain),
+        )  # fmt: skip
 
     def forget_answers(self) -> None:
         """Empty the cache of answers."""

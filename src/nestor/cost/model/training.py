@@ -20,14 +20,10 @@ from nestor.cost.core.parameters import CoreParameters, MachineSettings, startin
 from nestor.cost.core.simulator import F32, F64, I64, widened
 from nestor.cost.isa.decoding import DecodeError, sequence
 from nestor.cost.isa.templates import Templates, opcode_of
-from nestor.cost.model.features import (
-    FEATURES,
-    MEMORY,
-    OF_THE_CORE,
-    SIMULATED,
-)
+from nestor.cost.model.features import FEATURES, MEMORY, OF_THE_CORE, SIMULATED
+from nestor.cost.model.fine import crowds_of, grow_fine
 from nestor.cost.model.folds import FOLDS, Folds, clipped, draw_folds, out_of_fold_memory
-from nestor.cost.model.forest import edges_of, forest_of
+from nestor.cost.model.forest import NO_TREES, edges_of, forest_of
 from nestor.cost.model.held_out_opcodes import HoldOut, calibrate
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
 from nestor.cost.model.levels import levels_of
@@ -60,6 +56,11 @@ class TrainingSettings:
     leaves: int = 127
     """Leaves of one tree."""
     learning_rate: float = 0.03
+    smallest_leaf: int = 12
+    """Rows in a leaf at least."""
+    in_per_cent: bool = False
+    """Whether errors count by their share of the label, so that twice is worse than half; where
+    much is uncertain, as with few labels, this keeps answers low."""
     threads: int = 2
     core: bool = True
     """Whether the trees see the simulation (an ablation)."""
@@ -70,7 +71,9 @@ class TrainingSettings:
     simulation: MachineSettings = field(default_factory=MachineSettings)
 
 
-ADAPTING: Final = TrainingSettings(trees=300, leaves=31, learning_rate=0.03)
+ADAPTING: Final = TrainingSettings(
+    trees=600, leaves=31, learning_rate=0.03, smallest_leaf=5, in_per_cent=True
+)
 """For a few thousand labels of a machine, with another's model to start from."""
 
 
@@ -140,10 +143,15 @@ def train(
     )
     _hide_ablated(features, settings)
     trees = TreeSettings(
-        settings.trees, settings.leaves, settings.learning_rate, threads=settings.threads
+        settings.trees,
+        settings.leaves,
+        settings.learning_rate,
+        smallest_leaf=settings.smallest_leaf,
+        threads=settings.threads,
     )
+    weights = np.exp(-np.clip(target, -2, 2)) if settings.in_per_cent else None
     machine_of = np.repeat(np.arange(len(parts)), [len(part.target) for part in parts])
-    errors = _errors_on_new_rows(features, target, folds, trees, seed, progress)
+    errors = _errors_on_new_rows(features, target, weights, folds, trees, seed, progress)
     spread_trees = TreeSettings(120, 31, 0.05, 8, 40, settings.threads)
     half = np.random.default_rng(seed).random(len(target)) < 0.6
     like = binned(features)
@@ -152,9 +160,12 @@ def train(
     )
     widths = np.exp(np.asarray(spread.predict(features[~half])))
     residual = grow(
-        features, target, trees, seed, progress=progress, stage="Growing trees", like=like
-    )
-    dumps = [residual.dump_model(), spread.dump_model()]
+        features, target, trees, seed, progress=progress, stage="Growing trees", like=like,
+        weights=weights,
+    )  # fmt: skip
+    crowds = crowds_of([(part.logs, part.levels) for part in parts])
+    fine, ordered = grow_fine(features, crowds, half, settings.threads, seed, like)
+    dumps = [booster.dump_model() for booster in (residual, spread, fine) if booster]
     edges, starts = edges_of(dumps, len(FEATURES))
     machine_parts = []
     for number, part in enumerate(parts):
@@ -177,6 +188,7 @@ def train(
                 factor,
                 opcodes,
                 intervals,
+                ordered[number],
                 part.method,
             )
         )
@@ -190,6 +202,7 @@ def train(
             forest_of(dumps[0], edges, starts),
             forest_of(dumps[1], edges, starts),
             settings.core,
+            NO_TREES if fine is None else forest_of(dumps[2], edges, starts),
             _provenance(chosen, settings, seed, borrowed),
         )
     )
@@ -284,7 +297,13 @@ def _hide_ablated(features: F32, settings: TrainingSettings) -> None:
 
 
 def _errors_on_new_rows(
-    features: F32, target: F64, folds: Folds, trees: TreeSettings, seed: int, progress: Progress
+    features: F32,
+    target: F64,
+    weights: F64 | None,
+    folds: Folds,
+    trees: TreeSettings,
+    seed: int,
+    progress: Progress,
 ) -> F64:
     """Return each row's absolute error under a model that did not learn from it."""
     errors = np.zeros(len(target))
@@ -293,8 +312,9 @@ def _errors_on_new_rows(
         usable, judged = folds.usable(fold), folds.held_out(fold)
         stage = f"Trees for the interval, fold {fold + 1}"
         booster = grow(
-            features[usable], target[usable], fewer, seed, progress=progress, stage=stage
-        )
+            features[usable], target[usable], fewer, seed, progress=progress, stage=stage,
+            weights=None if weights is None else weights[usable],
+        )  # fmt: skip
         errors[judged] = np.abs(np.asarray(booster.predict(features[judged])) - target[judged])
     return errors
 

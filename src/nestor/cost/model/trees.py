@@ -46,12 +46,14 @@ def grow(
     progress: Progress | None = None,
     stage: str = "",
     like: lightgbm.Dataset | None = None,
+    weights: F64 | None = None,
 ) -> lightgbm.Booster:
     """Return trees for the median of ``target``, or for another quantile.
 
     :param features: ``[n, features]``; ``target`` is ``[n]``.
     :param stage: what ``progress`` calls the work.
     :param like: rows of :func:`binned`, to use their bins.
+    :param weights: of the rows ``[n]``; without, all count alike.
     """
 
     def report(environment: Any) -> None:
@@ -74,5 +76,5 @@ def grow(
     }
     if quantile:
         parameters["alpha"] = quantile
-    data = lightgbm.Dataset(features, target, reference=like, params=_BINNING)
+    data = lightgbm.Dataset(features, target, reference=like, weight=weights, params=_BINNING)
     return lightgbm.train(parameters, data, settings.trees, callbacks=[report])

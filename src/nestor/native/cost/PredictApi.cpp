@@ -28,14 +28,17 @@ Fingerprint fingerprint(const uint8_t *p, int size) {
 
 constexpr size_t CacheMost = 4'000'000;
 
-// The level nearest to `logCycles` if that is within reach.
-float moved(const Session &s, float logCycles) {
+// The level nearest to `logCycles` if that is within reach, or where the fine trees say that a block of
+// that level is.
+float moved(const Session &s, float logCycles, float fine) {
   auto above = std::lower_bound(s.levels.begin(), s.levels.end(), logCycles);
-  float best = logCycles, distance = s.reach;
+  float best = logCycles, distance = s.reach, beside = 0;
   for (auto level = above - (above != s.levels.begin()); level != s.levels.end() && level <= above; ++level)
-    if (std::fabs(*level - logCycles) <= distance)
+    if (std::fabs(*level - logCycles) <= distance) {
       best = *level, distance = std::fabs(best - logCycles);
-  return best;
+      beside = s.ordered[size_t(level - s.levels.begin())] ? fine : 0;
+    }
+  return best + std::clamp(std::nearbyint(beside / s.grain) * s.grain, -s.reach, s.reach);
 }
 
 // An answer without cycles: how many instructions there are, and of which standing.
@@ -70,13 +73,15 @@ struct Batch {
   void flush() {
     if (!count) return;
     uint8_t bins[AllFeatures * Lanes] = {};
-    float residual[Lanes], spread[Lanes];
+    float residual[Lanes], spread[Lanes], fine[Lanes];
     session.bins.apply(rows, AllFeatures, count, bins);
     session.residual.evaluate(bins, count, residual);
     session.spread.evaluate(bins, count, spread);
+    session.fine.evaluate(bins, count, fine);
     for (int lane = 0; lane < count; ++lane) {
       float learned = session.trust * rows[lane * AllFeatures] + residual[lane];
-      float half = session.factor * std::exp(spread[lane]), level = moved(session, learned);
+      float half = session.factor * std::exp(spread[lane]);
+      float level = moved(session, learned, fine[lane]);
       // The interval is that of the trees, and holds the answer in any case.
       Answer answer = counted[lane];
       answer.cycles = std::exp(level);
@@ -94,7 +99,7 @@ struct Batch {
 #pragma GCC visibility push(default)
 extern "C" {
 
-// Sets the bins of all features and the two forests: see Forest.h for their layout.
+// Sets the bins of all features and the three forests: see Forest.h for their layout.
 int32_t nestor_cost_bins(Session *s, const float *edges, const int32_t *starts, int32_t features) {
   if (features > AllFeatures) return 1;
   s->bins.set(edges, starts, features);
@@ -104,7 +109,8 @@ int32_t nestor_cost_bins(Session *s, const float *edges, const int32_t *starts, 
 
 void nestor_cost_forest(Session *s, int32_t which, const uint32_t *nodes, const float *values,
                         const int32_t *first, const int32_t *depth, int32_t trees, float base) {
-  (which ? s->spread : s->residual).set(nodes, values, first, depth, trees, base);
+  Forest *forests[] = {&s->residual, &s->spread, &s->fine};
+  forests[which]->set(nodes, values, first, depth, trees, base);
   s->cache.clear();
 }
 
@@ -122,9 +128,12 @@ void nestor_cost_form_statuses(Session *s, const int8_t *statuses, int64_t count
   if (!added) s->cache.clear();
 }
 
-// Sets the levels that answers move to, rising, and how far they move at most.
-void nestor_cost_levels(Session *s, const float *levels, int64_t count, float reach) {
-  s->levels.assign(levels, levels + count), s->reach = reach;
+// Sets the levels that answers move to, rising, whether the fine trees order the blocks of each, how far
+// answers move at most, and what the fine trees' answers are rounded to.
+void nestor_cost_levels(Session *s, const float *levels, const uint8_t *ordered, int64_t count,
+                        float reach, float grain) {
+  s->levels.assign(levels, levels + count), s->ordered.assign(ordered, ordered + count);
+  s->reach = reach, s->grain = grain;
   s->cache.clear();
 }
 

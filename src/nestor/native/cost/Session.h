@@ -44,11 +44,13 @@ struct Session {
   ResidualMemory memory;
   std::vector<int8_t> forms;  // a FormStatus of each form; what is not there is untrained
   Bins bins;
-  Forest residual, spread;
+  Forest residual, spread, fine;
   float machine = 0;  // its number among those of the model
   float trust = 1;    // 1: the residual is added to the simulation, 0: it stands alone
   std::vector<float> levels;  // of log cycles: see nestor/cost/model/levels.py
   float reach = 0;            // answers nearer than this move to a level
+  std::vector<uint8_t> ordered;  // of each level: whether the fine trees order its blocks
+  float grain = 1;               // their answers are rounded to this
   float factor = 1;  // conformal: half-width of the interval over the predicted spread, in logs
   std::unordered_map<Fingerprint, Answer, FingerprintHash> cache;
   Simulation seen;
