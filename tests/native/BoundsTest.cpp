@@ -29,7 +29,7 @@ static double drawn(std::mt19937 &Random, double Scale) {
 }
 
 template <typename T>
-static std::vector<T> numbers(std::mt19937 &Random, size_t Count, double Scale) {
+static std::vector<T> drawnNumbers(std::mt19937 &Random, size_t Count, double Scale) {
   std::vector<T> Result(Count);
   for (T &X : Result)
     X = T(drawn(Random, Scale));
@@ -39,12 +39,12 @@ static std::vector<T> numbers(std::mt19937 &Random, size_t Count, double Scale) 
 static std::unique_ptr<Policy> network(std::mt19937 &Random, int64_t Outputs) {
   FileBuilder B;
   B.Meta = metadata("mlp", "log", {"a", "b", "c", "d", "e"});
-  B.f64("normalise.shift", numbers<double>(Random, Features, 3));
-  B.f64("normalise.scale", numbers<double>(Random, Features, 1));
-  B.f32("layer.0.weight", {6, Features}, numbers<float>(Random, 6 * Features, 1));
-  B.f32("layer.0.bias", {6}, numbers<float>(Random, 6, 4));
-  B.f32("layer.1.weight", {Outputs, 6}, numbers<float>(Random, 6 * Outputs, 1));
-  B.f32("layer.1.bias", {Outputs}, numbers<float>(Random, Outputs, 4));
+  B.f64("normalise.shift", drawnNumbers<double>(Random, Features, 3));
+  B.f64("normalise.scale", drawnNumbers<double>(Random, Features, 1));
+  B.f32("layer.0.weight", {6, Features}, drawnNumbers<float>(Random, 6 * Features, 1));
+  B.f32("layer.0.bias", {6}, drawnNumbers<float>(Random, 6, 4));
+  B.f32("layer.1.weight", {Outputs, 6}, drawnNumbers<float>(Random, 6 * Outputs, 1));
+  B.f32("layer.1.bias", {Outputs}, drawnNumbers<float>(Random, Outputs, 4));
   return parsed(B);
 }
 

@@ -11,6 +11,7 @@ from tests.plugin.support import CXX_SOURCE, SOURCE, Workbench, random_forest
 from tests.plugin.test_call_frequencies import LOOPS
 from tests.plugin.test_site_features import FACTS, MANDATORY, PROFILED
 
+PROBLEMS = ("inlining-size", "inlining-speed")
 SOURCES = {"unit.c": (SOURCE, LOOPS, FACTS, MANDATORY), "unit.cpp": (CXX_SOURCE,)}
 FEATURES = (
     "inlining_default", "call_arguments", "callee_instructions", "caller_basic_block_count",
@@ -24,7 +25,7 @@ def check(bench: Workbench, policy: Policy | str, level: str) -> int:
     deviations = 0
     for name, sources in SOURCES.items():
         for source in sources:
-            place = policy if isinstance(policy, Policy) else stored_policy(policy).place
+            place = policy if isinstance(policy, Policy) else stored_policy(policy, PROBLEMS).place
             path = bench.save(place) if isinstance(place, Policy) else place
             words = {"flags": [level], "name": name}
             lean = bench.compile(source, path, **words)  # type: ignore[arg-type]
@@ -64,6 +65,6 @@ def test_networks_and_trees(bench: Workbench, seed: int, answers: str) -> None:
 
 
 def test_with_a_profile(bench: Workbench) -> None:
-    path = stored_policy("shipped-speed").place
+    path = stored_policy("shipped-speed", PROBLEMS).place
     full = bench.compile(PROFILED, path, log=True, name="unit.ll", flags=["-O2"])
     assert bench.compile(PROFILED, path, name="unit.ll", flags=["-O2"]).bytes == full.bytes

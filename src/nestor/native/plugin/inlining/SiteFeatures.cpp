@@ -180,7 +180,8 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"call_profile_share", READ(S.Of.Runs.shareOfProfile(S.CB)), Price::Glance},
     {"caller_entries", READ(S.Of.Runs.entries(S.Caller)), Price::Function, true},
     {"callee_entries", READ(S.Of.Runs.entries(S.Callee)), Price::Function, true},
-    {"callee_executed", READ(S.Of.Runs.instructionsPerEntry(S.Callee)), Price::CalleeFrequencies},
+    {"callee_executed", READ(S.Of.Runs.instructionsPerEntry(S.Callee)),
+     Price::CalleeFrequencies},
 
     {"program_callee_copies",
      READ(S.inProgram(S.Callee, &ProgramSummary::Function::Copies))},
