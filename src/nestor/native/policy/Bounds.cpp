@@ -70,7 +70,7 @@ void TreesPolicy::findBounds() {
   // than 8 n operations, each wrong by 2^-53 of at most twice the magnitude.
   Slack = double(Roots.size()) * Magnitude * 0x1p-48;
   Decisive = Roots;
-  llvm::stable_sort(Decisive, [&](uint32_t A, uint32_t B) {
+  llvm::sort(Decisive, [&](uint32_t A, uint32_t B) {
     return Greatest[A] - Least[A] > Greatest[B] - Least[B];
   });
 }
