@@ -22,11 +22,15 @@ MLPPolicy::MLPPolicy(LogTransform Log, std::vector<Layer> Layers)
 MLPPolicy::MLPPolicy(QuantileTransform Quantile, std::vector<Layer> Layers)
     : Quantile(std::move(Quantile)), Layers(std::move(Layers)) {}
 
+float MLPPolicy::normaliseByLog(size_t Feature, double X) const {
+  return float(
+      std::clamp((squash(X) - Log.Shift[Feature]) * Log.Scale[Feature], -8.0, 8.0));
+}
+
 void MLPPolicy::normalise(llvm::ArrayRef<double> Features, float *Out) const {
   if (!Quantile.Boundaries) {
     for (size_t I = 0; I < Features.size(); ++I)
-      Out[I] = float(std::clamp(
-          (squash(Features[I]) - Log.Shift[I]) * Log.Scale[I], -8.0, 8.0));
+      Out[I] = normaliseByLog(I, Features[I]);
     return;
   }
   const float *Row = Quantile.Values.data();

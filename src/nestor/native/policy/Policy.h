@@ -26,6 +26,13 @@ public:
   /// \p Features are in the policy's order. Not thread-safe: scratch memory is
   /// reused between calls.
   virtual double logit(llvm::ArrayRef<double> Features) = 0;
+  /// Whether the logit is above 0 for no row that lies, feature by feature, between
+  /// the finite rows \p Lowest and \p Highest. Sound and not complete: "false" says
+  /// nothing. So a greedy answer can be known before all features are.
+  virtual bool neverPositive(llvm::ArrayRef<double> Lowest,
+                             llvm::ArrayRef<double> Highest) {
+    return false;
+  }
 };
 
 /// Normalised features through dense layers with ReLU between them.
@@ -50,14 +57,18 @@ public:
   MLPPolicy(LogTransform Log, std::vector<Layer> Layers);
   MLPPolicy(QuantileTransform Quantile, std::vector<Layer> Layers);
   double logit(llvm::ArrayRef<double> Features) override;
+  bool neverPositive(llvm::ArrayRef<double> Lowest,
+                     llvm::ArrayRef<double> Highest) override;
 
 private:
   void normalise(llvm::ArrayRef<double> Features, float *Out) const;
+  float normaliseByLog(size_t Feature, double X) const;
 
   LogTransform Log;
   QuantileTransform Quantile;
   std::vector<Layer> Layers;
   std::vector<float> Scratch[2];
+  std::vector<float> Low[2], High[2]; ///< Scratch of neverPositive().
 };
 
 /// The sum of regression trees.
@@ -73,13 +84,24 @@ public:
   TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
               std::vector<uint32_t> Roots, llvm::ArrayRef<unsigned> Heights);
   double logit(llvm::ArrayRef<double> Features) override;
+  bool neverPositive(llvm::ArrayRef<double> Lowest,
+                     llvm::ArrayRef<double> Highest) override;
 
 private:
+  void findBounds();
+  double greatest(uint32_t At, llvm::ArrayRef<double> Lowest,
+                  llvm::ArrayRef<double> Highest, unsigned Forks) const;
+
   static constexpr unsigned Lanes = 8; ///< Trees walked in step.
   std::vector<Node> Nodes;
   std::vector<double> Values; ///< By node; 0 but at leaves.
   std::vector<uint32_t> Roots;
   std::vector<unsigned> Depths; ///< Of each group of Lanes trees.
+
+  // For neverPositive(), made when it is first called.
+  std::vector<double> Greatest;  ///< By node: the greatest value of its leaves.
+  std::vector<uint32_t> Decisive; ///< The roots, those of the widest trees first.
+  double GreatestSum = 0, Slack = 0;
 };
 
 /// A piecewise-linear log2(1 + |x|) with the sign of x.

@@ -31,7 +31,8 @@ static int64_t thousandths(double X) { return std::llround(1000 * std::min(X, Mo
 /// in which they are read.
 struct CallFrequencies::Blocks {
   explicit Blocks(Function &F)
-      : Dominators(F), Loops(Dominators), Branches(F, Loops),
+      : Dominators(F), Loops(Dominators),
+        Branches(F, Loops, /*TLI=*/nullptr, &Dominators), // Or it makes its own.
         Frequencies(F, Branches, Loops) {}
 
   double perEntry(const BasicBlock &BB) const {
@@ -51,6 +52,12 @@ CallFrequencies::~CallFrequencies() = default;
 
 void CallFrequencies::clear() { Known.clear(); }
 void CallFrequencies::forget(const Function &F) { Known.erase(&F); }
+
+/// Executions of \p BB for an entry of its function. Those of the first block need no
+/// analysis: it is in no loop, and its frequency is what all are divided by.
+double CallFrequencies::perEntry(const BasicBlock &BB) {
+  return BB.isEntryBlock() ? 1 : blocksOf(*BB.getParent()).perEntry(BB);
+}
 
 CallFrequencies::Blocks &CallFrequencies::blocksOf(const Function &F) {
   std::unique_ptr<Blocks> &Cached = Known[&F];
@@ -78,13 +85,17 @@ void CallFrequencies::estimateEntries(Module &M) {
         Found[F] += 1; // Somebody outside, or through the pointer.
     for (Function *F : Component) {
       const double Own = Found.lookup(F);
-      const Blocks Of(*F);
+      std::optional<Blocks> Of; // Most functions call only in their first block, or out.
       for (const BasicBlock &BB : *F)
         for (const Instruction &I : BB) {
           const auto *CB = dyn_cast<CallBase>(&I);
           const Function *Callee = CB ? CB->getCalledFunction() : nullptr;
-          if (Callee && !Callee->isDeclaration() && !llvm::is_contained(Component, Callee))
-            Found[Callee] = std::min(MostEntries, Found[Callee] + Own * Of.perEntry(BB));
+          if (!Callee || Callee->isDeclaration() || llvm::is_contained(Component, Callee))
+            continue;
+          if (!Of && !BB.isEntryBlock())
+            Of.emplace(*F);
+          const double PerEntry = BB.isEntryBlock() ? 1 : Of->perEntry(BB);
+          Found[Callee] = std::min(MostEntries, Found[Callee] + Own * PerEntry);
         }
     }
   }
@@ -111,26 +122,25 @@ int64_t CallFrequencies::hotness(const CallBase &CB) {
 }
 
 int64_t CallFrequencies::perEntry(const CallBase &CB) {
-  return thousandths(blocksOf(*CB.getCaller()).perEntry(*CB.getParent()));
+  return thousandths(perEntry(*CB.getParent()));
 }
 
 int64_t CallFrequencies::loopDepth(const CallBase &CB) {
-  return blocksOf(*CB.getCaller()).Loops.getLoopDepth(CB.getParent());
+  const BasicBlock &BB = *CB.getParent();
+  return BB.isEntryBlock() ? 0 : blocksOf(*CB.getCaller()).Loops.getLoopDepth(&BB);
 }
 
 int64_t CallFrequencies::executions(const CallBase &CB) {
   const int64_t Of = entries(*CB.getCaller());
   if (Of == Missing)
     return Missing;
-  return thousandths(double(Of) / 1000 *
-                     blocksOf(*CB.getCaller()).perEntry(*CB.getParent()));
+  return thousandths(double(Of) / 1000 * perEntry(*CB.getParent()));
 }
 
 int64_t CallFrequencies::instructionsPerEntry(const Function &F) {
-  const Blocks &Of = blocksOf(F);
   double Sum = 0;
   for (const BasicBlock &BB : F)
-    Sum += Of.perEntry(BB) * double(BB.size()); // Debug information is not in the list.
+    Sum += perEntry(BB) * double(BB.size()); // Debug information is not in the list.
   return std::llround(std::min(Sum, MostEntries));
 }
 

@@ -56,6 +56,7 @@ public:
 private:
   struct Blocks;
   Blocks &blocksOf(const llvm::Function &F);
+  double perEntry(const llvm::BasicBlock &BB);
 
   llvm::ModuleAnalysisManager &MAM;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Blocks>> Known;

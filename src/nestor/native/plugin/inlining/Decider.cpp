@@ -5,12 +5,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "Decider.h"
+#include "SiteFeatures.h"
 #include "plugin/core/StableIDs.h"
 #include "policy/Draws.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
 
 using namespace llvm;
 
@@ -98,6 +102,8 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
     D.Inputs = std::move(Bound->Inputs);
     D.X.resize(D.Inputs.size());
     D.Tensors = tensorsOf(D.Inputs);
+    D.orderInputs();
+    D.Settles = S.Log.empty() && !S.Seed;
   }
   if (D.Policy && D.Policy->Meaning == Answers::Deviation)
     D.Copyable = M.getInstructionCount();
@@ -144,6 +150,8 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
     ++AskedWhenSpent;
   else if (Acts && readInputs(D, Read))
     askPolicy(CB, D);
+  else if (Acts && Policy->Meaning == Answers::Decision)
+    D.Answer = 0;
   // A name is hashed only if overrides of callees look it up.
   const uint64_t Callee =
       Fixed.hasCallees() ? functionID(*CB.getCalledFunction()) : 0;
@@ -164,8 +172,9 @@ void Decider::askPolicy(CallBase &CB, Decision &D) {
                         uniform(*Seed, SeedCallees ? functionID(Callee) : D.Site),
                         Temperature)
                   : greedyAction(R, D.Logit);
-  D.LogProbability =
-      logProbability(R, D.Logit, D.Action, Seed ? Temperature : 1);
+  if (!Settles)
+    D.LogProbability =
+        logProbability(R, D.Logit, D.Action, Seed ? Temperature : 1);
   D.Answer =
       Policy->Meaning == Answers::Decision ? D.Action : D.Action != D.Default;
 }
@@ -189,12 +198,40 @@ void Decider::finish(Module &M) const {
                   .str();
 }
 
-/// Fills X; false at the first value that is out of the policy's range.
+/// Makes Steps.
+void Decider::orderInputs() {
+  std::map<Price, Step> ByPrice;
+  for (size_t I = 0; I < Inputs.size(); ++I)
+    ByPrice[Inputs[I] == DefaultAsFeature ? Price::Glance
+                                          : SiteFeatures::priceOf(Inputs[I])]
+        .Features.push_back(I);
+  for (auto &[_, Features] : ByPrice)
+    Steps.push_back(std::move(Features));
+}
+
+/// Fills X; false if the policy's action is known to be 0 before all is read: a value
+/// is out of the policy's range, or what is known keeps the logit from being positive.
+/// What is not read yet is in the range, or that would be the reason.
 bool Decider::readInputs(const Decision &D, function_ref<double(size_t)> Read) {
-  for (size_t I = 0; I < X.size(); ++I) {
-    X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default) : Read(Inputs[I]);
-    if (!Policy->inRange(I, X[I]))
+  constexpr double Most = std::numeric_limits<double>::max();
+  Lowest.assign(X.size(), -Most);
+  Highest.assign(X.size(), Most);
+  for (size_t I = 0; I < Policy->Range.size(); ++I)
+    std::tie(Lowest[I], Highest[I]) = Policy->Range[I];
+  for (Step &S : Steps) {
+    for (size_t I : S.Features) {
+      X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default) : Read(Inputs[I]);
+      if (!Policy->inRange(I, X[I]))
+        return false;
+      Lowest[I] = Highest[I] = X[I];
+    }
+    if (!Settles || &S == &Steps.back() || !S.pays())
+      continue;
+    ++S.Looks;
+    if (Policy->Evaluator->neverPositive(Lowest, Highest)) {
+      ++S.Settled;
       return false;
+    }
   }
   return true;
 }

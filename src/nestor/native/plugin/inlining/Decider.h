@@ -80,6 +80,7 @@ public:
 private:
   Decider() = default;
   void dropPolicy();
+  void orderInputs();
   bool readInputs(const Decision &D, llvm::function_ref<double(size_t)> Read);
   void askPolicy(llvm::CallBase &CB, Decision &D);
 
@@ -97,6 +98,19 @@ private:
   std::vector<size_t> Tensors;
   std::vector<int> Inputs; ///< Per policy feature: its tensor, -1 the default.
   std::vector<double> X;   ///< Scratch for the policy's input.
+
+  /// Features that are read together, and what became of looking whether they settle
+  /// the answer.
+  struct Step {
+    std::vector<size_t> Features; ///< Indices of Inputs.
+    unsigned Looks = 0, Settled = 0;
+    /// Whether looking pays, by experience: it never changes an answer.
+    bool pays() const { return Looks < 16 || Settled * 16 >= Looks; }
+  };
+  std::vector<Step> Steps; ///< The cheapest first.
+  /// Whether an answer is all that is wanted: no log, and no number is drawn.
+  bool Settles = false;
+  std::vector<double> Lowest, Highest; ///< Scratch: what is known of X.
 };
 
 } // namespace nestor

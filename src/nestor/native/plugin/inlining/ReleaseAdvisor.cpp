@@ -12,21 +12,19 @@
 //
 // Whatever decides more than an answer is kept exactly: which sites are never
 // inlined, the growth cap, and that the sizes are those of reachable blocks
-// (llvm/lib/Analysis/MLInlineAdvisor.cpp, FunctionPropertiesAnalysis.cpp). The
-// tests compare both advisors' objects over a corpus.
+// (llvm/lib/Analysis/MLInlineAdvisor.cpp; BlockCounts.h). The tests compare both
+// advisors' objects over a corpus.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Advisors.h"
+#include "BlockCounts.h"
 #include "plugin/Compat.h"
 #include "plugin/core/StableIDs.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DepthFirstIterator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/CFG.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -38,13 +36,6 @@ constexpr double GrowthCap = 2.0;
 
 namespace {
 
-/// Counts of a function's reachable blocks.
-struct FunctionFacts {
-  int64_t Blocks = 0, ConditionalBlocks = 0, Instructions = 0;
-};
-
-using BlockSet = df_iterator_default_set<const BasicBlock *, 16>;
-
 class ReleaseAdvisor final : public InlineAdvisor {
 public:
   ReleaseAdvisor(const AdvisorContext &C, Decider D, SiteFeatures Own,
@@ -54,9 +45,12 @@ public:
   void onPassEntry(LazyCallGraph::SCC *) override { forget(); }
   void onPassExit(LazyCallGraph::SCC *) override { forget(); }
   void onInlined(const Function &Caller, const Function &Callee,
-                 FunctionFacts CallerBefore, FunctionFacts CalleeBefore,
-                 bool CalleeDeleted);
-  FunctionFacts factsOf(const Function &F);
+                 int64_t CallerBefore, int64_t CalleeBefore, bool CalleeDeleted);
+  /// The instructions of \p F, if there is a cap that they count for. They are counted
+  /// at once then: past the cap inlining is not followed any more.
+  int64_t sizeForCap(const Function &F) {
+    return D.isCapped() ? Counts.of(F).Instructions : 0;
+  }
 
 private:
   std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &CB) override;
@@ -66,21 +60,16 @@ private:
   }
   std::unique_ptr<InlineAdvice> inlineIt(CallBase &CB);
   void forget() {
-    Facts.clear();
-    Reached.clear();
+    Counts.clear();
     Own.clear();
   }
-  bool isReachable(const BasicBlock &BB) const;
   double readCallSite(CallBase &CB, size_t Tensor, function_ref<int()> Cost);
   void log(CallBase &CB, Decision Record, function_ref<double(size_t)> Read);
 
   Decider D;
   SiteFeatures Own;
   DefaultInlineAdvisor Stock;
-  DenseMap<const Function *, FunctionFacts> Facts;
-  /// The blocks of functions that something was inlined into: that can leave
-  /// dead code of any shape, where the simplification before left none.
-  DenseMap<const Function *, BlockSet> Reached;
+  BlockCounts Counts;
   int64_t InitialInstructions = 0, Instructions = 0;
   bool CapReached = false;
   std::unique_ptr<TrajectoryLog> Log; ///< Of the tensors Logged; may be null.
@@ -93,8 +82,8 @@ class ReleaseAdvice final : public InlineAdvice {
 public:
   ReleaseAdvice(ReleaseAdvisor &Owner, CallBase &CB, OptimizationRemarkEmitter &ORE)
       : InlineAdvice(&Owner, CB, ORE, true),
-        CallerBefore(Owner.factsOf(*Caller)),
-        CalleeBefore(Owner.factsOf(*Callee)) {}
+        CallerBefore(Owner.sizeForCap(*Caller)),
+        CalleeBefore(Owner.sizeForCap(*Callee)) {}
 
 private:
   void recordInliningImpl() override { inlined(false); }
@@ -104,47 +93,10 @@ private:
         *Caller, *Callee, CallerBefore, CalleeBefore, CalleeDeleted);
   }
 
-  const FunctionFacts CallerBefore, CalleeBefore;
+  const int64_t CallerBefore, CalleeBefore;
 };
 
 } // namespace
-
-static int64_t blocksFromCondition(const BasicBlock &BB) {
-  const Instruction *End = BB.getTerminator();
-  if (isa<SwitchInst>(End) || isConditionalBranch(*End))
-    return End->getNumSuccessors();
-  return 0;
-}
-
-/// Whether nothing jumps to \p BB.
-static bool isDead(const BasicBlock &BB) {
-  return pred_empty(&BB) && !BB.isEntryBlock();
-}
-
-static void count(const BasicBlock &BB, FunctionFacts &Facts) {
-  ++Facts.Blocks;
-  Facts.ConditionalBlocks += blocksFromCondition(BB);
-  Facts.Instructions += BB.size(); // Debug information is not in the list.
-}
-
-static FunctionFacts countReached(const Function &F, BlockSet &Reached) {
-  FunctionFacts Result;
-  for (const BasicBlock *BB : depth_first_ext(&F, Reached))
-    count(*BB, Result);
-  return Result;
-}
-
-static FunctionFacts countFacts(const Function &F) {
-  // Walking the graph costs several times the plain loop, and is seldom needed.
-  if (llvm::any_of(F, isDead)) {
-    BlockSet Reached;
-    return countReached(F, Reached);
-  }
-  FunctionFacts Result;
-  for (const BasicBlock &BB : F)
-    count(BB, Result);
-  return Result;
-}
 
 /// Whether this advisor can compute \p Tensor. The counts of uses are left to
 /// LLVM's advisor, which keeps them from the last change of the function's body.
@@ -177,7 +129,7 @@ ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
     return; // The stock heuristic has no cap.
   for (const Function &F : M)
     if (!F.isDeclaration())
-      InitialInstructions += countFacts(F).Instructions;
+      InitialInstructions += BlockCounts().of(F).Instructions;
   Instructions = InitialInstructions;
 }
 
@@ -191,29 +143,15 @@ ReleaseAdvisor::~ReleaseAdvisor() {
                         {"overrides", D.overrides()}});
 }
 
-FunctionFacts ReleaseAdvisor::factsOf(const Function &F) {
-  auto [It, New] = Facts.try_emplace(&F);
-  return New ? It->second = countFacts(F) : It->second;
-}
-
-bool ReleaseAdvisor::isReachable(const BasicBlock &BB) const {
-  auto It = Reached.find(BB.getParent());
-  return It == Reached.end() ? !isDead(BB) : It->second.contains(&BB);
-}
-
 void ReleaseAdvisor::onInlined(const Function &Caller, const Function &Callee,
-                               FunctionFacts CallerBefore,
-                               FunctionFacts CalleeBefore, bool CalleeDeleted) {
+                               int64_t CallerBefore, int64_t CalleeBefore,
+                               bool CalleeDeleted) {
   Own.onInlined(Caller, Callee);
-  BlockSet Blocks;
-  FunctionFacts After = countReached(Caller, Blocks);
-  Facts[&Caller] = After;
-  Reached[&Caller] = std::move(Blocks);
-  Instructions += After.Instructions - CallerBefore.Instructions;
+  Counts.onInlined(Caller);
+  Instructions += sizeForCap(Caller) - CallerBefore;
   if (CalleeDeleted) {
-    Instructions -= CalleeBefore.Instructions;
-    Facts.erase(&Callee);
-    Reached.erase(&Callee);
+    Instructions -= CalleeBefore;
+    Counts.erase(Callee);
   }
   if (D.isCapped() && Instructions > GrowthCap * InitialInstructions)
     CapReached = true;
@@ -226,13 +164,13 @@ double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor,
   const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
   switch (FeatureIndex(Tensor)) {
   case FeatureIndex::callee_basic_block_count:
-    return factsOf(Callee).Blocks;
+    return Counts.of(Callee).Blocks;
   case FeatureIndex::caller_basic_block_count:
-    return factsOf(Caller).Blocks;
+    return Counts.of(Caller).Blocks;
   case FeatureIndex::callee_conditionally_executed_blocks:
-    return factsOf(Callee).ConditionalBlocks;
+    return Counts.of(Callee).ConditionalBlocks;
   case FeatureIndex::caller_conditionally_executed_blocks:
-    return factsOf(Caller).ConditionalBlocks;
+    return Counts.of(Caller).ConditionalBlocks;
   case FeatureIndex::nr_ctant_params:
     return llvm::count_if(CB.args(),
                           [](const Use &U) { return isa<Constant>(U); });
@@ -252,7 +190,7 @@ double ReleaseAdvisor::readCallSite(CallBase &CB, size_t Tensor,
 // around, and where the stock heuristic says "inline" both allow it.
 std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
-  if (!isReachable(*CB.getParent()))
+  if (!Counts.isReachable(*CB.getParent()))
     return untracked(CB, false);
   if (&Caller == &Callee)
     return isInlinedInItself(D, Stock, CB) ? inlineIt(CB) : untracked(CB, false);

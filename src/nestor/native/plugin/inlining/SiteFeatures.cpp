@@ -21,9 +21,10 @@ constexpr int64_t Missing = -1;
 
 /// One pass over a function's instructions.
 struct SiteFeatures::Body {
-  Body(const Function &F, const TargetTransformInfo &TTI);
+  explicit Body(const Function &F);
 
-  int64_t Instructions = 0, CodeSize = 0;
+  int64_t Instructions = 0;
+  std::optional<int64_t> CodeSize; ///< A pass of its own, which costs several times more.
   int64_t Calls = 0, Invokes = 0; ///< Invokes are among the calls.
   int64_t LandingPads = 0, Allocas = 0, Loads = 0, Stores = 0, Returns = 0;
 };
@@ -53,18 +54,14 @@ struct SiteFeatures::Site {
 struct SiteFeatures::Feature {
   const char *Name;
   int64_t (*Read)(const Site &);
+  Price Costs = Price::Function;
   bool NeedsEntries = false; ///< estimateEntries() has to come before it is read.
 };
 
-SiteFeatures::Body::Body(const Function &F, const TargetTransformInfo &TTI) {
-  InstructionCost Size = 0;
+SiteFeatures::Body::Body(const Function &F) {
   for (const BasicBlock &BB : F)
     for (const Instruction &I : BB) {
       ++Instructions;
-      InstructionCost Cost =
-          TTI.getInstructionCost(&I, TargetTransformInfo::TCK_CodeSize);
-      if (Cost.isValid())
-        Size += Cost;
       if (const auto *CB = dyn_cast<CallBase>(&I)) {
         Calls += !isa<IntrinsicInst>(CB) && !CB->isInlineAsm();
         Invokes += isa<InvokeInst>(CB);
@@ -76,7 +73,18 @@ SiteFeatures::Body::Body(const Function &F, const TargetTransformInfo &TTI) {
       Stores += isa<StoreInst>(I);
       Returns += isa<ReturnInst>(I);
     }
-  CodeSize = valueOf(Size); // The sum saturates.
+}
+
+static int64_t sumCodeSize(const Function &F, const TargetTransformInfo &TTI) {
+  InstructionCost Size = 0;
+  for (const BasicBlock &BB : F)
+    for (const Instruction &I : BB) {
+      InstructionCost Cost =
+          TTI.getInstructionCost(&I, TargetTransformInfo::TCK_CodeSize);
+      if (Cost.isValid())
+        Size += Cost;
+    }
+  return valueOf(Size); // The sum saturates.
 }
 
 static bool isCold(const Function &F) { return F.hasFnAttribute(Attribute::Cold); }
@@ -126,16 +134,16 @@ static int64_t countAllocaArguments(const CallBase &CB) {
 // The names are part of policies and logs; docs/reference/formats.md explains each.
 #define READ(VALUE) [](const Site &S) -> int64_t { return VALUE; }
 const SiteFeatures::Feature SiteFeatures::Table[] = {
-    {"callee_is_local", READ(S.Callee.hasLocalLinkage())},
-    {"callee_is_discardable", READ(S.Callee.isDiscardableIfUnused())},
-    {"callee_has_comdat", READ(S.Callee.hasComdat())},
+    {"callee_is_local", READ(S.Callee.hasLocalLinkage()), Price::Glance},
+    {"callee_is_discardable", READ(S.Callee.isDiscardableIfUnused()), Price::Glance},
+    {"callee_has_comdat", READ(S.Callee.hasComdat()), Price::Glance},
     {"callee_uses", READ(S.calleeUses().Calls + S.calleeUses().Others)},
     {"callee_call_uses", READ(S.calleeUses().Calls)},
     {"callee_address_taken", READ(S.calleeUses().Others != 0)},
     {"callee_disappears",
-     READ(S.Callee.isDiscardableIfUnused() && S.Callee.hasOneUse())},
+     READ(S.Callee.isDiscardableIfUnused() && S.Callee.hasOneUse()), Price::Glance},
     {"callee_instructions", READ(S.calleeBody().Instructions)},
-    {"callee_code_size", READ(S.calleeBody().CodeSize)},
+    {"callee_code_size", READ(S.Of.codeSizeOf(S.Callee))},
     {"callee_calls", READ(S.calleeBody().Calls)},
     {"callee_invokes", READ(S.calleeBody().Invokes)},
     {"callee_landing_pads", READ(S.calleeBody().LandingPads)},
@@ -143,36 +151,37 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"callee_loads", READ(S.calleeBody().Loads)},
     {"callee_stores", READ(S.calleeBody().Stores)},
     {"callee_returns", READ(S.calleeBody().Returns)},
-    {"callee_arguments", READ(S.Callee.arg_size())},
-    {"callee_may_throw", READ(!S.Callee.doesNotThrow())},
-    {"callee_is_cold", READ(isCold(S.Callee))},
+    {"callee_arguments", READ(S.Callee.arg_size()), Price::Glance},
+    {"callee_may_throw", READ(!S.Callee.doesNotThrow()), Price::Glance},
+    {"callee_is_cold", READ(isCold(S.Callee)), Price::Glance},
     {"callee_is_leaf", READ(S.calleeBody().Calls == 0)},
 
-    {"caller_is_local", READ(S.Caller.hasLocalLinkage())},
-    {"caller_is_discardable", READ(S.Caller.isDiscardableIfUnused())},
+    {"caller_is_local", READ(S.Caller.hasLocalLinkage()), Price::Glance},
+    {"caller_is_discardable", READ(S.Caller.isDiscardableIfUnused()), Price::Glance},
     {"caller_call_uses", READ(S.callerUses().Calls)},
     {"caller_instructions", READ(S.callerBody().Instructions)},
-    {"caller_code_size", READ(S.callerBody().CodeSize)},
+    {"caller_code_size", READ(S.Of.codeSizeOf(S.Caller))},
     {"caller_calls", READ(S.callerBody().Calls)},
     {"caller_landing_pads", READ(S.callerBody().LandingPads)},
-    {"caller_may_throw", READ(!S.Caller.doesNotThrow())},
-    {"caller_is_cold", READ(isCold(S.Caller))},
+    {"caller_may_throw", READ(!S.Caller.doesNotThrow()), Price::Glance},
+    {"caller_is_cold", READ(isCold(S.Caller)), Price::Glance},
 
-    {"call_arguments", READ(S.CB.arg_size())},
-    {"call_result_used", READ(!S.CB.use_empty())},
-    {"call_is_invoke", READ(isa<InvokeInst>(S.CB))},
-    {"call_in_cold_block", READ(isInColdBlock(S.CB))},
+    {"call_arguments", READ(S.CB.arg_size()), Price::Glance},
+    {"call_result_used", READ(!S.CB.use_empty()), Price::Glance},
+    {"call_is_invoke", READ(isa<InvokeInst>(S.CB)), Price::Glance},
+    {"call_in_cold_block", READ(isInColdBlock(S.CB)), Price::Glance},
     {"calls_to_callee_in_caller", READ(countCallsOf(S.Callee, S.Caller))},
     {"constant_argument_branches", READ(countDecidedBranches(S.CB, S.Callee))},
-    {"pointer_to_alloca_arguments", READ(countAllocaArguments(S.CB))},
-    {"call_hotness", READ(S.Of.Runs.hotness(S.CB))},
-    {"call_frequency", READ(S.Of.Runs.perEntry(S.CB))},
-    {"call_loop_depth", READ(S.Of.Runs.loopDepth(S.CB))},
-    {"call_executions", READ(S.Of.Runs.executions(S.CB)), true},
-    {"call_profile_share", READ(S.Of.Runs.shareOfProfile(S.CB))},
-    {"caller_entries", READ(S.Of.Runs.entries(S.Caller)), true},
-    {"callee_entries", READ(S.Of.Runs.entries(S.Callee)), true},
-    {"callee_executed", READ(S.Of.Runs.instructionsPerEntry(S.Callee))},
+    {"pointer_to_alloca_arguments", READ(countAllocaArguments(S.CB)), Price::Glance},
+    {"call_hotness", READ(S.Of.Runs.hotness(S.CB)), Price::Frequencies},
+    {"call_frequency", READ(S.Of.Runs.perEntry(S.CB)), Price::Frequencies},
+    {"call_loop_depth", READ(S.Of.Runs.loopDepth(S.CB)), Price::Frequencies},
+    {"call_executions", READ(S.Of.Runs.executions(S.CB)), Price::Frequencies, true},
+    {"call_profile_share", READ(S.Of.Runs.shareOfProfile(S.CB)), Price::Glance},
+    {"caller_entries", READ(S.Of.Runs.entries(S.Caller)), Price::Function, true},
+    {"callee_entries", READ(S.Of.Runs.entries(S.Callee)), Price::Function, true},
+    {"callee_executed", READ(S.Of.Runs.instructionsPerEntry(S.Callee)),
+     Price::CalleeFrequencies},
 
     {"program_callee_copies",
      READ(S.inProgram(S.Callee, &ProgramSummary::Function::Copies))},
@@ -189,7 +198,7 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"program_caller_calls",
      READ(S.inProgram(S.Caller, &ProgramSummary::Function::Calls))},
     {"program_link_gc",
-     READ(S.Of.Program ? int64_t(S.Of.Program->linkMode()) : Missing)},
+     READ(S.Of.Program ? int64_t(S.Of.Program->linkMode()) : Missing), Price::Glance},
 };
 #undef READ
 
@@ -207,6 +216,25 @@ std::vector<TensorSpec> SiteFeatures::offered() const {
 }
 
 bool SiteFeatures::has(size_t Tensor) { return Tensor >= inTree(); }
+
+Price SiteFeatures::priceOf(size_t Tensor) {
+  if (Tensor < size_t(InlineCostFeatureIndex::NumberOfFeatures))
+    return Price::Estimate;
+  if (has(Tensor)) {
+    const size_t Own = Tensor - inTree();
+    return Own < std::size(Table) ? Table[Own].Costs : Price::Function;
+  }
+  switch (FeatureIndex(Tensor)) {
+  case FeatureIndex::cost_estimate:
+    return Price::Estimate;
+  case FeatureIndex::nr_ctant_params:
+  case FeatureIndex::is_callee_avail_external:
+  case FeatureIndex::is_caller_avail_external:
+    return Price::Glance;
+  default:
+    return Price::Function;
+  }
+}
 
 bool SiteFeatures::needsEntries(size_t Tensor) {
   const size_t Own = Tensor - inTree();
@@ -248,11 +276,17 @@ void SiteFeatures::onInlined(const Function &Caller, const Function &Callee) {
   UsesOf.clear();
 }
 
-const SiteFeatures::Body &SiteFeatures::bodyOf(const Function &F) {
+SiteFeatures::Body &SiteFeatures::bodyOf(const Function &F) {
   std::unique_ptr<Body> &Cached = Bodies[&F];
   if (!Cached)
-    Cached = std::make_unique<Body>(
-        F, FAM.getResult<TargetIRAnalysis>(const_cast<Function &>(F)));
+    Cached = std::make_unique<Body>(F);
+  return *Cached;
+}
+
+int64_t SiteFeatures::codeSizeOf(const Function &F) {
+  std::optional<int64_t> &Cached = bodyOf(F).CodeSize;
+  if (!Cached)
+    Cached = sumCodeSize(F, FAM.getResult<TargetIRAnalysis>(const_cast<Function &>(F)));
   return *Cached;
 }
 

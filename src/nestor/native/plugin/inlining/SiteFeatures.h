@@ -28,6 +28,15 @@
 
 namespace nestor {
 
+/// What it costs to read a feature, the least first.
+enum class Price {
+  Glance,            ///< The call, types, attributes.
+  Function,          ///< A pass over a function or its uses, kept while it is the same.
+  Estimate,          ///< LLVM's analysis of the callee for this call.
+  Frequencies,       ///< The caller's block frequencies.
+  CalleeFrequencies, ///< The callee's.
+};
+
 class SiteFeatures {
 public:
   SiteFeatures(llvm::ModuleAnalysisManager &MAM,
@@ -42,6 +51,9 @@ public:
   std::vector<llvm::TensorSpec> offered() const;
   /// Whether \p Tensor, an index into offered(), is one of these.
   static bool has(size_t Tensor);
+
+  /// The price of \p Tensor, an index into offered().
+  static Price priceOf(size_t Tensor);
 
   /// The value of \p Tensor, one of these, for the direct call \p CB.
   int64_t read(const llvm::CallBase &CB, size_t Tensor);
@@ -62,7 +74,8 @@ private:
   struct Feature;
   static const Feature Table[];
 
-  const Body &bodyOf(const llvm::Function &F);
+  Body &bodyOf(const llvm::Function &F);
+  int64_t codeSizeOf(const llvm::Function &F);
   Uses usesOf(const llvm::Function &F);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
   const std::vector<int64_t> &embeddingOf(const llvm::Function &F);

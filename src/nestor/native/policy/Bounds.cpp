@@ -1,0 +1,113 @@
+//===- Bounds.cpp - What a logit cannot exceed ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Policy.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace llvm;
+
+namespace nestor {
+
+// Rounded products, sums, comparisons and normalisation are all monotonic. So the
+// bounds of each step, computed by the operations and in the order of logit(), hold
+// for what logit() computes, and not only for what it would compute exactly. Finite
+// bounds say that nothing between them overflows.
+bool MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
+  if (Quantile.Boundaries)
+    return false;
+  std::vector<float> &FromLow = Low[0], &FromHigh = High[0], &ToLow = Low[1],
+                     &ToHigh = High[1];
+  FromLow.resize(Lowest.size());
+  FromHigh.resize(Lowest.size());
+  for (size_t I = 0; I < Lowest.size(); ++I) {
+    const float A = normaliseByLog(I, Lowest[I]), B = normaliseByLog(I, Highest[I]);
+    FromLow[I] = std::min(A, B); // A scale may be negative.
+    FromHigh[I] = std::max(A, B);
+  }
+  for (const Layer &L : Layers) {
+    ToLow.assign(L.Bias.begin(), L.Bias.end());
+    ToHigh = ToLow;
+    for (unsigned J = 0; J < L.In; ++J) {
+      const float *Column = L.Weights.data() + size_t(J) * L.Out;
+      for (unsigned I = 0; I < L.Out; ++I) {
+        const float A = Column[I] * FromLow[J], B = Column[I] * FromHigh[J];
+        ToLow[I] += std::min(A, B);
+        ToHigh[I] += std::max(A, B);
+      }
+    }
+    for (unsigned I = 0; I < L.Out; ++I)
+      if (!std::isfinite(ToLow[I]) || !std::isfinite(ToHigh[I]))
+        return false;
+    if (&L != &Layers.back())
+      for (std::vector<float> *Bounds : {&ToLow, &ToHigh})
+        for (float &V : *Bounds)
+          V = V > 0 ? V : 0;
+    std::swap(FromLow, ToLow);
+    std::swap(FromHigh, ToHigh);
+  }
+  return (FromHigh.size() == 1 ? FromHigh[0] : FromHigh[1] - FromLow[0]) <= 0;
+}
+
+void TreesPolicy::findBounds() {
+  Greatest = Values;
+  std::vector<double> Least = Values;
+  for (size_t I = Nodes.size(); I-- > 0;) { // Children come after their parents.
+    const Node &N = Nodes[I];
+    Greatest[I] = std::max(Greatest[N.Left], Greatest[N.Right]);
+    Least[I] = std::min(Least[N.Left], Least[N.Right]);
+  }
+  double Magnitude = 0;
+  for (uint32_t Root : Roots) {
+    GreatestSum += Greatest[Root];
+    Magnitude += std::max(std::abs(Greatest[Root]), std::abs(Least[Root]));
+  }
+  // More than all that roundings can make of sums of these values in any order: less
+  // than 8 n operations, each wrong by 2^-53 of at most twice the magnitude.
+  Slack = double(Roots.size()) * Magnitude * 0x1p-48;
+  Decisive = Roots;
+  llvm::sort(Decisive, [&](uint32_t A, uint32_t B) {
+    return Greatest[A] - Least[A] > Greatest[B] - Least[B];
+  });
+}
+
+/// The greatest value that the tree below \p At may have. Where an interval lies on
+/// both sides of a threshold, it looks at both children \p Forks times on a path.
+double TreesPolicy::greatest(uint32_t At, ArrayRef<double> Lowest,
+                             ArrayRef<double> Highest, unsigned Forks) const {
+  for (;;) {
+    const Node &N = Nodes[At];
+    if (N.Left == At)
+      return Values[At];
+    if (Highest[N.Feature] <= N.Threshold)
+      At = N.Left;
+    else if (Lowest[N.Feature] > N.Threshold)
+      At = N.Right;
+    else if (!Forks)
+      return Greatest[At];
+    else
+      return std::max(greatest(N.Left, Lowest, Highest, Forks - 1),
+                      greatest(N.Right, Lowest, Highest, Forks - 1));
+  }
+}
+
+// The sum of the greatest values of all trees, made smaller tree by tree. Trees that
+// a person wrote as rules have values that decide alone, and come first.
+bool TreesPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
+  constexpr unsigned Forks = 1; // On the packaged policies more settle no more.
+  if (Greatest.empty())
+    findBounds();
+  double Sum = GreatestSum;
+  for (uint32_t Root : Decisive) {
+    Sum -= Greatest[Root] - greatest(Root, Lowest, Highest, Forks);
+    if (Sum < -Slack) // Never with values so large that sums are infinite.
+      return true;
+  }
+  return false;
+}
+
+} // namespace nestor

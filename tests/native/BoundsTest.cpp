@@ -1,0 +1,132 @@
+//===- BoundsTest.cpp - Answers that are known before all features are ----===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FileBuilder.h"
+#include "policy/Policy.h"
+#include "policy/PolicyFile.h"
+#include <doctest/doctest.h>
+#include <limits>
+#include <random>
+
+using namespace llvm;
+using namespace nestor;
+
+constexpr size_t Features = 5;
+
+static std::unique_ptr<Policy> parsed(const FileBuilder &B) {
+  Expected<LoadedPolicy> P = parsePolicy(B.build());
+  if (P)
+    return std::move(P->Evaluator);
+  FAIL(toString(P.takeError()));
+  return nullptr;
+}
+
+static double drawn(std::mt19937 &Random, double Scale) {
+  return Scale * std::uniform_real_distribution<>(-1, 1)(Random);
+}
+
+template <typename T>
+static std::vector<T> drawnNumbers(std::mt19937 &Random, size_t Count, double Scale) {
+  std::vector<T> Result(Count);
+  for (T &X : Result)
+    X = T(drawn(Random, Scale));
+  return Result;
+}
+
+static std::unique_ptr<Policy> network(std::mt19937 &Random, int64_t Outputs) {
+  FileBuilder B;
+  B.Meta = metadata("mlp", "log", {"a", "b", "c", "d", "e"});
+  B.f64("normalise.shift", drawnNumbers<double>(Random, Features, 3));
+  B.f64("normalise.scale", drawnNumbers<double>(Random, Features, 1));
+  B.f32("layer.0.weight", {6, Features}, drawnNumbers<float>(Random, 6 * Features, 1));
+  B.f32("layer.0.bias", {6}, drawnNumbers<float>(Random, 6, 4));
+  B.f32("layer.1.weight", {Outputs, 6}, drawnNumbers<float>(Random, 6 * Outputs, 1));
+  B.f32("layer.1.bias", {Outputs}, drawnNumbers<float>(Random, Outputs, 4));
+  return parsed(B);
+}
+
+/// Complete trees of three levels, one of them with values that decide alone.
+static std::unique_ptr<Policy> trees(std::mt19937 &Random) {
+  constexpr int32_t Trees = 20, Inner = 7, Each = 15;
+  std::vector<int32_t> Root, Feature, Left, Right;
+  std::vector<double> Threshold, Value;
+  for (int32_t T = 0; T < Trees; ++T) {
+    Root.push_back(T * Each);
+    for (int32_t N = 0; N < Each; ++N) {
+      const bool Leaf = N >= Inner;
+      Feature.push_back(Leaf ? -1 : int32_t(Random() % Features));
+      Left.push_back(Leaf ? 0 : T * Each + 2 * N + 1);
+      Right.push_back(Leaf ? 0 : T * Each + 2 * N + 2);
+      Threshold.push_back(Leaf ? 0 : drawn(Random, 100));
+      Value.push_back(!Leaf ? 0 : T == 7 ? (N % 2 ? -1000 : 0) : drawn(Random, 1));
+    }
+  }
+  FileBuilder B;
+  B.Meta = metadata("trees", "none", {"a", "b", "c", "d", "e"});
+  B.i32("tree.root", Root).i32("tree.feature", Feature).i32("tree.left", Left);
+  B.i32("tree.right", Right).f64("tree.threshold", Threshold).f64("tree.value", Value);
+  return parsed(B);
+}
+
+/// Boxes of rows: where neverPositive() says so, no row in the box, nor a corner of it,
+/// has a logit above 0. Returns how often it said so of boxes that are no point.
+static unsigned checkBoxes(Policy &P, std::mt19937 &Random) {
+  unsigned Settled = 0;
+  for (unsigned Box = 0; Box < 400; ++Box) {
+    std::vector<double> Lowest, Highest, X(Features);
+    const unsigned Known = Random() % 32;
+    for (size_t I = 0; I < Features; ++I) {
+      const double A = drawn(Random, 150), B = drawn(Random, 150);
+      Lowest.push_back(std::min(A, B));
+      Highest.push_back(Known >> I & 1 ? Lowest.back() : std::max(A, B));
+      if (!(Known >> I & 1) && Random() % 4 == 0) {
+        Lowest.back() = std::numeric_limits<double>::lowest();
+        Highest.back() = std::numeric_limits<double>::max();
+      }
+    }
+    const bool Never = P.neverPositive(Lowest, Highest);
+    if (Known == 31)
+      CHECK(Never == !(P.logit(Lowest) > 0));
+    else
+      Settled += Never;
+    for (unsigned Row = 0; Never && Row < 64; ++Row) {
+      for (size_t I = 0; I < Features; ++I) {
+        const double Part = std::uniform_real_distribution<>(0, 1)(Random);
+        X[I] = Row < 32 ? (Row >> I & 1 ? Highest[I] : Lowest[I])
+                        : Lowest[I] * (1 - Part) + Highest[I] * Part;
+      }
+      CHECK_FALSE(P.logit(X) > 0);
+    }
+  }
+  return Settled;
+}
+
+TEST_CASE("no row of a box has a positive logit if the bounds say so") {
+  std::mt19937 Random(1);
+  unsigned Networks = 0, Forests = 0;
+  for (unsigned K = 0; K < 10; ++K) {
+    Networks += checkBoxes(*network(Random, 1 + K % 2), Random);
+    Forests += checkBoxes(*trees(Random), Random);
+  }
+  CHECK(Networks > 400);
+  CHECK(Forests > 400);
+}
+
+TEST_CASE("bounds that are not finite say nothing") {
+  FileBuilder B;
+  B.Meta = metadata("mlp", "log", {"a", "b"});
+  B.f64("normalise.shift", {0, 0}).f64("normalise.scale", {8, 8});
+  B.f32("layer.0.weight", {1, 2}, {-3e38f, 3e38f}).f32("layer.0.bias", {1}, {-1});
+  CHECK_FALSE(parsed(B)->neverPositive({1, 1}, {1, 1})); // inf - inf
+  CHECK_FALSE(parsed(B)->neverPositive({0, 0}, {1, 1}));
+  CHECK(parsed(B)->neverPositive({0, 0}, {0, 0}));
+  FileBuilder Trees = treesPolicy();
+  CHECK_FALSE(parsed(Trees)->neverPositive({10, 0}, {10, 0}));
+}
+
+TEST_CASE("quantiles say nothing") {
+  CHECK_FALSE(parsed(quantilePolicy({-1, 0, 0}))->neverPositive({0}, {9}));
+}
