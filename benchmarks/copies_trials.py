@@ -136,7 +136,7 @@ def _bytes(sizes: Sizes) -> Mapping[int, float]:
 def run_record(options: argparse.Namespace) -> int:
     """Record module after module; a line each."""
     out: Path = options.out
-    lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    lines = results.json_lines(out) if out.exists() else []
     done = {line["module"] for line in lines}
     corpus = store.load(options.corpus)
     with local_pool(corpus) as pool, out.open("a") as file:
@@ -180,7 +180,7 @@ def table(trials: list[dict[str, Any]]) -> results.Table:
 
 def run_table(options: argparse.Namespace) -> int:
     """Print the table, and write it to a result file if one is named."""
-    lines = [json.loads(line) for line in options.out.read_text().splitlines()]
+    lines = results.json_lines(options.out)
     found = table([trial for line in lines for trial in line["trials"]])
     print(" | ".join(title for title, _ in found["columns"]))
     for row in found["rows"]:

@@ -25,12 +25,12 @@ import numpy as np
 
 from benchmarks import record
 from benchmarks.machine import describe
-from benchmarks.pool import LINK, local_pool, policy_named
-from nestor.build.incremental import ProgramBuild
+from benchmarks.pool import LINK, build_program, local_pool, policy_named
 from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.evaluate.compare import EvaluateSettings, evaluate
+from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.files import write_atomically
 from nestor.policy import bundle
 from nestor.policy.names import NamedPolicy
@@ -67,9 +67,9 @@ def with_rule(path: Path, limit: OnlyCall) -> TreesPolicy:
     return inline_only_calls(policy, limit)
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    """Return what has been measured."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def _measured(path: Path) -> list[dict[str, Any]]:
+    """Return the lines that earlier runs have written."""
+    return record.json_lines(path) if path.exists() else []
 
 
 def _note(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -91,9 +91,11 @@ def _modules(program: Program) -> int:
 def sites(pool: Pool, program: Program) -> list[dict[str, Any]]:
     """Return the calls of ``program`` that only the rule inlines, each with what it changed."""
     summary = summary_for_search(pool, LINK, program, "gc")
-    before = _built(pool, program, policy_named(str(TREES)), summary)
     rule = NamedPolicy.of(with_rule(TREES, _ANY_SIZE))
-    after = _built(pool, program, rule, summary)
+    before, after = (
+        build_program(pool, program, policy, ("gc",), summary, {})
+        for policy in (policy_named(str(TREES)), rule)
+    )
     own, new = before.functions["gc"], after.functions["gc"]
     found = list[dict[str, Any]]()
     for module, trajectory in after.trajectories.items():
@@ -111,14 +113,6 @@ def sites(pool: Pool, program: Program) -> list[dict[str, Any]]:
     shared = Counter(one for site in found for one in site["functions"])
     alone = [site for site in found if all(shared[one] == 1 for one in site["functions"])]
     return [site for site in alone if site["linked"]]
-
-
-def _built(pool: Pool, program: Program, policy: NamedPolicy, summary: str | None) -> ProgramBuild:
-    builder = LINK.incremental(pool, program, policy, ("gc",), summary)
-    try:
-        return builder.build({})
-    finally:
-        builder.close()
 
 
 def judge(
@@ -145,7 +139,7 @@ def run_make(options: argparse.Namespace) -> int:
 def run_sites(options: argparse.Namespace) -> int:
     """Measure single calls of the programs that have no line yet."""
     corpus = store.load(options.corpus)
-    done = {line["program"] for line in lines_of(options.results)}
+    done = {line["program"] for line in _measured(options.results)}
     with local_pool(corpus, PoolSettings(jobs=options.jobs, timeout=_SECONDS)) as pool:
         for program in _programs(corpus, options):
             if program.name not in done:
@@ -162,11 +156,10 @@ def run_judge(options: argparse.Namespace) -> int:
     if options.rules_only:
         del policies["trees"]
     splits = {project.name: project.split for project in corpus.projects}
-    done = {(x["program"], x["policy"], x["mode"]) for x in lines_of(options.results)}
+    done = {(x["program"], x["policy"], x["mode"]) for x in _measured(options.results)}
     with local_pool(corpus, PoolSettings(jobs=options.jobs, timeout=_SECONDS)) as pool:
         for program in _programs(corpus, options):
-            split = splits[program.name.split("/")[0]]
-            half = options.half or _SPLITS[split or "test"]
+            half = options.half or _SPLITS[splits[program.project] or "test"]
             for name, policy in policies.items():
                 modes = [m for m in options.mode if (program.name, name, m) not in done]
                 if not modes:
@@ -175,7 +168,7 @@ def run_judge(options: argparse.Namespace) -> int:
                 lines = [about | line for line in judge(pool, program, {name: policy}, modes)]
                 _note(options.results, lines)
                 for line in lines:
-                    print(*(line[key] for key in ("program", *line)[1:]), flush=True)
+                    print(*line.values(), flush=True)
     return 0
 
 
@@ -224,8 +217,9 @@ def means_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
 
 def _mean(pairs: Sequence[Sequence[float]]) -> list[float]:
     """Return the geometric means of changes in per cent."""
-    whole = np.log1p(np.array(pairs) / 100).mean(axis=0)
-    return [float(one) for one in 100 * np.expm1(whole)]
+    whole = [100.0] * len(pairs)
+    columns = zip(*pairs, strict=True)
+    return [geometric_mean_change_pct(whole, [100 + one for one in own]) for own in columns]
 
 
 def sites_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
@@ -244,16 +238,13 @@ def sites_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
 
 def run_table(options: argparse.Namespace) -> int:
     """Print the tables, and write them to a result file if one is named."""
-    lines = lines_of(options.results)
+    lines = record.json_lines(options.results)
     tables = {
         "means": means_table(lines),
         "programs": programs_table(lines),
-        "sites": sites_table(lines_of(options.sites)),
+        "sites": sites_table(record.json_lines(options.sites)),
     }
-    for name, table in tables.items():
-        print(f"\n{name}: {' | '.join(title for title, _ in table['columns'])}")
-        for row in table["rows"]:
-            print(" | ".join("" if cell is None else str(cell) for cell in row))
+    record.show(tables)
     if options.json:
         about = (
             "The only call of a function in the program, inlined on top of the policy `distilled`:"
@@ -274,24 +265,25 @@ def main() -> int:
     one.add_argument("--code-size", type=int, default=CHOSEN.code_size, help="the same")
     one.add_argument("--out", type=Path, required=True)
     one.set_defaults(run=run_make)
-    for name, run in (("sites", run_sites), ("judge", run_judge)):
-        two = steps.add_parser(name, help="measure")
-        two.add_argument("corpus", type=Path)
-        two.add_argument("results", type=Path)
-        two.add_argument("--split", nargs="+", default=["train", "validation"])
-        two.add_argument("--language", choices=("c", "c++"))
-        two.add_argument("--modules", type=int, default=1 << 30, help="of a program, at most")
-        two.add_argument("--jobs", type=int, default=1, help="compilers at once")
-        two.set_defaults(run=run)
-    two.add_argument("--rule", default="distilled", help="the policy with the rule")
-    two.add_argument("--rules-only", action="store_true", help="do not build under the trees")
-    two.add_argument("--mode", nargs="+", default=["gc"])
-    two.add_argument("--half", help="of a corpus without splits: 'chosen on' or 'held out'")
-    three = steps.add_parser("table", help="print what was measured")
-    three.add_argument("results", type=Path)
-    three.add_argument("sites", type=Path)
-    three.add_argument("--json", type=Path)
-    three.set_defaults(run=run_table)
+    two = steps.add_parser("sites", help="measure single calls")
+    three = steps.add_parser("judge", help="measure programs")
+    for step, run in ((two, run_sites), (three, run_judge)):
+        step.add_argument("corpus", type=Path)
+        step.add_argument("results", type=Path)
+        step.add_argument("--split", nargs="+", default=["train", "validation"])
+        step.add_argument("--language", choices=("c", "c++"))
+        step.add_argument("--modules", type=int, default=1 << 30, help="of a program, at most")
+        step.add_argument("--jobs", type=int, default=1, help="compilers at once")
+        step.set_defaults(run=run)
+    three.add_argument("--rule", default="distilled", help="the policy with the rule")
+    three.add_argument("--rules-only", action="store_true", help="do not build under the trees")
+    three.add_argument("--mode", nargs="+", default=["gc"])
+    three.add_argument("--half", help="of a corpus without splits: 'chosen on' or 'held out'")
+    four = steps.add_parser("table", help="print what was measured")
+    four.add_argument("results", type=Path)
+    four.add_argument("sites", type=Path)
+    four.add_argument("--json", type=Path)
+    four.set_defaults(run=run_table)
     options = parser.parse_args()
     return int(options.run(options))
 

@@ -1,10 +1,14 @@
 """What most benchmarks of inlining begin with: the problem, its policies, and a pool."""
 
+from collections.abc import Sequence
 from typing import Final
 
+from nestor.build.incremental import ProgramBuild
 from nestor.cli.setup import ready_plugin
-from nestor.corpus.model import Corpus
+from nestor.corpus.model import Corpus, Program
 from nestor.policy.names import NamedPolicy, named_policy
+from nestor.problem.overrides import Overrides
+from nestor.problem.problem import Pool
 from nestor.problems.inlining_size import PROBLEM as PROBLEM
 from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -27,3 +31,23 @@ def local_pool(corpus: Corpus, settings: PoolSettings | None = None) -> LocalPoo
     :raises ToolchainError: if there is no usable LLVM.
     """
     return LocalPool(PROBLEM, corpus, ready_plugin(PROBLEM, None, silent), settings)
+
+
+def build_program(
+    pool: Pool,
+    program: Program,
+    policy: NamedPolicy,
+    modes: Sequence[str],
+    summary: str | None,
+    overrides: Overrides,
+) -> ProgramBuild:
+    """Build ``program`` once, with what each of its functions takes of the link in every mode.
+
+    :param summary: the text of the program's summary, if there is one.
+    :raises nestor.build.build.BuildError: if a module or a link fails.
+    """
+    builder = LINK.incremental(pool, program, policy, modes, summary)
+    try:
+        return builder.build(overrides)
+    finally:
+        builder.close()

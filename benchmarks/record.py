@@ -29,6 +29,20 @@ def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> 
     return {"columns": [list(column) for column in columns], "rows": [list(row) for row in rows]}
 
 
+def show(tables: Mapping[str, Table]) -> None:
+    """Print tables with their names, for a first look."""
+    for name, found in tables.items():
+        print(f"\n{name}")
+        print(" | ".join(title for title, _ in found["columns"]))
+        for row in found["rows"]:
+            print(" | ".join("" if cell is None else str(cell) for cell in row))
+
+
+def json_lines(path: Path) -> list[Any]:
+    """Return what the lines of a file hold, a JSON value each."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def write(
     path: Path, about: str, tables: Mapping[str, Table], machine: Mapping[str, str], **values: Any
 ) -> None:

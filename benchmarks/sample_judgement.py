@@ -79,7 +79,7 @@ def wanted(options: argparse.Namespace) -> list[Wanted]:
 def lines_of(results: Path) -> list[dict[str, Any]]:
     """Return what has been measured, a dictionary a package."""
     files = sorted(results.glob("*.jsonl")) if results.is_dir() else [results]
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    return [line for file in files for line in record.json_lines(file)]
 
 
 @functools.cache
@@ -252,11 +252,7 @@ def run_table(options: argparse.Namespace) -> int:
     """Print the tables, and write them to a result file if one is named."""
     lines = lines_of(options.results)
     found = tables(lines, options.half, options.least_bytes)
-    for name, table in found.items():
-        print(f"\n{name}")
-        print(" | ".join(title for title, _ in table["columns"]))
-        for row in table["rows"]:
-            print(" | ".join("" if cell is None else str(cell) for cell in row))
+    record.show(found)
     if options.json:
         about = (
             "Packages drawn at random from Debian, built as Debian builds them: change of the"

@@ -7,11 +7,11 @@ from benchmarks.optimal.graph import optimum
 from benchmarks.optimal.measure import MODES, component_bytes
 from benchmarks.optimal.record import Record, load, record_path
 from benchmarks.optimal.remainder import Remainder, remainder
-from benchmarks.pool import LINK, PROBLEM, policy_named
+from benchmarks.pool import LINK, PROBLEM, build_program, policy_named
 from nestor.build.incremental import ProgramBuild
 from nestor.cli.setup import usual_policy
 from nestor.corpus.model import Program
-from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.policy.names import DEFAULT
 from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import ONLY
@@ -39,10 +39,11 @@ def judge_program(
     summary = summary_for_search(pool, LINK, program, MODES[0])
     for name, policy in POLICIES.items():
         if _lacks(record, name):
-            build = _build(pool, program, policy_named(policy), summary, {})
+            build = build_program(pool, program, policy_named(policy), MODES, summary, {})
             _note(record, name, build, path)
     if _lacks(record, "optimum"):
-        _note(record, "optimum", _build(pool, program, DEFAULT, None, _optimal(record)), path)
+        build = build_program(pool, program, DEFAULT, MODES, None, _optimal(record))
+        _note(record, "optimum", build, path)
     for budget in compiles:
         name = f"tune for {mode}, {budget:g}"
         if _lacks(record, name):
@@ -61,20 +62,6 @@ def _note(record: Record, name: str, build: ProgramBuild, path: Path) -> None:
     for part in record.parts:
         part.measured[name] = component_bytes(build, part.graph)
     record.save(path)
-
-
-def _build(
-    pool: Pool,
-    program: Program,
-    policy: NamedPolicy,
-    summary: str | None,
-    overrides: dict[Key, bool],
-) -> ProgramBuild:
-    builder = LINK.incremental(pool, program, policy, MODES, summary)
-    try:
-        return builder.build(overrides)
-    finally:
-        builder.close()
 
 
 def _optimal(record: Record) -> dict[Key, bool]:

@@ -22,11 +22,10 @@ FEATURES = (
 
 def check(bench: Workbench, policy: Policy | str, level: str) -> int:
     """Compare compiles with and without a log, which wants all; return the answers that deviate."""
+    path = stored_policy(policy, PROBLEMS).place if isinstance(policy, str) else bench.save(policy)
     deviations = 0
     for name, sources in SOURCES.items():
         for source in sources:
-            place = policy if isinstance(policy, Policy) else stored_policy(policy, PROBLEMS).place
-            path = bench.save(place) if isinstance(place, Policy) else place
             words = {"flags": [level], "name": name}
             lean = bench.compile(source, path, **words)  # type: ignore[arg-type]
             for options in ((), (f"-nestor-log-for={path}",)):

@@ -27,6 +27,8 @@ struct FunctionFacts {
 
 class BlockCounts {
 public:
+  /// Counts \p F as it is now, and keeps nothing.
+  static FunctionFacts count(const llvm::Function &F);
   FunctionFacts of(const llvm::Function &F);
   bool isReachable(const llvm::BasicBlock &BB) const;
 
@@ -40,7 +42,6 @@ public:
 private:
   using BlockSet = llvm::df_iterator_default_set<const llvm::BasicBlock *, 16>;
   static FunctionFacts countReached(const llvm::Function &F, BlockSet &Reached);
-  static FunctionFacts count(const llvm::Function &F);
 
   llvm::DenseMap<const llvm::Function *, FunctionFacts> Facts;
   /// The blocks of functions that something was inlined into: that can leave

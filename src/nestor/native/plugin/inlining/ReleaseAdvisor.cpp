@@ -129,7 +129,7 @@ ReleaseAdvisor::ReleaseAdvisor(const AdvisorContext &C, Decider D,
     return; // The stock heuristic has no cap.
   for (const Function &F : M)
     if (!F.isDeclaration())
-      InitialInstructions += BlockCounts().of(F).Instructions;
+      InitialInstructions += BlockCounts::count(F).Instructions;
   Instructions = InitialInstructions;
 }
 
