@@ -30,6 +30,9 @@ class Ready:
     """Which its policy reads."""
     after: Callable[[Result], Mapping[str, Any]] = lambda _result: {}
     """What to report when it has run, by name."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what settings name as paths, by the setting: a run is tied to what it read, not
+    to where that lay."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nestor.api.learning import Trained, train_policy
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.codegen.profiled import make_profiled_corpus
 from nestor.corpus.model import Corpus, CorpusError, Workload
@@ -77,6 +78,27 @@ def test_a_profile_says_what_calls_take(plugin: Plugin, corpus: Corpus, tmp_path
     answers = dict(zip(callees(done.trajectory), done.trajectory.decisions["answer"], strict=True))
     stock = dict(zip(callees(log), log.decisions["answer"], strict=True))
     assert (stock["hot"], answers["hot"]) == (0, 1)
+
+
+def test_a_run_is_tied_to_the_counts_and_not_to_their_path(
+    plugin: Plugin, corpus: Corpus, tmp_path: Path
+) -> None:
+    first = make_profiled_corpus(corpus, tmp_path / "profiled", plugin.toolchain)
+    settings = {"boost": BoostSettings(rounds=20, least_rows=1, leaves=4), "take": (0.5,)}
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+
+        def train(counted: Path) -> Trained:
+            own = settings | {"counted": counted}
+            return train_policy(pool, tmp_path / "run", learner="profile", settings=own)
+
+        done = train(first.root)
+        moved = tmp_path / "elsewhere"
+        first.root.rename(moved)
+        again = train(moved)
+    named = done.policy.metadata.provenance["settings"]
+    assert isinstance(named, dict)
+    assert named["counted"] == first.digest
+    assert again.path.read_bytes() == done.path.read_bytes()
 
 
 def test_without_a_profile_run_nothing_is_made(

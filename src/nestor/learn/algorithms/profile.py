@@ -204,4 +204,10 @@ def set_up(settings: ProfileSettings, setup: Setup) -> Ready:
     learner = Profile(
         settings, problem, features, setup.seed, rows, validate if held_back else None
     )
-    return Ready(learner, "Learning from profiles", features, lambda _: {"programs": len(programs)})
+    return Ready(
+        learner,
+        "Learning from profiles",
+        features,
+        lambda _: {"programs": len(programs)},
+        {"counted": corpus.digest},
+    )
