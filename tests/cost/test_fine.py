@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from nestor.cost.blocks.table import named
-from nestor.cost.model.features import FEATURES
+from nestor.cost.model.features import FEATURES, SEQUENCE_KNOWN
 from nestor.cost.model.fine import Crowds, crowds_of, grow_fine, told_apart
 from nestor.cost.model.levels import GRAIN, REACH, moved, rounded
 from nestor.cost.model.model_file import load, save
@@ -59,6 +59,22 @@ def test_trees_learn_what_features_say_and_nothing_of_noise() -> None:
     assert ordered.tolist() == [0, 0]
 
 
+def test_sequences_that_other_blocks_lack_neither_teach_nor_judge() -> None:
+    random = np.random.default_rng(1)
+    features = random.integers(0, 4, (4000, len(FEATURES))).astype(np.float32)
+    new = features[:, SEQUENCE_KNOWN] == 0
+    crowds = _crowds(np.where(new, -0.003, 0.003) * features[:, 3])
+    half, like = random.random(4000) < 0.6, binned(features)
+    booster, (ordered,) = grow_fine(features, crowds, half, 1, 0, like)
+    assert ordered.tolist() == [1, 1]
+    assert booster is not None
+    np.testing.assert_allclose(booster.predict(features), 0.003 * features[:, 3], atol=0.002)
+    features[:, SEQUENCE_KNOWN] = 0
+    booster, (ordered,) = grow_fine(features, crowds, half, 1, 0, like)
+    assert booster is None
+    assert ordered.tolist() == [0, 0]
+
+
 def test_answers_beside_a_level_are_whole_grains_within_reach() -> None:
     assert rounded(np.array([0.0009, -0.0031, 0.5])).tolist() == [0.0, -2 * GRAIN, REACH]
 
@@ -73,6 +89,7 @@ def test_the_native_side_adds_it_at_those_levels_alone(tmp_path: Path) -> None:
     model = load(file)
     session, part = model.session, model.part
     blocks = [table.blocks[row] for row in rows]
+    assert part.reach == REACH
     session.set_levels(part.levels, 0.0, part.ordered, GRAIN)
     learned = np.log(model.predict(blocks).cycles)
     plain = moved(learned, part.levels)
@@ -88,3 +105,10 @@ def test_the_native_side_adds_it_at_those_levels_alone(tmp_path: Path) -> None:
     assert (np.rint(grains)[~on_a_level] == 0).all()
     has_trees = len(model.parts.fine.depth) > 0
     assert has_trees == bool(part.ordered.any()) == bool((np.rint(grains) != 0).any())
+    # Where training has no block's sequence, all at a level have one answer.
+    nothing = np.zeros(0, dtype=np.uint32)
+    session.set_residual_memory((nothing, np.zeros(0, dtype=np.float32), nothing))
+    session.forget_answers()
+    unknown = np.log(model.predict(blocks).cycles)
+    session.set_levels(part.levels, REACH, 0 * every, GRAIN)
+    np.testing.assert_array_equal(unknown, np.log(model.predict(blocks).cycles))
