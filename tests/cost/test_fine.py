@@ -1,13 +1,16 @@
 """Blocks of a crowd are ordered where labels tell them apart, and have one answer elsewhere."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from nestor.cost.blocks.table import named
 from nestor.cost.model.features import FEATURES, SEQUENCE_KNOWN
 from nestor.cost.model.fine import Crowds, crowds_of, grow_fine, told_apart
-from nestor.cost.model.levels import GRAIN, REACH, moved, rounded
+from nestor.cost.model.levels import GRAIN, REACH, REACH_BEFORE, moved, rounded
 from nestor.cost.model.model_file import load, save
 from nestor.cost.model.training import TrainingSettings, train
 from nestor.cost.model.trees import binned
@@ -90,6 +93,7 @@ def test_the_native_side_adds_it_at_those_levels_alone(tmp_path: Path) -> None:
     session, part = model.session, model.part
     blocks = [table.blocks[row] for row in rows]
     assert part.reach == REACH
+    assert load(_without_reach(file)).part.reach == REACH_BEFORE
     session.set_levels(part.levels, 0.0, part.ordered, GRAIN)
     learned = np.log(model.predict(blocks).cycles)
     plain = moved(learned, part.levels)
@@ -112,3 +116,14 @@ def test_the_native_side_adds_it_at_those_levels_alone(tmp_path: Path) -> None:
     unknown = np.log(model.predict(blocks).cycles)
     session.set_levels(part.levels, REACH, 0 * every, GRAIN)
     np.testing.assert_array_equal(unknown, np.log(model.predict(blocks).cycles))
+
+
+def _without_reach(file: Path) -> Path:
+    """Return a copy of a model file that does not say how far answers move, as those of before."""
+    with safe_open(file, framework="numpy") as opened:
+        header = json.loads(opened.metadata()["nestor"])
+    for machine in header["machines"]:
+        del machine["reach"]
+    before = file.with_name("before.safetensors")
+    save_file(load_file(file), before, metadata={"nestor": json.dumps(header)})
+    return before
