@@ -109,7 +109,10 @@ def test_the_native_side_adds_it_at_those_levels_alone(tmp_path: Path) -> None:
     assert (np.rint(grains)[~on_a_level] == 0).all()
     has_trees = len(model.parts.fine.depth) > 0
     assert has_trees == bool(part.ordered.any()) == bool((np.rint(grains) != 0).any())
-    # Where training has no block's sequence, all at a level have one answer.
+    # Trees that say something of any block: they count where training has its sequence.
+    session.set_forest("fine", model.parts.residual)
+    told = np.log(model.predict(blocks).cycles)
+    assert (np.abs(told - plain)[on_a_level] > GRAIN / 2).mean() > 0.1
     nothing = np.zeros(0, dtype=np.uint32)
     session.set_residual_memory((nothing, np.zeros(0, dtype=np.float32), nothing))
     session.forget_answers()
