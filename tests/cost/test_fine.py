@@ -1,13 +1,16 @@
 """Blocks of a crowd are ordered where labels tell them apart, and have one answer elsewhere."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from nestor.cost.blocks.table import named
-from nestor.cost.model.features import FEATURES
+from nestor.cost.model.features import FEATURES, SEQUENCE_KNOWN
 from nestor.cost.model.fine import Crowds, crowds_of, grow_fine, told_apart
-from nestor.cost.model.levels import GRAIN, REACH, moved, rounded
+from nestor.cost.model.levels import GRAIN, REACH, REACH_BEFORE, moved, rounded
 from nestor.cost.model.model_file import load, save
 from nestor.cost.model.training import TrainingSettings, train
 from nestor.cost.model.trees import binned
@@ -59,6 +62,22 @@ def test_trees_learn_what_features_say_and_nothing_of_noise() -> None:
     assert ordered.tolist() == [0, 0]
 
 
+def test_sequences_that_other_blocks_lack_neither_teach_nor_judge() -> None:
+    random = np.random.default_rng(1)
+    features = random.integers(0, 4, (4000, len(FEATURES))).astype(np.float32)
+    new = features[:, SEQUENCE_KNOWN] == 0
+    crowds = _crowds(np.where(new, -0.003, 0.003) * features[:, 3])
+    half, like = random.random(4000) < 0.6, binned(features)
+    booster, (ordered,) = grow_fine(features, crowds, half, 1, 0, like)
+    assert ordered.tolist() == [1, 1]
+    assert booster is not None
+    np.testing.assert_allclose(booster.predict(features), 0.003 * features[:, 3], atol=0.002)
+    features[:, SEQUENCE_KNOWN] = 0
+    booster, (ordered,) = grow_fine(features, crowds, half, 1, 0, like)
+    assert booster is None
+    assert ordered.tolist() == [0, 0]
+
+
 def test_answers_beside_a_level_are_whole_grains_within_reach() -> None:
     assert rounded(np.array([0.0009, -0.0031, 0.5])).tolist() == [0.0, -2 * GRAIN, REACH]
 
@@ -73,6 +92,8 @@ def test_the_native_side_adds_it_at_those_levels_alone(tmp_path: Path) -> None:
     model = load(file)
     session, part = model.session, model.part
     blocks = [table.blocks[row] for row in rows]
+    assert part.reach == REACH
+    assert load(_without_reach(file)).part.reach == REACH_BEFORE
     session.set_levels(part.levels, 0.0, part.ordered, GRAIN)
     learned = np.log(model.predict(blocks).cycles)
     plain = moved(learned, part.levels)
@@ -88,3 +109,24 @@ def test_the_native_side_adds_it_at_those_levels_alone(tmp_path: Path) -> None:
     assert (np.rint(grains)[~on_a_level] == 0).all()
     has_trees = len(model.parts.fine.depth) > 0
     assert has_trees == bool(part.ordered.any()) == bool((np.rint(grains) != 0).any())
+    # Trees that say something of any block: they count where training has its sequence.
+    session.set_forest("fine", model.parts.residual)
+    told = np.log(model.predict(blocks).cycles)
+    assert (np.abs(told - plain)[on_a_level] > GRAIN / 2).mean() > 0.1
+    nothing = np.zeros(0, dtype=np.uint32)
+    session.set_residual_memory((nothing, np.zeros(0, dtype=np.float32), nothing))
+    session.forget_answers()
+    unknown = np.log(model.predict(blocks).cycles)
+    session.set_levels(part.levels, REACH, 0 * every, GRAIN)
+    np.testing.assert_array_equal(unknown, np.log(model.predict(blocks).cycles))
+
+
+def _without_reach(file: Path) -> Path:
+    """Return a copy of a model file that does not say how far answers move, as those of before."""
+    with safe_open(file, framework="numpy") as opened:
+        header = json.loads(opened.metadata()["nestor"])
+    for machine in header["machines"]:
+        del machine["reach"]
+    before = file.with_name("before.safetensors")
+    save_file(load_file(file), before, metadata={"nestor": json.dumps(header)})
+    return before

@@ -64,6 +64,8 @@ FEATURES: Final = (
 
 SIMULATED: Final = FEATURES.index("simulated")
 CHAIN: Final = FEATURES.index("chain")
+SEQUENCE_KNOWN: Final = FEATURES.index("sequence known")
+"""Above 0 where training has the block's sequence, be it with other registers."""
 PLAIN: Final = slice(0, FEATURES.index(MEMORY_FEATURES[0]))
 """The columns that do not depend on labels."""
 MEMORY: Final = slice(PLAIN.stop, PLAIN.stop + len(MEMORY_FEATURES))

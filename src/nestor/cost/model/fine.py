@@ -1,10 +1,11 @@
 """Order the blocks of a crowd, where labels tell them apart.
 
 Labels that crowd at one level need not be noise alone: half a cycle is 0.5006 for some blocks and
-0.5036 for others, and forms and neighbours say which. The trees of the residual answer to a few per
-cent and blur this. So a small forest learns nothing but the distance of a label from its level. A
-level keeps it if on rows left out it puts three of four pairs that it orders in the right order;
-else all blocks at the level get the same answer.
+0.5036 for others, and like code says which. The trees of the residual answer to a few per cent and
+blur this. So a small forest learns nothing but the distance of a label from its level. Code of new
+opcode sequences it puts in no better order than none, so it learns from blocks whose sequence other
+blocks have too, and orders such alone. A level keeps it if on rows left out it puts three of four
+pairs that it orders in the right order; else all blocks at the level get the same answer.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nestor.cost.core.simulator import F32, F64, I64
+from nestor.cost.model.features import SEQUENCE_KNOWN
 from nestor.cost.model.levels import REACH, moved, rounded
 from nestor.cost.model.trees import TreeSettings, grow
 
@@ -83,7 +85,7 @@ def grow_fine(
     :param half: rows to learn from while the others judge ``[n]``.
     """
     settings = TreeSettings(100, 31, 0.1, smallest_leaf=20, threads=threads)
-    inside = crowds.level >= 0
+    inside = (crowds.level >= 0) & (features[:, SEQUENCE_KNOWN] > 0)
     flags = np.zeros(sum(crowds.sizes), dtype=np.uint8)
     if (inside & half).any():
         part = grow(

@@ -50,6 +50,8 @@ class MachinePart:
     """Whether the fine trees order the blocks at a level ``[levels]``."""
     method: str = ""
     """How its labels were measured; empty if the table did not say."""
+    reach: float = REACH
+    """How far answers move to a level at most."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class HybridModel:
         self.session.set_forest("spread", parts.spread)
         self.session.set_residual_memory(self.part.memory)
         self.session.set_forest("fine", parts.fine)
-        self.session.set_levels(self.part.levels, REACH, self.part.ordered, GRAIN)
+        self.session.set_levels(self.part.levels, self.part.reach, self.part.ordered, GRAIN)
         self.session.calibrate(number, self.part.factor, parts.on_core)
         self.session.set_form_statuses(self.part.opcodes.statuses)
         self._lock = threading.Lock()

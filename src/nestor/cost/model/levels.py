@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 
-REACH: Final = 0.02
-"""How far an answer is moved at most, in logs: the noise of a label, and a little more."""
+REACH: Final = 0.04
+"""How far an answer is moved at most, in logs: its error on code that training lacks, which is more
+than the noise of a label."""
+REACH_BEFORE: Final = 0.02
+"""That of model files that do not say theirs."""
 GRAIN: Final = 0.002
 """What the places of blocks beside their level are rounded to, in logs."""
 _STEP: Final = 0.001

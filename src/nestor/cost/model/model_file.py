@@ -20,6 +20,7 @@ from nestor.cost.isa.templates import Templates, opcode_of
 from nestor.cost.model.features import FEATURES
 from nestor.cost.model.forest import NO_TREES, Forest, checked
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
+from nestor.cost.model.levels import REACH_BEFORE
 from nestor.cost.model.opcode_intervals import from_lists
 from nestor.cost.model.trained_forms import TrainedForms
 from nestor.files import write_atomically
@@ -165,6 +166,7 @@ def _described(part: MachinePart, forms: list[str]) -> dict[str, Any]:
         "name": part.name,
         "factor": part.factor,
         "method": part.method,
+        "reach": part.reach,
         "trained opcodes": sorted(part.opcodes.trained),
         "unmeasured opcodes": sorted(set(map(opcode_of, forms)) - measured),
         "borrowed factors": part.borrowed.groups,
@@ -326,9 +328,9 @@ def _machine(
     ordered = _typed(plain | tensors, f"machine{number}.ordered", np.uint8, 1)
     if len(ordered) != len(levels):
         raise ValueError("levels that do not fit")
-    factor = float(entry["factor"])
-    if not 0 < factor < 1e6:
-        raise ValueError("an interval factor out of its range")
+    factor, reach = float(entry["factor"]), float(entry.get("reach", REACH_BEFORE))
+    if not 0 < factor < 1e6 or not 0 <= reach < 1:
+        raise ValueError("an interval factor or a reach out of its range")
     trained = frozenset(str(opcode) for opcode in entry["trained opcodes"])
     others = frozenset(map(opcode_of, forms)) - trained
     borrowed = others - {str(opcode) for opcode in entry["unmeasured opcodes"]}
@@ -343,4 +345,5 @@ def _machine(
         from_lists(entry["borrowed factors"]),
         ordered,
         str(entry["method"]),
+        reach,
     )

@@ -28,8 +28,8 @@ Fingerprint fingerprint(const uint8_t *p, int size) {
 
 constexpr size_t CacheMost = 4'000'000;
 
-// The level nearest to `logCycles` if that is within reach, or where the fine trees say that a block of
-// that level is.
+// The level nearest to `logCycles` if that is within reach, or a place `fine` beside it where the fine
+// trees order the blocks of that level.
 float moved(const Session &s, float logCycles, float fine) {
   auto above = std::lower_bound(s.levels.begin(), s.levels.end(), logCycles);
   float best = logCycles, distance = s.reach, beside = 0;
@@ -81,7 +81,9 @@ struct Batch {
     for (int lane = 0; lane < count; ++lane) {
       float learned = session.trust * rows[lane * AllFeatures] + residual[lane];
       float half = session.factor * std::exp(spread[lane]);
-      float level = moved(session, learned, fine[lane]);
+      // The fine trees were judged on sequences that training has, and mislead on others.
+      bool known = rows[lane * AllFeatures + SequenceSeen] > 0;
+      float level = moved(session, learned, known ? fine[lane] : 0);
       // The interval is that of the trees, and holds the answer in any case.
       Answer answer = counted[lane];
       answer.cycles = std::exp(level);

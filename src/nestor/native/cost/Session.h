@@ -9,6 +9,9 @@
 namespace nestor {
 
 constexpr int AllFeatures = PlainFeatures + MemoryFeatures + 1;  // the last is the machine
+// Above 0 where training has the block's sequence.
+constexpr int SequenceSeen =
+    PlainFeatures + int((offsetof(BlockMemory, sequence) + offsetof(KeyMemory, seen)) / sizeof(float));
 
 // One decoded operation as Python reads it.
 struct OperationRecord {
@@ -49,7 +52,7 @@ struct Session {
   float trust = 1;    // 1: the residual is added to the simulation, 0: it stands alone
   std::vector<float> levels;  // of log cycles: see nestor/cost/model/levels.py
   float reach = 0;            // answers nearer than this move to a level
-  std::vector<uint8_t> ordered;  // of each level: whether the fine trees order its blocks
+  std::vector<uint8_t> ordered;  // of each level: whether the fine trees order blocks of known sequences
   float grain = 1;               // their answers are rounded to this
   float factor = 1;  // conformal: half-width of the interval over the predicted spread, in logs
   std::unordered_map<Fingerprint, Answer, FingerprintHash> cache;
