@@ -19,7 +19,7 @@ from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from nestor.release.forms import Released, ReleaseSettings, release_plugin
 from nestor.release.in_tree import ReleaseError
 from nestor.release.packages import debian_package, is_of_debian
-from nestor.release.plugin import build_plugin
+from nestor.release.plugin import build_plugin, levels_in_words
 from tests.conftest import SOURCE
 
 pytestmark = pytest.mark.xdist_group("release")  # one worker builds the plugin
@@ -235,6 +235,20 @@ def test_refused(
     with pytest.raises(ReleaseError, match=why):
         release_plugin(found, tmp_path / "out", plugin, ReleaseSettings(**settings))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["shipped"], "-Oz"),
+        (["shipped-speed"], "-O2 and -O3"),
+        (["shipped-eviction"], "-O1 and above"),
+        (["never", "shipped-eviction"], "-Oz (inlining-size), -O1 and above (regalloc-eviction)"),
+    ],
+)
+def test_a_package_says_at_which_levels_its_policies_decide(names: list[str], words: str) -> None:
+    problems = ["inlining-size", "inlining-speed", "regalloc-eviction"]
+    assert levels_in_words([find_policy(n, problems)[1] for n in names]) == words
 
 
 def test_one_plugin_carries_one_policy_about_inlining(plugin: Plugin, tmp_path: Path) -> None:

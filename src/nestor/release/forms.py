@@ -14,8 +14,13 @@ from nestor.files import write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.progress import Progress, silent
 from nestor.release import llvm_header, mlir, packages
-from nestor.release.in_tree import PROBLEM, ReleaseError, in_tree_policy
-from nestor.release.plugin import build_plugin, check_objects, check_policies
+from nestor.release.in_tree import ReleaseError, in_tree_policy
+from nestor.release.plugin import (
+    build_plugin,
+    check_objects,
+    check_policies,
+    levels_in_words,
+)
 from nestor.release.tflite import export
 
 Form = Literal["plugin", "llvm-header", "mlir", "tflite"]
@@ -129,11 +134,9 @@ def _contents(policies: Sequence[NamedPolicy], settings: ReleaseSettings) -> pac
             " between them."
         )
     names = [f"'{stem}'" if _NAME.fullmatch(stem) else "of your own" for stem in stems]
-    sized = any(
-        named.policy is not None and named.policy.metadata.problem == PROBLEM for named in policies
+    return packages.Contents(
+        name, "", packages.title_of(names), levels_in_words(policies), settings.version
     )
-    levels = "-Oz (those about inlining)" if sized else "-O1 and above"
-    return packages.Contents(name, "", packages.title_of(names), levels, settings.version)
 
 
 def _written(out: Path, files: Mapping[str, bytes | str]) -> tuple[Path, ...]:

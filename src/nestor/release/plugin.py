@@ -40,6 +40,16 @@ _CHOICE: Final = """\
 """
 
 
+def levels_in_words(policies: Sequence[NamedPolicy]) -> str:
+    """Return at which optimisation levels the policies decide, problem by problem."""
+    able = problems_in_builds(PROBLEM)
+    own = [named.policy.metadata.problem for named in policies if named.policy is not None]
+    words = {name: " and ".join(able[name].levels) or "-O1 and above" for name in own}
+    if len(set(words.values())) == 1:
+        return next(iter(words.values()))
+    return ", ".join(f"{levels} ({name})" for name, levels in words.items())
+
+
 def check_policies(policies: Sequence[NamedPolicy]) -> None:
     """Raise NestorError unless a plugin can carry these policies together."""
     able = problems_in_builds(PROBLEM)
