@@ -37,15 +37,13 @@ from nestor.policy.names import NamedPolicy
 from nestor.policy.spec import PolicyError
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.problem import Pool
-from nestor.problems.inlining_size.summary_rules import OnlyCall, inline_only_calls
+from nestor.problems.inlining_size.summary_rules import RULED, OnlyCall, inline_only_calls
 from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.session import summary_for_search
 
 TREES: Final = Path(__file__).resolve().parent / "data" / "distilled_trees.safetensors"
 CHOSEN: Final = OnlyCall(bytes=400, code_size=80)
 _ANY_SIZE: Final = OnlyCall(bytes=1 << 40, code_size=1 << 40)
-_ANY_SUM: Final = 2.0**24
-"""More than any sum of fitted trees."""
 _UP_TO: Final = (40, 64, 80, 100, 128, 200)
 """Code sizes of callees by which calls are grouped in the table."""
 _SECONDS: Final = 600.0
@@ -102,8 +100,7 @@ def sites(pool: Pool, program: Program) -> list[dict[str, Any]]:
         decisions = trajectory.decisions
         earlier = before.trajectories[module].decisions
         inlined = earlier["site"][earlier["answer"] > 0]
-        # A logit that no sum of the trees reaches is the rule's.
-        ruled = decisions[decisions["logit"] > _ANY_SUM]
+        ruled = decisions[decisions["logit"] > RULED]
         for row in ruled[~np.isin(ruled["site"], inlined)]:
             both = [int(row[name].view("<u8")) for name in ("caller", "callee")]
             change = sum(new.get(one, 0.0) - own.get(one, 0.0) for one in both)

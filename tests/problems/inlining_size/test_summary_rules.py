@@ -11,11 +11,14 @@ from nestor.build.build import find_build
 from nestor.compiler.plugin import Plugin
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.policy import bundle
-from nestor.policy.names import NamedPolicy
+from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import PolicyError
 from nestor.policy.trees import TreesPolicy
+from nestor.problem.rollout import Request
 from nestor.problems.inlining_size.builtins import DATA, constant
-from nestor.problems.inlining_size.summary_rules import OnlyCall, inline_only_calls
+from nestor.problems.inlining_size.summary.decisions import expected_savings
+from nestor.problems.inlining_size.summary.program_summary import parse
+from nestor.problems.inlining_size.summary_rules import SAVED, OnlyCall, inline_only_calls
 from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
 from tests.inlining import PROBLEM
@@ -152,5 +155,13 @@ def test_a_linked_program(tmp_path: Path, plugin: Plugin, trees: TreesPolicy, ca
             before, after = (result.programs[0].policy for result in found)
             assert before and after
             sizes[mode, summary] = after.columns["linked"] - before.columns["linked"]
+        texts = PROBLEM.summaries(pool, corpus.programs, ["gc"])
+        requests = [Request(m, DEFAULT, log=True) for m in corpus.modules]
+        logs = [done.trajectory for done in pool.run(requests) if done.trajectory]
     assert sizes["gc", False] == sizes["no-gc", True] == 0
     assert (sizes["gc", True] < 0) == (calls == 1)
+    (text,) = texts.values()
+    trees_save, rule_saves = (
+        sum(expected_savings(one.policy, logs, parse(text))) for one in policies if one.policy
+    )
+    assert rule_saves - trees_save == (SAVED if calls == 1 else 0), "bytes, not the rule's logit"

@@ -9,6 +9,7 @@ import numpy as np
 from nestor.policy.spec import Policy
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse, ProgramSummary
+from nestor.problems.inlining_size.summary_rules import RULED, SAVED
 
 PREFIX: Final = "program_"
 """Begins the names of the features that the plugin takes from a summary."""
@@ -34,11 +35,12 @@ def expected_savings(
 ) -> list[float]:
     """Return what ``policy`` expects to save by the answers that it gives otherwise than stock.
 
-    A distilled policy's logit is the number of bytes that it expects such an answer to save; of
-    other policies each such answer counts alike. The sum is 0 if no answer differs: then a compile
-    under the policy asks the same questions in the same order and gives the same object, since
-    every feature but those of the summary is that of the log. More than 0 may be wrong, such as for
-    questions in functions of another level, and costs a compile.
+    A distilled policy's logit is the number of bytes that it expects such an answer to save, unless
+    it is that of a rule; of a rule, and of other policies, each such answer counts alike. The sum
+    is 0 if no answer differs: then a compile under the policy asks the same questions in the same
+    order and gives the same object, since every feature but those of the summary is that of the
+    log. More than 0 may be wrong, such as for questions in functions of another level, and costs a
+    compile.
 
     :param logs: of stock compiles, one for each module.
     :return: bytes of each; infinity for a policy whose logits do not say whether it differs from
@@ -62,7 +64,8 @@ def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
     differs = policy.rule.greedy(logits, log.questions).astype(bool)
     if policy.metadata.provenance.get("learner") != "distil":
         return _TYPICAL_SAVING * int(np.count_nonzero(differs))
-    return float(np.sum(np.abs(logits[differs])))
+    expected = np.abs(logits[differs])
+    return float(np.sum(np.where(expected > RULED, SAVED, expected)))
 
 
 def _inputs(features: tuple[str, ...], log: Trajectory, summary: ProgramSummary) -> F64:
