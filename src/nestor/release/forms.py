@@ -20,6 +20,7 @@ from nestor.release.plugin import (
     check_objects,
     check_policies,
     levels_in_words,
+    usual_level,
 )
 from nestor.release.tflite import export
 
@@ -52,6 +53,8 @@ class Released:
     """Of clang, for links by LTO."""
     remark: str | None = None
     """What is missing and why."""
+    level: str = ""
+    """An optimisation level at which the policies decide; for a plugin only."""
 
 
 def release_in_tree(named: NamedPolicy, form: Form, out: Path, toolchain: Toolchain) -> Released:
@@ -117,6 +120,7 @@ def release_plugin(
         (f"-fpass-plugin={path}",),
         ("-fuse-ld=lld", f"-Wl,--load-pass-plugin={path}"),
         remark,
+        usual_level(policies),
     )
 
 

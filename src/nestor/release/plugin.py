@@ -50,6 +50,13 @@ def levels_in_words(policies: Sequence[NamedPolicy]) -> str:
     return ", ".join(f"{levels} ({name})" for name, levels in words.items())
 
 
+def usual_level(policies: Sequence[NamedPolicy]) -> str:
+    """Return an optimisation level at which at least one of the policies decides."""
+    able = problems_in_builds(PROBLEM)
+    own = [named.policy.metadata.problem for named in policies if named.policy is not None]
+    return next((level for name in own for level in able[name].levels), "-O2")
+
+
 def check_policies(policies: Sequence[NamedPolicy]) -> None:
     """Raise NestorError unless a plugin can carry these policies together."""
     able = problems_in_builds(PROBLEM)
@@ -109,15 +116,14 @@ def check_objects(plugin: Plugin, content: bytes, policies: Sequence[NamedPolicy
         folder = Path(name)
         released = folder / FILE_NAME
         released.write_bytes(content)
-        by_file, problems = [f"-fpass-plugin={plugin.path}"], set()
+        by_file = [f"-fpass-plugin={plugin.path}"]
         for number, named in enumerate(policies):
             assert named.policy is not None
             problem = named.policy.metadata.problem
             file = folder / f"{number}.safetensors"
             file.write_bytes(named.data)
-            problems.add(problem)
             by_file += ["-Xclang", "-mllvm", "-Xclang", f"{able[problem].policy}={file}"]
-        level = "-Oz" if PROBLEM in problems else "-O2"
+        level = usual_level(policies)
         for source in sorted((source_folder() / "identity").glob("probe.c*")):
             objects = [
                 _compiled(plugin.toolchain, source, [level, *flags], folder / "probe.o")

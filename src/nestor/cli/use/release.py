@@ -81,7 +81,7 @@ class Release:
     def _use(self, released: Released) -> str:
         out = shlex.quote(str(self.out))
         if released.form == "plugin":
-            return f"clang {shlex.join(released.compile_flags)} -Oz -c file.c"
+            return f"clang {shlex.join(released.compile_flags)} {released.level} -c file.c"
         if released.form == "llvm-header":
             return f"cmake -C {out}/llvm.cmake -S llvm-project/llvm -B build"
         if released.form == "mlir":
