@@ -136,7 +136,7 @@ def _bytes(sizes: Sizes) -> Mapping[int, float]:
 def run_record(options: argparse.Namespace) -> int:
     """Record module after module; a line each."""
     out: Path = options.out
-    lines = results.json_lines(out) if out.exists() else []
+    lines = results.json_lines(out, may_lack=True)
     done = {line["module"] for line in lines}
     corpus = store.load(options.corpus)
     with local_pool(corpus) as pool, out.open("a") as file:
@@ -182,9 +182,7 @@ def run_table(options: argparse.Namespace) -> int:
     """Print the table, and write it to a result file if one is named."""
     lines = results.json_lines(options.out)
     found = table([trial for line in lines for trial in line["trials"]])
-    print(" | ".join(title for title, _ in found["columns"]))
-    for row in found["rows"]:
-        print(" | ".join(f"{cell:.1f}" if isinstance(cell, float) else str(cell) for cell in row))
+    results.show({"callees": found})
     if options.json:
         about = (
             "COMDAT functions that the default inlines at none of their calls in a module: mean"

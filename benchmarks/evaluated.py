@@ -16,45 +16,39 @@ from typing import Any
 
 from benchmarks import machine, record
 from nestor.compiler.toolchain import find
-from nestor.evaluate.statistics import change_pct, geometric_mean_change_pct
-
-_COLUMNS = ("linked", "text")
-
-
-def changes(program: Mapping[str, Any]) -> list[float]:
-    """Return the change of read-only bytes and of code in per cent."""
-    stock, policy = program["stock"], program["policy"]
-    return [change_pct(stock[name], policy[name]) for name in _COLUMNS]
+from nestor.evaluate.statistics import change_pct
 
 
 def rows(name: str, evaluation: Mapping[str, Any], least: float) -> Iterator[list[object]]:
-    """Yield a row for each language of one evaluation."""
+    """Yield a row for each language of which a program is not tiny."""
     built = [p for p in evaluation["programs"] if p["stock"] and p["policy"]]
     for language in sorted({program["language"] for program in built}):
         own = [p for p in built if p["language"] == language]
-        judged = [p for p in own if p["stock"]["linked"] >= least]
-        means = [
-            geometric_mean_change_pct(
-                [p["stock"][column] for p in judged], [p["policy"][column] for p in judged]
-            )
-            for column in _COLUMNS
-        ]
-        worst = max(judged, key=lambda program: changes(program)[0])
-        code = max(judged, key=lambda program: changes(program)[1])
-        grown = [p["name"] for p in own if p not in judged and changes(p)[0] > 0]
+        judged = {p["name"]: _changes(p) for p in own if p["stock"]["linked"] >= least}
+        grown = [p["name"] for p in own if p["name"] not in judged and _changes(p)[0] > 0]
+        if not judged:
+            continue
+        worst = max(judged, key=lambda program: judged[program][0])
+        most = max(judged, key=lambda program: judged[program][1])
         yield [
             name,
             evaluation["link_mode"],
             language,
             len(judged),
-            means,
-            sum(changes(program)[0] > 0 for program in judged),
-            worst["name"],
-            changes(worst),
-            code["name"],
-            changes(code)[1],
+            record.mean_changes([*judged.values()]),
+            sum(linked > 0 for linked, _ in judged.values()),
+            worst,
+            list(judged[worst]),
+            most,
+            judged[most][1],
             ", ".join(grown) or "none",
         ]
+
+
+def _changes(program: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the change of read-only bytes and of code in per cent."""
+    stock, policy = program["stock"], program["policy"]
+    return change_pct(stock["linked"], policy["linked"]), change_pct(stock["text"], policy["text"])
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -67,7 +61,9 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     found: list[list[object]] = []
     for word in options.files:
-        name, _, path = word.partition("=")
+        name, separator, path = word.partition("=")
+        if not separator:
+            parser.error(f"{word!r} is not NAME=FILE")
         for evaluation in json.loads(Path(path).read_text())["evaluations"]:
             found += rows(name, evaluation, options.least)
     columns = [(title, "{}") for title in ("policy", "link mode", "language", "programs")]

@@ -47,8 +47,8 @@ def key(line: Line) -> tuple[Any, ...]:
 
 def read(path: Path) -> list[Line]:
     """Return the lines of ``path``, the last of those about the same."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    return list({key(line): line for line in map(json.loads, lines)}.values())
+    lines = record.json_lines(path, may_lack=True)
+    return list({key(line): line for line in lines}.values())
 
 
 def linked(pool: Pool, build: Build, program: Program, policy: NamedPolicy) -> Line:

@@ -30,7 +30,6 @@ from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.evaluate.compare import EvaluateSettings, evaluate
-from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.files import write_atomically
 from nestor.policy import bundle
 from nestor.policy.names import NamedPolicy
@@ -63,11 +62,6 @@ def with_rule(path: Path, limit: OnlyCall) -> TreesPolicy:
     if not isinstance(policy, TreesPolicy):
         raise PolicyError(f"{path} holds no trees")
     return inline_only_calls(policy, limit)
-
-
-def _measured(path: Path) -> list[dict[str, Any]]:
-    """Return the lines that earlier runs have written."""
-    return record.json_lines(path) if path.exists() else []
 
 
 def _note(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -136,7 +130,7 @@ def run_make(options: argparse.Namespace) -> int:
 def run_sites(options: argparse.Namespace) -> int:
     """Measure single calls of the programs that have no line yet."""
     corpus = store.load(options.corpus)
-    done = {line["program"] for line in _measured(options.results)}
+    done = {line["program"] for line in record.json_lines(options.results, may_lack=True)}
     with local_pool(corpus, PoolSettings(jobs=options.jobs, timeout=_SECONDS)) as pool:
         for program in _programs(corpus, options):
             if program.name not in done:
@@ -153,7 +147,8 @@ def run_judge(options: argparse.Namespace) -> int:
     if options.rules_only:
         del policies["trees"]
     splits = {project.name: project.split for project in corpus.projects}
-    done = {(x["program"], x["policy"], x["mode"]) for x in _measured(options.results)}
+    earlier = record.json_lines(options.results, may_lack=True)
+    done = {(line["program"], line["policy"], line["mode"]) for line in earlier}
     with local_pool(corpus, PoolSettings(jobs=options.jobs, timeout=_SECONDS)) as pool:
         for program in _programs(corpus, options):
             half = options.half or _SPLITS[splits[program.project] or "test"]
@@ -205,18 +200,20 @@ def means_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
         before, after = ([own[name] for own in pairs] for name in ("trees", "rule"))
         grown = [max(b[i] - a[i] for a, b in zip(before, after, strict=True)) for i in (0, 1)]
         changed = sum(own["trees"] != own["rule"] for own in pairs)
-        rows.append([*group, len(pairs), changed, _mean(before), _mean(after), grown])
+        rows.append(
+            [
+                *group,
+                len(pairs),
+                changed,
+                record.mean_changes(before),
+                record.mean_changes(after),
+                grown,
+            ]
+        )
     columns = [(name, "{}") for name in ("half", "language", "mode")]
     columns += [("programs", "{}"), ("changed by the rule", "{}")]
     names = "trees, mean", "with the rule, mean", "largest change by the rule"
     return record.table([*columns, *((name, record.CHANGES) for name in names)], rows)
-
-
-def _mean(pairs: Sequence[Sequence[float]]) -> list[float]:
-    """Return the geometric means of changes in per cent."""
-    whole = [100.0] * len(pairs)
-    columns = zip(*pairs, strict=True)
-    return [geometric_mean_change_pct(whole, [100 + one for one in own]) for own in columns]
 
 
 def sites_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:

@@ -9,6 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.result_tables import cell
 from nestor.files import write_atomically
 
 Table = Mapping[str, Any]
@@ -30,16 +34,28 @@ def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> 
 
 
 def show(tables: Mapping[str, Table]) -> None:
-    """Print tables with their names, for a first look."""
+    """Print tables with their names, cells as they stand in a page."""
     for name, found in tables.items():
+        forms = [form for _, form in found["columns"]]
         print(f"\n{name}")
         print(" | ".join(title for title, _ in found["columns"]))
         for row in found["rows"]:
-            print(" | ".join("" if cell is None else str(cell) for cell in row))
+            print(" | ".join(cell(value, form) for value, form in zip(row, forms, strict=True)))
 
 
-def json_lines(path: Path) -> list[Any]:
-    """Return what the lines of a file hold, a JSON value each."""
+def mean_changes(changes: npt.ArrayLike) -> list[float]:
+    """Return the geometric mean of each column of ``changes``, all in per cent."""
+    logarithms = np.log1p(np.asarray(changes, dtype=np.float64) / 100)
+    return [float(x) for x in 100 * np.expm1(logarithms.mean(axis=0))]
+
+
+def json_lines(path: Path, *, may_lack: bool = False) -> list[Any]:
+    """Return what the lines of a file hold, a JSON value each.
+
+    :param may_lack: whether a file that is not there has no lines, as before a first run.
+    """
+    if may_lack and not path.exists():
+        return []
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

@@ -38,9 +38,7 @@ class Journal:
 
     def read(self) -> dict[str, Any]:
         """Return the results by their keys."""
-        if not self.path.exists():
-            return {}
-        lines = (json.loads(line) for line in self.path.read_text().splitlines())
+        lines = record.json_lines(self.path, may_lack=True)
         return {line["key"]: line["value"] for line in lines if line["context"] == self.context}
 
     def add(self, key: str, value: Any) -> None:

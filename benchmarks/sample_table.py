@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.record import CHANGES, Table, table
+from benchmarks.record import CHANGES, Table, mean_changes, table
 from nestor.evaluate.statistics import mean_interval
 
 LARGEST_SHARE_PCT: Final = 1.0
@@ -105,7 +105,7 @@ def _row(programs: Sequence[Line], policy: str, mode: str) -> list[Any]:
     quantiles = [round(float(np.percentile(linked, q)), 4) for q in _QUANTILES]
     return [
         len(done),
-        [round(x, 4) for x in _geometric_mean(pairs)],
+        [round(x, 4) for x in mean_changes(pairs)],
         _interval(linked, [p["package"] for p in done]),
         *quantiles,
         round(100 * float(np.mean(linked < -_EVEN_PCT)), 1),
@@ -113,11 +113,6 @@ def _row(programs: Sequence[Line], policy: str, mode: str) -> list[Any]:
         [round(float(linked[worst]), 4), round(float(pairs[:, 1].max()), 4)],
         done[worst]["name"],
     ]
-
-
-def _geometric_mean(changes: np.ndarray) -> list[float]:
-    """Return the geometric mean over the first axis, in per cent."""
-    return [float(x) for x in 100 * np.expm1(np.log1p(changes / 100).mean(axis=0))]
 
 
 def _interval(changes: np.ndarray, packages: Sequence[str]) -> list[float]:

@@ -5,6 +5,7 @@ can differ but where the bytes come from.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -42,9 +43,7 @@ _CHOICE: Final = """\
 
 def levels_in_words(policies: Sequence[NamedPolicy]) -> str:
     """Return at which optimisation levels the policies decide, problem by problem."""
-    able = problems_in_builds(PROBLEM)
-    own = [named.policy.metadata.problem for named in policies if named.policy is not None]
-    words = {name: " and ".join(able[name].levels) or "-O1 and above" for name in own}
+    words = {n: " and ".join(own) or "-O1 and above" for n, own in _levels(policies).items()}
     if len(set(words.values())) == 1:
         return next(iter(words.values()))
     return ", ".join(f"{levels} ({name})" for name, levels in words.items())
@@ -52,9 +51,14 @@ def levels_in_words(policies: Sequence[NamedPolicy]) -> str:
 
 def usual_level(policies: Sequence[NamedPolicy]) -> str:
     """Return an optimisation level at which at least one of the policies decides."""
+    return next(chain.from_iterable(_levels(policies).values()), "-O2")
+
+
+def _levels(policies: Sequence[NamedPolicy]) -> dict[str, tuple[str, ...]]:
+    """Return by problem the optimisation levels at which it is decided, none if at each."""
     able = problems_in_builds(PROBLEM)
     own = [named.policy.metadata.problem for named in policies if named.policy is not None]
-    return next((level for name in own for level in able[name].levels), "-O2")
+    return {name: able[name].levels for name in own}
 
 
 def check_policies(policies: Sequence[NamedPolicy]) -> None:
