@@ -188,8 +188,8 @@ class Bench:
     def _flags(self, place: Path) -> str:
         """Return the options of ``nestor flags`` that give the objects of ``nestor make``."""
         words = [self._nestor, "flags", "distilled", "--summary", str(place / "summary.txt")]
-        if (place / "stock.txt").is_file():
-            words += ["--overrides", str(place / "stock.txt")]
+        if (place / "left.txt").is_file():
+            words += ["--overrides", str(place / "left.txt")]
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 
 

@@ -1,5 +1,6 @@
 """Overrides by callee and by module; those by site are in test_plugin."""
 
+import numpy as np
 import pytest
 
 from nestor.policy.spec import Policy
@@ -7,7 +8,7 @@ from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.overrides import parse
 from nestor.problems.inlining_size.search.question_keys import SiteOverrides
 from nestor.problems.inlining_size.summary.program_summary import function_id, module_id
-from tests.plugin.support import ALWAYS, NEVER, SOURCE, Workbench, random_network
+from tests.plugin.support import ALWAYS, NEVER, SOURCE, Workbench, random_forest, random_network
 
 HEAD = "nestor-overrides 1\n"
 LEAN = ["cost_estimate", "callee_basic_block_count", "nr_ctant_params"]
@@ -90,6 +91,22 @@ def test_in_a_stock_module_the_policy_is_not_asked(bench: Workbench, seeded: boo
         assert not records["logit"].any()
         lean = bench.compile(SOURCE, policy, *options, overrides=text)
         assert full.bytes == lean.bytes == stock
+
+
+def test_a_module_is_decided_without_the_summary(bench: Workbench) -> None:
+    features = ["cost_estimate", "program_callee_calls", "program_link_gc"]
+    policy = random_forest(features, np.array([[-20.0, -1, -1], [60, 4, 2]]), 7)
+    known = f"function {local('small')} 1 40 1 0 0\nfunction {local('middle')} 1 90 3 0 0\n"
+    program = f"nestor-program 1\nlink gc\n{known}"
+    text = f"{HEAD}module {module_id('unit.c'):016x} no-summary\n"
+    alone = bench.compile(SOURCE, policy).bytes
+    informed = bench.compile(SOURCE, policy, program=program)
+    assert informed.bytes != alone
+    for log in (False, True):
+        without = bench.compile(SOURCE, policy, program=program, overrides=text, log=log)
+        assert without.bytes == alone
+    other = text.replace(f"{module_id('unit.c'):016x}", f"{module_id('other.c'):016x}")
+    assert bench.compile(SOURCE, policy, program=program, overrides=other).bytes == informed.bytes
 
 
 def test_other_lines_stand_above_a_stock_module(bench: Workbench) -> None:

@@ -76,7 +76,7 @@ def test_a_build_that_fails_goes_on_where_it_was(command: Path, project: Path) -
     assert digests(project)["app"] == digests(expected)["app"]
 
 
-def test_objects_that_were_left_stock_are_brought_under_the_summary(
+def test_objects_of_a_first_build_are_brought_under_the_summary(
     command: Path, project: Path
 ) -> None:
     """As after an interruption between the summary and the last object."""
@@ -115,7 +115,7 @@ def test_a_compile_that_fails_later_keeps_its_object(command: Path, project: Pat
     (project / "Makefile").write_text(MAKEFILE + rule)
     done = make(command, BUILD, project)
     assert done.returncode == 1
-    assert "stays stock" in done.stderr
+    assert "stays as it is" in done.stderr
     assert "app.o" in done.stderr
     (project / "app.gone").rename(project / "app.c")
     done = make(command, BUILD, project)

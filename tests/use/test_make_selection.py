@@ -1,13 +1,14 @@
-"""Which modules ``nestor make`` compiles again, and which it leaves to the stock heuristic."""
+"""Which modules ``nestor make`` compiles again, and which it leaves as they were."""
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nestor.cli.make.records import Record
-from nestor.cli.make.selection import Candidate, concerns, left_to_stock, load, save
+from nestor.cli.make.selection import Candidate, concerns, left_as_they_are, load, save
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.summary.program_summary import module_id
 from tests.use.making import BUILD, MAIN, OZ, digests, make, sources
@@ -19,14 +20,14 @@ def candidate(name: str, saving: float, kilobytes: float) -> Candidate:
     """Return a module with so much bitcode, of which the front end takes a sixth of the time."""
     size = kilobytes * 1024
     record = Record(
-        "stock", Path("/b"), None, "clang", ("-c", f"{name}.c"), (Path(f"/b/{name}.o"),)
+        "first", Path("/b"), None, "clang", ("-c", f"{name}.c"), (Path(f"/b/{name}.o"),)
     )
     key = None if saving == INFINITE else Key("module", module_id(f"{name}.c"))
     return Candidate(record, saving, size, 1.2 * size, True, key)
 
 
 def names(candidates: list[Candidate], percent: int | None) -> set[str]:
-    left = left_to_stock(candidates, percent)
+    left = left_as_they_are(candidates, percent)
     return {c.record.outputs[0].stem for c in candidates if c.module in left}
 
 
@@ -39,7 +40,7 @@ def test_what_saves_most_for_its_size_is_compiled_again() -> None:
     ]
     # 40 % of 1200 × 1.2 KB is 576 KB.
     assert names(every, 40) == {"large"}
-    assert names(every, None) == {"large"}
+    assert names(every, None) == {"large", "small"}, "of 30 %, Nestor itself takes a part"
     assert names(every, 0) == {"large", "good", "small"}
     assert names(every, 20) == {"large", "small"}
     assert names(every, 10) == {"large", "good"}
@@ -71,10 +72,16 @@ def test_modules_of_one_name_are_treated_alike() -> None:
     assert names(every, 40) == {"same"}
 
 
+def test_a_name_in_two_languages_is_not_left() -> None:
+    c, other = candidate("same", saving=1, kilobytes=5000), candidate("main", 50, 10)
+    cxx = replace(c, record=replace(c.record, compiler="clang++"))
+    assert names([c, cxx, other], 20) == {"main"}, "one override says how one language is left"
+
+
 def test_the_file_names_the_modules(tmp_path: Path) -> None:
     every = [candidate("main", saving=50, kilobytes=2000), candidate("util", 9, 2000)]
-    left = left_to_stock(every, 0)
-    path = tmp_path / "stock.txt"
+    left = left_as_they_are(every, 0)
+    path = tmp_path / "left.txt"
     save(path, left, every)
     assert load(path) == set(left)
     assert "# main.o: 50 bytes" in path.read_text()
@@ -92,7 +99,7 @@ def test_what_is_left_stays_stock_until_it_is_lifted(command: Path, project: Pat
     make(command, BUILD, stock, "--policy", "default")
     done = make(command, BUILD, project, "--again", "0", "--json")
     report = json.loads(done.stdout)
-    assert (report["compiled_again"], report["left_stock"]) == (0, 1)
+    assert (report["compiled_again"], report["left"]) == (0, 1)
     assert digests(project) == digests(stock)
     assert digests(project) != digests(complete)
     make(command, ["make", "clean"], project)
@@ -112,6 +119,45 @@ def test_what_is_left_stays_stock_until_it_is_lifted(command: Path, project: Pat
         assert done.returncode == 0, done.stderr
         assert digests(project) == digests(complete)
         make(command, ["make", "clean"], project)
+
+
+def test_what_is_left_in_cxx_is_under_the_policy_without_a_summary(
+    command: Path, project: Path
+) -> None:
+    template = """
+        template <class T> struct Both {
+            T value;
+            void say(T x) { printf("%d %d\\n", x, value); }
+            void go() { say(value); }
+        };
+        void all(int x) { Both<int> both{x}; both.go(); }
+    """
+
+    def prepared(name: str) -> Path:
+        folder = sources(project.parent / name)
+        (folder / "app.c").write_text(MAIN + template)
+        return folder
+
+    def built(name: str, *options: str) -> Path:
+        folder = prepared(name)
+        done = make(command, [*BUILD, "CC=clang++"], folder, *options)
+        assert done.returncode == 0, done.stderr
+        return folder
+
+    left = built("left", "--again", "0")
+    assert " no-summary  # app.o: " in (left / ".nestor" / "left.txt").read_text()
+    alone = prepared("alone")
+    line = [*BUILD, f"CC={command} clang++ distilled --"]
+    subprocess.run(line, cwd=alone, check=True, capture_output=True)
+    assert digests(left) == digests(alone)
+    assert digests(left) != digests(built("stock", "--policy", "default"))
+    complete = digests(built("complete", "--again", "100"))
+    assert digests(left) != complete
+    make(command, ["make", "clean"], left)
+    make(command, [*BUILD, "CC=clang++"], left)
+    assert digests(left) == digests(alone), "a clean build reads what is left"
+    make(command, [*BUILD, "CC=clang++"], left, "--again", "100")
+    assert digests(left) == complete
 
 
 def test_nestor_clang_leaves_the_same_modules(

@@ -141,7 +141,10 @@ def discover(llvm: str | None = None) -> list[Toolchain]:
     on_path = [shutil.which(f"clang-{MAIN_RELEASE}"), shutil.which("clang")]
     installed = sorted(Path("/usr/lib").glob("llvm-*/bin/clang"), reverse=True)
     found: dict[Path, Toolchain] = {}
-    for clang in [*(Path(p) for p in on_path if p), *installed]:
+    # Links to one compiler would each start it.
+    for clang in dict.fromkeys(
+        path.resolve() for path in [*map(Path, filter(None, on_path)), *installed]
+    ):
         toolchain = _probe(clang)
         if toolchain:
             found.setdefault(toolchain.prefix, toolchain)

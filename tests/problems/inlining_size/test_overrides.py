@@ -34,10 +34,11 @@ def test_what_is_written_is_read(overrides: dict[Key, bool], comment: str) -> No
     assert parse(to_text(overrides, comments, "a title\nof two lines")) == overrides
 
 
-def test_a_module_is_stock() -> None:
+@pytest.mark.parametrize(("word", "answer"), [("stock", False), ("no-summary", True)])
+def test_a_module_is_stock_or_has_no_summary(word: str, answer: bool) -> None:
     key = Key("module", 7)
-    assert to_text({key: False}).splitlines()[1] == "module 0000000000000007 stock"
-    assert parse(to_text({key: False})) == {key: False}
+    assert to_text({key: answer}).splitlines()[1] == f"module 0000000000000007 {word}"
+    assert parse(to_text({key: answer})) == {key: answer}
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,7 @@ def test_a_module_is_stock() -> None:
         ("nestor-overrides 1\nmodule 0123456789abcdef inline\n", "Line 2"),
         ("nestor-overrides 1\nfunction 0123456789abcdef keep\n", "Line 2"),
         ("nestor-overrides 1\nsite-only 0123456789abcdef stock\n", "Line 2"),
+        ("nestor-overrides 1\ncallee 0123456789abcdef no-summary\n", "Line 2"),
         # As the plugin, which has no sign, no underscore and no other blanks between words.
         ("nestor-overrides 1\nsite +123456789abcdef keep\n", "Line 2"),
         ("nestor-overrides 1\nsite 0123456789_abcde keep\n", "Line 2"),

@@ -1,4 +1,4 @@
-"""What a stock compile leaves beside its object: bitcode, command line and decisions.
+"""What the compile of a first build leaves beside its object: bitcode, command line and decisions.
 
 With ``-fembed-bitcode=all`` clang puts its bitcode before all optimisation, with the order of uses,
 and its command line into the object. They are taken out at once (binutils would take the object
@@ -41,7 +41,7 @@ class Embedded:
 
 
 def read(folder: Path) -> Embedded | None:
-    """Return what a stock compile left in ``folder``.
+    """Return what a first build left in ``folder``.
 
     None if it left nothing, or an option of its command line cannot be replayed on bitcode.
     """
@@ -77,7 +77,7 @@ def _is_new(name: str, bitcode: bytes) -> bool:
 
 
 def _without_plugin(words: Sequence[str]) -> list[str]:
-    """Return a cc1 line without what a stock compile under ``nestor make`` adds."""
+    """Return a cc1 line without what ``nestor make`` adds."""
     kept: list[str] = []
     remaining = iter(words)
     for word in remaining:

@@ -1,10 +1,10 @@
-"""Where the bitcode and the command line of a stock compile go: names only, quick to import."""
+"""Where the bitcode and the command line of a compile go: names only, quick to import."""
 
 from typing import Final
 
 BITCODE: Final = "module.bc"
 COMMAND: Final = "module.cmd"
-"""Names of files in the folder of a stock compile."""
+"""Names of files in the folder of a compile."""
 SECTIONS: Final = {".llvmbc": BITCODE, ".llvmcmd": COMMAND}
 
 

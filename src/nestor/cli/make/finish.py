@@ -1,4 +1,4 @@
-"""From the objects of a stock build to its summary, and to the objects under the policy."""
+"""From the objects of a first build to their summary, and to the objects under it."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from nestor.cli.make import products
-from nestor.cli.make.place import STOCK
+from nestor.cli.make.place import FIRST
 from nestor.cli.make.recompile import CompileError, Recompiler, Way
 from nestor.cli.make.records import Record
 from nestor.cli.make.selection import Candidate, candidates_of, concerns
@@ -51,7 +51,7 @@ class Report:
     """Those that were compiled again under the policy."""
     from_source: int = 0
     """Of these, those whose bitcode would not do."""
-    left_stock: int = 0
+    left: int = 0
     """Objects that were not worth a compile: see ``selection.py``."""
     saving: float = 0.0
     """Bytes that the policy expects the changed decisions to save."""
@@ -69,24 +69,24 @@ def of_the_build(records: Sequence[Record]) -> list[Record]:
     return [r for r in records if not any(_CONFIGURATION.search(str(o)) for o in r.outputs)]
 
 
-def make_stock(
+def make_first(
     records: Sequence[Record], recompiler: Recompiler, jobs: int, progress: Progress
 ) -> list[Record]:
-    """Compile by the stock heuristic what is not, and return the records of all.
+    """Compile as a first build does what is not, and return the records of all.
 
     :raises CompileError: if a compile fails.
     """
 
-    def stock(record: Record) -> Record:
+    def first(record: Record) -> Record:
         logs = recompiler.place / "logs" / f"again-{os.urandom(8).hex()}"
-        recompiler.by_stock(record, logs)
-        again = replace(record, mode=STOCK, logs=logs)
+        recompiler.as_first(record, logs)
+        again = replace(record, mode=FIRST, logs=logs)
         again.save(recompiler.place / "objects")
         return again
 
-    others = [record for record in records if record.mode != STOCK]
-    again = _each(stock, others, jobs, "Compiling stock objects", progress)
-    return [*(record for record in records if record.mode == STOCK), *again]
+    others = [record for record in records if record.mode != FIRST]
+    again = _each(first, others, jobs, "Compiling objects to summarise", progress)
+    return [*(record for record in records if record.mode == FIRST), *again]
 
 
 def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> ProgramSummary:
@@ -145,13 +145,13 @@ def consider(
     jobs: int,
     progress: Progress,
 ) -> list[Candidate]:
-    """Return what it would be to compile each stock object again.
+    """Return what it would be to compile each object of a first build again.
 
-    :param lifted: modules whose objects are stock whatever their records say.
+    :param lifted: modules whose objects were left as they were, whatever their records say.
     """
-    stock = [record for record in records if record.mode == STOCK or concerns(record, lifted)]
+    every = [record for record in records if record.mode == FIRST or concerns(record, lifted)]
 
-    groups = [stock[first : first + _TOGETHER] for first in range(0, len(stock), _TOGETHER)]
+    groups = [every[start : start + _TOGETHER] for start in range(0, len(every), _TOGETHER)]
 
     def look(group: Sequence[Record]) -> list[Candidate]:
         return candidates_of(group, policy, summary, recompiler)
@@ -167,9 +167,9 @@ def apply(
     report: Report,
     progress: Progress,
 ) -> None:
-    """Bring each stock object under the policy, except those of the modules ``left``.
+    """Bring each object under the summary, except those of the modules ``left``.
 
-    An object whose decisions stay is not compiled, and one that cannot be compiled stays stock.
+    An object whose decisions stay is not compiled, and one that cannot be compiled stays as it is.
     """
     lock = threading.Lock()
 
@@ -190,7 +190,7 @@ def apply(
         with lock:
             report.compiled_again += way is not Way.STAYS
             report.from_source += way is Way.SOURCE
-            report.left_stock += leaves
+            report.left += leaves
             if candidate.saving < float("inf"):
                 report.saving += candidate.saving
                 report.saving_left += candidate.saving if leaves else 0.0

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 from nestor.cli.make import quick, records, running, scripts
 from nestor.cli.make import words as own_words
-from nestor.cli.make.place import POLICY, STOCK
+from nestor.cli.make.place import FIRST, POLICY
 from nestor.cli.make.words import Words
 from nestor.cli.remarks import remark
 from nestor.errors import NestorError
 
 if TYPE_CHECKING:
     from nestor.cli.make.finish import Report
+    from nestor.compiler.plugin import Plugin
     from nestor.compiler.toolchain import Toolchain
 
 HELP: Final = """\
@@ -30,10 +31,11 @@ function. CC and CXX name the compilers for COMMAND, and they are first on PATH 
 clang++, so configure the build under 'nestor make' too. Ask for -Oz -ffunction-sections
 -fdata-sections in CFLAGS and CXXFLAGS, as for 'nestor clang'.
 
-The first build is stock. Then the objects are summarised, those whose decisions change under the
-policy with the summary are compiled again in their places, without their front end where they can,
-and COMMAND runs once more to link. The summary is kept, and later builds compile each module once,
-with it. A build after 'make clean' with the same summary gives the same objects.
+The first build knows no summary: C is compiled by the stock heuristic, C++ under the policy as it
+decides without one. Then the objects are summarised, those whose decisions change with the summary
+are compiled again in their places, without their front end where they can, and COMMAND runs once
+more to link. The summary is kept, and later builds compile each module once, with it. A build after
+'make clean' with the same summary gives the same objects.
 
 Compiling again takes at most 30 % of the time of the first build (as sizes tell it): modules that
 would save least for their size stay as they are, and later builds leave them so. --again 100
@@ -78,6 +80,7 @@ class _Build:
     def __init__(self, own: Words) -> None:
         self._own = own
         self._place = Path(own.folder)
+        self._plugin: Plugin | None = None
 
     def run(self) -> int:
         """Build, and finish what the build has begun."""
@@ -95,13 +98,13 @@ class _Build:
         own = self._own
         reads = _reads_summary(own)
         first = reads and (own.renew or not Path(own.summary).is_file())
-        mode = STOCK if first else POLICY
-        if own.all_again and not first and Path(own.stock).is_file():
-            Path(own.stock).replace(own.lifted)
+        mode = FIRST if first else POLICY
+        if own.all_again and not first and Path(own.left).is_file():
+            Path(own.left).replace(own.lifted)
             Path(own.unfinished).touch()
         if first:
             Path(own.unfinished).touch()
-            Path(own.stock).unlink(missing_ok=True)
+            Path(own.left).unlink(missing_ok=True)
         changed = self._write_compilers(mode, with_summary=not first)
         pending = Path(own.unfinished).is_file()
         if changed and not pending and any((self._place / "objects").iterdir()):
@@ -144,8 +147,8 @@ class _Build:
         tools = self._tools
         with progress() as bars:
             if first:
-                stock = Recompiler(tools.toolchain, tools.options, self._place)
-                every = finish.make_stock(every, stock, jobs, bars)
+                compiler = Recompiler(tools.toolchain, tools.options, self._place)
+                every = finish.make_first(every, compiler, jobs, bars)
                 summary = finish.summarise(every, cast(LinkMode, own.link), report)
             else:
                 summary = program_summary.load(Path(own.summary))
@@ -158,12 +161,12 @@ class _Build:
             found = finish.consider(every, lifted, policy, summary, recompiler, jobs, bars)
             if first:
                 percent = None if own.again is None else int(own.again)
-                left = selection.left_to_stock(found, percent)
-                selection.save(Path(own.stock), left, found)
+                left = selection.left_as_they_are(found, percent)
+                selection.save(Path(own.left), left, found)
                 summary.save(Path(own.summary))
                 self._write_compilers(POLICY, with_summary=True)
                 recompiler = replace(recompiler, options=self._tools.options)
-            modules = selection.load(Path(own.stock))
+            modules = selection.load(Path(own.left))
             finish.apply(found, modules, recompiler, jobs, report, bars)
         records.collect(self._place)
         if not report.failed:
@@ -182,24 +185,26 @@ class _Build:
         summary = own.summary if with_summary and Path(own.summary).is_file() else None
         if summary is not None and not _reads_summary(own):
             summary = None
-        left = (own.stock,) if summary is not None and Path(own.stock).is_file() else ()
+        left = (own.left,) if summary is not None and Path(own.left).is_file() else ()
         asked_for = PolicyWords((own.policy,), left, summary, llvm=own.llvm)
         memory = command.Memory(asked_for)
-        found = command.find(asked_for, _report)
         problems = problems_in_builds(DEFAULT_PROBLEM)
+        plugin = self._plugin or command.find(asked_for, _report).plugin
+        self._plugin = plugin  # looked for once
 
-        def other(words: PolicyWords) -> command.Ingredients:
-            return replace(found, choice=choose(words, problems))  # with the plugin that is found
+        def under(words: PolicyWords) -> command.Ingredients:
+            return command.Ingredients(plugin, choose(words, problems))
 
-        alone = other(replace(asked_for, overrides=(), summary=None))
-        stock = other(PolicyWords(("default",), llvm=own.llvm))
+        found = under(asked_for)
+        alone = under(replace(asked_for, overrides=(), summary=None))
+        stock = under(PolicyWords(("default",), llvm=own.llvm))
         options = scripts.Options(
             tuple(stock.compile_options()),
             tuple(found.compile_options()),
             tuple(alone.compile_options()),
             next(iter(alone.files), None),
         )
-        toolchain = found.plugin.toolchain
+        toolchain = plugin.toolchain
         self._tools = _Tools(toolchain, options, found.choice.problems[0])
         changed = scripts.write(self._place, toolchain, options, mode)
         if mode == POLICY and (summary is not None or not _reads_summary(own)):
@@ -227,7 +232,7 @@ class _Build:
                     "objects": report.objects,
                     "compiled_again": report.compiled_again,
                     "from_source": report.from_source,
-                    "left_stock": report.left_stock,
+                    "left": report.left,
                     "functions": report.functions,
                     "failed": report.failed,
                     "warnings": report.warnings,
@@ -238,9 +243,9 @@ class _Build:
                 f"{report.compiled_again} of {report.objects} objects compiled again with the"
                 f" summary of {report.functions:,} functions, {own.summary}"
             )
-            if report.left_stock:
+            if report.left:
                 remark(
-                    f"{report.left_stock} objects stay stock, for an expected"
+                    f"{report.left} objects stay as they are, for an expected"
                     f" {report.saving_left:,.0f} of {report.saving:,.0f} bytes; --again 100"
                     " compiles them too"
                 )
@@ -249,7 +254,7 @@ class _Build:
         for warning in report.warnings:
             remark(f"warning: {warning}")
         for failure in report.failed:
-            remark(f"error: stays stock: {failure}")
+            remark(f"error: stays as it is: {failure}")
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 ==============  ===================================================================================
 ``summary.txt`` the summary of the program, once there is one
-``stock.txt``   overrides: the modules that a first build did not compile again, if there are any
-``lifted.txt``  is there while modules of a former ``stock.txt`` are compiled under the policy
+``left.txt``    overrides: the modules that a first build did not compile again, if there are any
+``lifted.txt``  is there while modules of a former ``left.txt`` are compiled under the policy
 ``bin/``        the compilers of the build: shell scripts that add the options
 ``compiles/``   a record of each compile since ``nestor make`` last looked (``records.py``)
 ``objects/``    the last record of each object of the build
-``logs/``       decisions and bitcode of stock compiles, until their objects are under the policy
-``unfinished``  is there while objects are stock that should be under the policy
+``logs/``       decisions and bitcode of a first build, until its objects are under the summary
+``unfinished``  is there while objects are a first build's that should be under the summary
 ==============  ===================================================================================
 
 Imports next to nothing: compiles wait for this module.
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 VARIABLE = "NESTOR_PROGRAM"
 """The environment variable that names the folder for ``nestor clang``."""
-STOCK_MODULES = "stock.txt"
+LEFT_MODULES = "left.txt"
 HEADER = "nestor-compile 1"
 END = "end"
-STOCK, POLICY = "stock", "policy"
-"""How an object was compiled: by the stock heuristic with its bitcode inside, or by the policy."""
+FIRST, POLICY = "first", "policy"
+"""How an object was compiled: in a first build, which logs its decisions and knows no summary, or
+by the policy with the summary if there is one."""
 
 _NO_OBJECT = frozenset(
     {"-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm", "-emit-ast", "--analyze"}
@@ -65,7 +66,7 @@ def makes_object(words: Sequence[str]) -> bool:
 def with_summary(own: list[str], rest: Sequence[str]) -> list[str]:
     """Return the words of ``nestor clang`` with what ``NESTOR_PROGRAM`` holds, if it is there.
 
-    That is the summary, and the overrides of the modules that are left to the stock heuristic.
+    That is the summary, and the overrides of the modules that a first build has left as they were.
 
     :param own: the words before ``--``.
     :param rest: the compiler's arguments.
@@ -76,9 +77,9 @@ def with_summary(own: list[str], rest: Sequence[str]) -> list[str]:
     summary = os.path.abspath(f"{folder}/summary.txt")  # noqa: PTH100  pathlib is slow to import
     if not os.path.isfile(summary):  # noqa: PTH113
         return own
-    stock = os.path.abspath(f"{folder}/{STOCK_MODULES}")  # noqa: PTH100
-    left = os.path.isfile(stock) and "--overrides" not in own  # noqa: PTH113
-    return [*own, "--summary", summary, *(["--overrides", stock] if left else [])]
+    left = os.path.abspath(f"{folder}/{LEFT_MODULES}")  # noqa: PTH100
+    are_left = os.path.isfile(left) and "--overrides" not in own  # noqa: PTH113
+    return [*own, "--summary", summary, *(["--overrides", left] if are_left else [])]
 
 
 def record(compiler: str, rest: Sequence[str]) -> None:

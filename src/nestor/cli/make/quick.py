@@ -23,7 +23,7 @@ def run(words: Sequence[str]) -> int | None:
     own = own_words.split(words)
     if own is None or own.renew or own.json or os.path.exists(own.unfinished):  # noqa: PTH110
         return None
-    if own.all_again and os.path.exists(own.stock):  # noqa: PTH110
+    if own.all_again and os.path.exists(own.left):  # noqa: PTH110
         return None
     scripts = recall(key(own))
     if scripts is None or not _are(scripts, own.folder):
@@ -41,7 +41,7 @@ def run(words: Sequence[str]) -> int | None:
 
 def key(own: own_words.Words) -> list[str]:
     """Return the words under which the compilers of a build are remembered."""
-    left = "stock modules" if os.path.exists(own.stock) else ""  # noqa: PTH110
+    left = "modules left" if os.path.exists(own.left) else ""  # noqa: PTH110
     return ["make", own.folder, own.policy, own.llvm or "", left]
 
 

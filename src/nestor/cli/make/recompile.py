@@ -30,7 +30,7 @@ class Way(Enum):
     SOURCE = "source"
     """Compiled again by its own command line."""
     STAYS = "stays"
-    """Its decisions are those of stock, so it was not compiled again."""
+    """Its decisions do not change, so it was not compiled again."""
 
 
 class CompileError(NestorError):
@@ -52,7 +52,7 @@ class Recompiler:
         return inside is not None and not embedded.has_new_names(record.outputs[0], inside.bitcode)
 
     def under_policy(self, record: Record, *, from_bitcode: bool = True) -> Way:
-        """Replace the objects of a stock compile by those under the policy.
+        """Replace the objects of a first build by those under the policy with the summary.
 
         :param from_bitcode: whether to try; see :meth:`can_use_bitcode`.
         :raises CompileError: if the compiler fails.
@@ -63,16 +63,17 @@ class Recompiler:
         self._by_command(record, self.options.under_policy)
         return Way.SOURCE
 
-    def by_stock(self, record: Record, logs: Path) -> None:
-        """Replace the objects of a compile by those of the stock heuristic, bitcode inside.
+    def as_first(self, record: Record, logs: Path) -> None:
+        """Replace the objects of a compile by those of a first build.
 
         :param logs: the folder for the log of the decisions.
         :raises CompileError: if the compiler fails.
         """
         shutil.rmtree(logs, ignore_errors=True)
-        cxx = record.compiler.endswith("++") and len(record.outputs) == 1
-        embed = ["-Xclang", "-fembed-bitcode=all"] if cxx else []
-        self._by_command(record, [*self.options.of_stock(str(logs)), *embed])
+        one = len(record.outputs) == 1
+        embed = ["-Xclang", "-fembed-bitcode=all"] if record.is_cxx and one else []
+        options = self.options.of_first(str(logs), cxx=record.is_cxx)
+        self._by_command(record, [*options, *embed])
         if embed:
             objcopy = self.toolchain.clang.with_name("llvm-objcopy")
             run([objcopy, *removal(str(logs)), record.outputs[0]], _LIMITS)
@@ -124,7 +125,7 @@ class Recompiler:
 
 
 def _embedded(record: Record) -> Embedded | None:
-    """Return what a stock compile left, if its bitcode can be compiled in place of its source."""
+    """Return what a first build left, if its bitcode can be compiled in place of its source."""
     alone = record.logs is not None and len(record.outputs) == 1
     return embedded.read(record.logs) if alone and record.logs is not None else None
 

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nestor.cli.make.place import END, HEADER
+from nestor.cli.make.place import END, HEADER, POLICY
 from nestor.corpus.capture.response_files import expanded
 from nestor.files import write_atomically
 
@@ -28,15 +28,20 @@ class Record:
     """One compile."""
 
     mode: str
-    """``stock`` or ``policy``."""
+    """``first`` or ``policy``: see ``place.py``."""
     folder: Path
     """The working folder."""
     logs: Path | None
-    """The folder of the log of its decisions, of a stock compile."""
+    """The folder of the log of its decisions, of a first build."""
     compiler: str
     arguments: tuple[str, ...]
     outputs: tuple[Path, ...] = ()
     """The objects that it makes, absolute."""
+
+    @property
+    def is_cxx(self) -> bool:
+        """Whether it is C++, which a first build compiles under the policy without a summary."""
+        return self.compiler.endswith("++")
 
     def save(self, folder: Path) -> None:
         """Write the record as the last one of its objects."""
@@ -47,7 +52,7 @@ class Record:
 
     def under_policy(self) -> "Record":
         """Return the record of the same objects after they were compiled under the policy."""
-        return replace(self, mode="policy", logs=None)
+        return replace(self, mode=POLICY, logs=None)
 
 
 def collect(place: Path) -> list[Record]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from nestor.cli.make.embedded_names import removal
-from nestor.cli.make.place import END, HEADER, STOCK, compiler_names
+from nestor.cli.make.place import END, FIRST, HEADER, compiler_names
 from nestor.compiler.toolchain import Toolchain
 from nestor.files import replacing
 
@@ -65,9 +65,8 @@ exec {compiler} --start-no-unused-arguments {other_options} --end-no-unused-argu
 
 _UNDER_POLICY: Final = """\
   exec {compiler} {options} "$@\""""
-_BY_STOCK: Final = """\
-  exec {compiler} {options} "$@\""""
-_BY_STOCK_WITH_BITCODE: Final = """\
+_FIRST_IN_C: Final = _UNDER_POLICY
+_FIRST_IN_CXX: Final = """\
   [ "$object" ] || exec {compiler} {options} "$@"
   {compiler} {options} -Xclang -fembed-bitcode=all "$@" || exit
   [ -d {folder} ] || mkdir -p {folder}
@@ -81,27 +80,34 @@ class Options:
     """The driver's options that a build's compilers add."""
 
     stock: tuple[str, ...]
-    """For an object by the stock heuristic, whose decisions are logged."""
+    """For an object by the stock heuristic."""
     under_policy: tuple[str, ...]
     """For an object under the policy, with the summary if there is one."""
-    other: tuple[str, ...]
-    """For what makes no object of its own, such as a compile and link in one command."""
+    alone: tuple[str, ...]
+    """For an object under the policy without a summary, and for what makes no object of its own,
+    such as a compile and link in one command."""
     policy: Path | None = None
     """The policy, a file: logs have what it reads and no more."""
 
-    def of_stock(self, folder: str) -> list[str]:
-        """Return the options of a stock compile that writes its log into ``folder``."""
+    def of_first(self, folder: str, *, cxx: bool) -> list[str]:
+        """Return the options of a first build's compile that writes its log into ``folder``.
+
+        C++ is compiled under the policy, which saves most there without a summary already, so that
+        little is lost where a module is not compiled again. C is not: without a summary the policy
+        makes some programs larger.
+        """
         log = [f"-nestor-log={folder}/"]
         if self.policy is not None:
             log.append(f"-nestor-log-for={self.policy}")
-        return [*self.stock, *(w for one in log for w in ("-Xclang", "-mllvm", "-Xclang", one))]
+        options = self.alone if cxx else self.stock
+        return [*options, *(w for one in log for w in ("-Xclang", "-mllvm", "-Xclang", one))]
 
 
 def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:
     """Write the compilers into ``place/bin``.
 
     :param toolchain: of the real compilers.
-    :param mode: how objects are to be compiled, ``stock`` or ``policy``.
+    :param mode: how objects are to be compiled, ``first`` or ``policy``.
     :return: whether one changed.
     """
     changed = False
@@ -123,12 +129,12 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
     texts = {}
     for name in compiler_names(toolchain.major):
         compiler = shlex.quote(str(clang.with_name("clang++" if "++" in name else "clang")))
-        if mode == STOCK:
+        if mode == FIRST:
             # In C the front end takes less time than to take the bitcode out of the object.
-            by_stock = _BY_STOCK_WITH_BITCODE if "++" in name else _BY_STOCK
-            make_object = by_stock.format(
+            cxx = "++" in name
+            make_object = (_FIRST_IN_CXX if cxx else _FIRST_IN_C).format(
                 compiler=compiler,
-                options=_shell(_quiet(options.of_stock(_FOLDER)), folder),
+                options=_shell(_quiet(options.of_first(_FOLDER, cxx=cxx)), folder),
                 folder=folder,
                 objcopy=shlex.quote(str(clang.with_name("llvm-objcopy"))),
                 removal=_shell(removal(_FOLDER), folder),
@@ -142,9 +148,9 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
             header=HEADER,
             mode=mode,
             end=END,
-            folder=folder if mode == STOCK else "''",
+            folder=folder if mode == FIRST else "''",
             make_object=make_object,
-            other_options=_shell(options.other, folder),
+            other_options=_shell(options.alone, folder),
         )
     return texts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from nestor.cli.make.place import STOCK_MODULES
+from nestor.cli.make.place import LEFT_MODULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class Words:
         return f"{self.folder}/summary.txt"
 
     @property
-    def stock(self) -> str:
-        """The overrides that leave modules to the stock heuristic; not there if none are left."""
-        return f"{self.folder}/{STOCK_MODULES}"
+    def left(self) -> str:
+        """The overrides that leave modules as they were; not there if none are left."""
+        return f"{self.folder}/{LEFT_MODULES}"
 
     @property
     def lifted(self) -> str:
@@ -58,7 +58,7 @@ class Words:
 
     @property
     def unfinished(self) -> str:
-        """The file that is there while objects are stock that should be under the policy."""
+        """The file that is there while objects are a first build's that should not stay so."""
         return f"{self.folder}/unfinished"
 
 

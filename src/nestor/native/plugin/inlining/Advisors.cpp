@@ -109,6 +109,8 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   }
   if (!D)
     return D.takeError();
+  if (D->isWithoutSummary())
+    Own->dropSummary();
   const bool LogAll = !S.Log.empty() && S.LogFor.empty();
   // At once and always, so that what is estimated does not depend on what is read.
   if (LogAll || llvm::any_of(D->tensors(), SiteFeatures::needsEntries) ||

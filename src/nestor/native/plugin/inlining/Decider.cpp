@@ -115,6 +115,7 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
     D.Fixed = std::move(*Fixed);
     if (D.Fixed.isStock(moduleID(M)))
       D.dropPolicy();
+    D.WithoutSummary = D.Fixed.isWithoutSummary(moduleID(M));
   }
   if (D.Policy && llvm::none_of(M, [&](const Function &F) { return D.actsIn(F); })) {
     D.dropPolicy();

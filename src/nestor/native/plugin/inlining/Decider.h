@@ -49,6 +49,8 @@ public:
   }
 
   bool hasPolicy() const { return Policy.has_value(); }
+  /// Whether the overrides want this module decided without the program's summary.
+  bool isWithoutSummary() const { return WithoutSummary; }
   /// Whether the policy decides about the calls in \p Caller: one for size where the
   /// front end asked for the smallest code (-Oz), one for speed where it did not ask
   /// for small code (-O2, -O3). Elsewhere the default decides.
@@ -93,6 +95,7 @@ private:
   bool NeedDefault = true;
   bool Speed = false;      ///< The policy is for speed.
   bool WrongLevel = false; ///< The policy acts in no function of the module.
+  bool WithoutSummary = false;
   uint64_t Asked = 0;
   uint64_t Copyable = ~0ULL, Copied = 0, AskedWhenSpent = 0;
   std::vector<size_t> Tensors;

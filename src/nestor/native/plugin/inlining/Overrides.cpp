@@ -40,8 +40,8 @@ static std::optional<Line> lineOf(ArrayRef<StringRef> Words) {
   const bool Known = OfSite ? Inlines
                      : L.Kind == "callee"
                          ? Inlines && !OfOneModule
-                         : L.Kind == "module" && L.Answer == "stock" &&
-                               !OfOneModule;
+                         : L.Kind == "module" && !OfOneModule &&
+                               (L.Answer == "stock" || L.Answer == "no-summary");
   return Known ? std::optional(L) : std::nullopt;
 }
 
@@ -53,11 +53,11 @@ Expected<Overrides> Overrides::parse(StringRef Text, uint64_t Module) {
       return "expected 'site|site-only|callee <16 hexadecimal digits> "
              "inline|keep', 'site|site-only <16 hexadecimal digits> in <16 "
              "hexadecimal digits> inline|keep' or 'module <16 hexadecimal "
-             "digits> stock'";
+             "digits> stock|no-summary'";
     ++Result.Lines;
     bool New = true;
     if (L->Kind == "module") {
-      New = Result.StockModules.insert(L->Key).second;
+      New = Result.Modules.try_emplace(L->Key, L->Answer == "stock").second;
     } else if (!L->Module || *L->Module == Module) {
       Table &In = L->Kind == "callee" ? Result.Callees
                   : L->Kind == "site"

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace nestor {
 
@@ -26,6 +25,7 @@ namespace nestor {
 ///     site-only fedcba9876543210 inline   # this call, whatever its copies do
 ///     callee 0011223344556677 keep        # all calls of this function
 ///     module 8899aabbccddeeff stock       # no policy in this module
+///     module 1122334455667788 no-summary  # the policy as without a summary
 ///     site 0123456789abcdef in 8899aabbccddeeff keep  # in this module only
 ///
 /// A site's line answers for the copies of the call too, that is where inlining
@@ -49,16 +49,24 @@ public:
   /// are the sites that the call is a copy of, nearest first.
   std::optional<bool> lookup(uint64_t Site, llvm::ArrayRef<uint64_t> CopyOf,
                              uint64_t Callee) const;
-  bool isStock(uint64_t Module) const { return StockModules.count(Module); }
+  /// Whether no policy decides in \p Module, and whether one does without the
+  /// program's summary.
+  bool isStock(uint64_t Module) const { return says(Module, true); }
+  bool isWithoutSummary(uint64_t Module) const { return says(Module, false); }
   /// The lines of the file.
   size_t size() const { return Lines; }
 
 private:
   using Table = std::unordered_map<uint64_t, bool>; ///< True is to inline.
 
+  bool says(uint64_t Module, bool Stock) const {
+    auto It = Modules.find(Module);
+    return It != Modules.end() && It->second == Stock;
+  }
+
   /// Of the lines for all modules, and of those for this one.
   Table Sites, SitesHere, SitesOnly, SitesOnlyHere, Callees;
-  std::unordered_set<uint64_t> StockModules;
+  Table Modules; ///< True is stock.
   size_t Lines = 0;
 };
 

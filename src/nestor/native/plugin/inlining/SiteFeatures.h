@@ -52,6 +52,9 @@ public:
   /// Whether \p Tensor, an index into offered(), is one of these.
   static bool has(size_t Tensor);
 
+  /// From now on these are the features of a module of an unknown program.
+  void dropSummary() { Program.reset(); }
+
   /// The price of \p Tensor, an index into offered().
   static Price priceOf(size_t Tensor);
 

@@ -19,10 +19,12 @@ EVERY_MODULE: Final = -1
 """In place of a module's id, which is never negative."""
 
 _KIND_OF: Final[Mapping[str, Kind]] = {kind: kind for kind in KINDS}
+_WORDS_OF: Final = {True: ("inline", "no-summary"), False: ("keep", "stock")}
+"""An answer about a call, and one about a module."""
 _HEADER: Final = "nestor-overrides 1"
 _LINE: Final = re.compile(
     r"site(-only)? [\da-fA-F]{16}( in [\da-fA-F]{16})? (inline|keep)"
-    r"|callee [\da-fA-F]{16} (inline|keep)|module [\da-fA-F]{16} stock",
+    r"|callee [\da-fA-F]{16} (inline|keep)|module [\da-fA-F]{16} (stock|no-summary)",
     re.ASCII,
 )
 """The words of a line as the plugin reads it."""
@@ -32,8 +34,7 @@ class Key(NamedTuple):
     """What an override is about.
 
     A site by its key, with or without the copies of its call that other lines do not name; all
-    sites of one callee by the function's id; or a module by the hash of its source file's name, in
-    which the policy is not asked.
+    sites of one callee by the function's id; or a module by the hash of its source file's name.
     """
 
     kind: Kind
@@ -48,7 +49,8 @@ class Key(NamedTuple):
 
 
 Overrides = Mapping[Key, bool]
-"""True is *inline*; a module's is False, since it says *stock*."""
+"""True is *inline*. A module's is False for *stock*, where no policy is asked, and True for
+*no-summary*, where one decides as if it did not know the program."""
 
 
 def _entry(content: str) -> tuple[Key, bool] | None:
@@ -57,18 +59,18 @@ def _entry(content: str) -> tuple[Key, bool] | None:
         return None
     words = content.split()
     module = int(words[3], 16) if len(words) == 5 else EVERY_MODULE
-    return Key(_KIND_OF[words[0]], int(words[1], 16), module), words[-1] == "inline"
+    return Key(_KIND_OF[words[0]], int(words[1], 16), module), words[-1] in _WORDS_OF[True]
 
 
-def _answer(key: Key, inline: bool) -> str:
-    return "stock" if key.kind == "module" else "inline" if inline else "keep"
+def _answer(key: Key, answer: bool) -> str:
+    return _WORDS_OF[answer][key.kind == "module"]
 
 
 TEXT: Final = OverrideText(
     header=_HEADER,
     expected="'site|site-only|callee <16 hexadecimal digits> inline|keep', 'site|site-only <16"
     " hexadecimal digits> in <16 hexadecimal digits> inline|keep' or 'module <16 hexadecimal"
-    " digits> stock'",
+    " digits> stock|no-summary'",
     read=_entry,
     answer=_answer,
     any_answer=lambda words: "stock" if words.startswith("module") else "keep",

@@ -1,4 +1,4 @@
-"""What a policy that reads a summary would decide otherwise than a stock compile did."""
+"""What a policy that reads a summary would decide otherwise than a compile without one did."""
 
 import math
 from collections.abc import Sequence
@@ -33,16 +33,16 @@ def reads_summary(policy: Policy) -> bool:
 def expected_savings(
     policy: Policy, logs: Sequence[Trajectory], summary: ProgramSummary
 ) -> list[float]:
-    """Return what ``policy`` expects to save by the answers that it gives otherwise than stock.
+    """Return what ``policy`` expects to save by the answers that it gives otherwise than logged.
 
-    A distilled policy's logit is the number of bytes that it expects such an answer to save, unless
-    it is that of a rule; of a rule, and of other policies, each such answer counts alike. The sum
-    is 0 if no answer differs: then a compile under the policy asks the same questions in the same
-    order and gives the same object, since every feature but those of the summary is that of the
-    log. More than 0 may be wrong, such as for questions in functions of another level, and costs a
-    compile.
+    A distilled policy's logit is the number of bytes that it expects leaving stock's answer to
+    save, unless it is that of a rule; of a rule, and of other policies, each such answer counts
+    alike. The sum is 0 if no answer differs: then a compile under the policy asks the same
+    questions in the same order and gives the same object, since every feature but those of the
+    summary is that of the log. More than 0 may be wrong, such as for questions in functions of
+    another level, and costs a compile.
 
-    :param logs: of stock compiles, one for each module.
+    :param logs: of compiles by stock or under the policy without a summary, one for each module.
     :return: bytes of each; infinity for a policy whose logits do not say whether it differs from
         stock.
     """
@@ -61,7 +61,9 @@ def expected_savings(
 def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
     if not len(log):
         return 0.0
-    differs = policy.rule.greedy(logits, log.questions).astype(bool)
+    leaves_stock = policy.rule.greedy(logits, log.questions).astype(bool)
+    left_stock = log.decisions["answer"] != log.decisions[log.default_column]
+    differs = leaves_stock != left_stock
     if policy.metadata.provenance.get("learner") != "distil":
         return _TYPICAL_SAVING * int(np.count_nonzero(differs))
     expected = np.abs(logits[differs])
