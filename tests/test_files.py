@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nestor.corpus.model import Corpus
-from nestor.files import ReadError, read_regular, read_regular_text
+from nestor.files import ReadError, claimed, read_regular, read_regular_text
 
 LIMIT = 1000
 
@@ -113,3 +113,15 @@ def test_a_run_folder_with_pipes_in_it(small_corpus: Corpus, tmp_path: Path) -> 
         last = done.stderr.splitlines()[-1]
         assert last.startswith(f"nestor: {out / file} cannot be read as a")
         assert "it is a named pipe" in last
+
+
+def test_a_folder_that_was_claimed_in_vain_goes_away(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match="refused"), claimed(out):
+        raise ValueError("refused")
+    assert not out.exists()
+    with claimed(out):
+        (out / "result").touch()
+    with claimed(out):
+        pass
+    assert (out / "result").exists()

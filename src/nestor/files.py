@@ -185,12 +185,14 @@ def locked(lock: Path) -> Iterator[None]:
 def claimed(folder: Path) -> Iterator[None]:
     """Hold a folder for this process alone, so that no two runs mix what they keep there.
 
-    The kernel ends the claim with the process, however it dies.
+    The kernel ends the claim with the process, however it dies. A folder that was made for the
+    claim, and in which nothing was written, goes away with it.
 
     :raises NestorError: if another process holds it.
     """
     import fcntl
 
+    is_new = not folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / ".lock"
     # Not emptied when opened: what another process has written there is its number.
@@ -205,10 +207,18 @@ def claimed(folder: Path) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
+        if os.fstat(lock.fileno()).st_nlink == 0:
+            raise NestorError(f"Another run in {folder} has ended just now: start again.")
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
-        yield
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                if is_new and [entry.name for entry in folder.iterdir()] == [path.name]:
+                    path.unlink()
+                    folder.rmdir()
 
 
 @contextlib.contextmanager
