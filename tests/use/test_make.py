@@ -108,6 +108,17 @@ def test_a_build_without_our_compilers_is_an_error(
     assert "1 of 2 objects compiled again" in done.stderr
 
 
+def test_a_build_at_another_level_is_said_to_be_in_vain(command: Path, project: Path) -> None:
+    other = [*BUILD[:-1], f"CFLAGS={OZ.replace('-Oz', '-Oz -Os')}"]
+    done = make(command, other, project, "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["compiled_again"], report["summary"]) == (0, 0, None)
+    assert "compiled at -Os, and distilled decides at -Oz alone" in report["warnings"][0]
+    make(command, ["make", "clean"], project)
+    done = make(command, BUILD, project)
+    assert "1 of 2 objects compiled again" in done.stderr
+
+
 def test_a_compile_that_fails_later_keeps_its_object(command: Path, project: Path) -> None:
     # An option that cannot be replayed on bitcode, and a source that is gone after its compile.
     recipe = "\t$(CC) $(CFLAGS) -mllvm -inline-threshold=20 -c $< -o $@ && mv app.c app.gone\n"

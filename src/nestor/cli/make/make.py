@@ -123,11 +123,12 @@ class _Build:
         report = Report(objects=len(of_build))
         if not compiles and not every and (first or not reads):
             raise NestorError(_no_objects(own.command))
-        again = False
-        if of_build and pending and reads:
-            self._finish(of_build, report, first=first)
-            again = True
+        again = bool(of_build) and pending and reads
+        if again and first and not any(r.level in self._tools.levels for r in of_build):
+            report.warnings.append(_wrong_level(own.policy, self._tools.levels, of_build))
+            again = False
         if again:
+            self._finish(of_build, report, first=first)
             status = running.run(own.command, own.folder, cached=True, quiet=own.json)
             if status != 0:
                 return self._ended(status, first=False)
@@ -205,7 +206,8 @@ class _Build:
             next(iter(alone.files), None),
         )
         toolchain = plugin.toolchain
-        self._tools = _Tools(toolchain, options, found.choice.problems[0])
+        problem = found.choice.problems[0]
+        self._tools = _Tools(toolchain, options, problem, problems[problem].levels)
         changed = scripts.write(self._place, toolchain, options, mode)
         if mode == POLICY and (summary is not None or not _reads_summary(own)):
             text = scripts.texts(self._place, toolchain, options, mode)
@@ -262,6 +264,8 @@ class _Tools:
     toolchain: "Toolchain"
     options: scripts.Options
     problem: str
+    levels: tuple[str, ...]
+    """The optimisation levels at which it is decided."""
 
 
 def _reads_summary(own: Words) -> bool:
@@ -290,6 +294,17 @@ def _jobs(own: Words) -> int:
         if found is not None and any(found.groups()):
             return max(1, int(next(digits for digits in found.groups() if digits)))
     return len(os.sched_getaffinity(0))
+
+
+def _wrong_level(policy: str, levels: Sequence[str], objects: Sequence[records.Record]) -> str:
+    found = " and ".join(sorted({record.level for record in objects}))
+    wanted = " or ".join(levels)
+    return (
+        f"the build is compiled at {found}, and {policy} decides at {wanted} alone: there is"
+        f" nothing to compile again. Put {wanted} into CFLAGS and CXXFLAGS and clean the build (for"
+        f" CMake's MinSizeRel:"
+        f' -DCMAKE_CXX_FLAGS_MINSIZEREL="{levels[0]} -DNDEBUG").'
+    )
 
 
 def _no_objects(command: Sequence[str]) -> str:

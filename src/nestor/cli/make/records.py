@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ _WITH_VALUE = frozenset(
     {"-x", "-I", "-D", "-U", "-include", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ"}
     | {"-Xclang", "-mllvm", "-arch", "-target"}
 )
+_LEVEL = re.compile(r"-O(\w*)")
 _FEWEST = 5
 """Fields of a record without arguments."""
 
@@ -42,6 +44,12 @@ class Record:
     def is_cxx(self) -> bool:
         """Whether it is C++, which a first build compiles under the policy without a summary."""
         return self.compiler.endswith("++")
+
+    @property
+    def level(self) -> str:
+        """The optimisation level, as the last of its options names it."""
+        named = [word for word in self.arguments if _LEVEL.fullmatch(word)]
+        return named[-1] if named else "-O0"
 
     def save(self, folder: Path) -> None:
         """Write the record as the last one of its objects."""
