@@ -66,11 +66,14 @@ def run(name: str, given_words: list[str]) -> int:
     status = quick.run(given_words)
     if status is not None:
         return status
-    own = own_words.split(given_words)
-    if own is None:
-        help_wanted = any(word in ("-h", "--help") for word in given_words)
-        (sys.stdout if help_wanted else sys.stderr).write(HELP)
-        return 0 if help_wanted else _USAGE
+    try:
+        own = own_words.split(given_words)
+    except own_words.WrongWordsError as error:
+        if any(word in ("-h", "--help") for word in given_words):
+            sys.stdout.write(HELP)
+            return 0
+        remark(f"{error} 'nestor make --help' explains all.")
+        return _USAGE
     return _Build(own).run()
 
 

@@ -20,8 +20,11 @@ MOST_RECORDS = 5000
 
 def run(words: Sequence[str]) -> int | None:
     """Run the build under the summary that is there; None if more must be done."""
-    own = own_words.split(words)
-    if own is None or own.renew or own.json or os.path.exists(own.unfinished):  # noqa: PTH110
+    try:
+        own = own_words.split(words)
+    except own_words.WrongWordsError:
+        return None
+    if own.renew or own.json or os.path.exists(own.unfinished):  # noqa: PTH110
         return None
     if own.all_again and os.path.exists(own.left):  # noqa: PTH110
         return None

@@ -62,10 +62,17 @@ class Words:
         return f"{self.folder}/unfinished"
 
 
-def split(words: Sequence[str]) -> Words | None:
-    """Read ``[OPTION [VALUE]]… -- COMMAND…``; None if it is not that."""
+class WrongWordsError(ValueError):
+    """What is wrong with a command line, in a sentence."""
+
+
+def split(words: Sequence[str]) -> Words:
+    """Read ``[OPTION [VALUE]]… -- COMMAND…``.
+
+    :raises WrongWordsError: if it is not that.
+    """
     if "--" not in words:
-        return None
+        raise WrongWordsError("The build's command follows '--': nestor make -- make -j8.")
     index = list(words).index("--")
     values: dict[str, str] = {}
     switches: set[str] = set()
@@ -74,18 +81,24 @@ def split(words: Sequence[str]) -> Words | None:
         name, equals, value = word.partition("=")
         if word in _SWITCHES:
             switches.add(word)
-        elif name in _VALUES and name not in values:
-            found = value if equals else next(remaining, "")
-            if not found:
-                return None
-            values[name] = found
+        elif name not in _VALUES:
+            raise WrongWordsError(
+                f"'{word}' is no option of 'nestor make', and stands before '--'."
+            )
+        elif name in values:
+            raise WrongWordsError(f"{name} is given twice.")
         else:
-            return None
+            values[name] = value if equals else next(remaining, "")
+            if not values[name]:
+                raise WrongWordsError(f"{name} needs a value.")
     command = list(words[index + 1 :])
-    if not command or values.get("--link", "gc") not in LINKS:
-        return None
-    if not values.get("--jobs", "1").isdigit() or values.get("--jobs") == "0":
-        return None
-    if not values.get("--again", "0").isdigit():
-        return None
+    if not command:
+        raise WrongWordsError("There is no command after '--': nestor make -- make -j8.")
+    link = values.get("--link", "gc")
+    if link not in LINKS:
+        raise WrongWordsError(f"--link {link} is none of {', '.join(LINKS)}.")
+    for name, least in (("--jobs", 1), ("--again", 0)):
+        number = values.get(name, "1")
+        if not number.isdecimal() or int(number) < least:
+            raise WrongWordsError(f"{name} {number} is no whole number from {least} on.")
     return Words(values, switches, command)
