@@ -32,11 +32,12 @@ from nestor.corpus.model import Corpus, Program
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.files import write_atomically
 from nestor.policy import bundle
+from nestor.policy.branches import RULED
 from nestor.policy.names import NamedPolicy
 from nestor.policy.spec import PolicyError
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.problem import Pool
-from nestor.problems.inlining_size.summary_rules import RULED, OnlyCall, inline_only_calls
+from nestor.problems.inlining_size.summary_rules import OnlyCall, inline_only_calls
 from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.session import summary_for_search
 

@@ -4,11 +4,15 @@ Fitted trees plus such a rule are one policy (:func:`nestor.policy.trees.weighte
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from nestor.policy.spec import PolicyError
 from nestor.policy.trees import TreesPolicy
+
+RULED: Final = 2.0**24
+"""Logits above are a rule's, which is beyond every sum of fitted trees."""
 
 
 @dataclass(frozen=True)

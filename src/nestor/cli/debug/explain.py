@@ -17,6 +17,7 @@ from nestor.corpus.level import parse_level
 from nestor.corpus.model import Corpus, Module, require_level
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
+from nestor.policy.branches import RULED
 from nestor.problem.overrides import read_overrides
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
@@ -170,6 +171,11 @@ def _show(problem: Problem, policy: str, found: LineReport, names: Mapping[str, 
         )
 
 
+def _ruled(logit: float) -> bool:
+    """Tell whether a logit, or a change of one, is that of a rule beside fitted trees."""
+    return abs(logit) > RULED
+
+
 def _show_decision(
     problem: Problem, policy: str, decision: LineDecision, names: Mapping[str, str]
 ) -> None:
@@ -186,7 +192,7 @@ def _show_decision(
     if about.get("overridden"):
         why = "by an override"
     elif decision.by_policy:
-        why = f"logit {about['logit']:+.3f}"
+        why = "by a rule" if _ruled(about["logit"]) else f"logit {about['logit']:+.3f}"
     else:
         why = "by the default: the policy leaves such calls to it"
     same = "as the default" if answer == default else f"the default: {default}"
@@ -202,7 +208,8 @@ def _show_decision(
         rows.append(("measured", f"{changes} {problem.report.unit} against {other}"))
     if decision.influences:
         words = ", ".join(
-            f"{i.feature} {i.value:g} (usually {i.usual:g}) {i.change:+.3f}"
+            f"{i.feature} {i.value:g} (usually {i.usual:g})"
+            + (" which the rule asks for" if _ruled(i.change) else f" {i.change:+.3f}")
             for i in decision.influences
         )
         rows.append(("because of", escape(words)))

@@ -39,9 +39,7 @@ _NO_LIMIT: Final = 2.0**53
 _NEVER: Final = -(2.0**20)
 """Less than the negative of any sum of fitted trees."""
 _INLINE: Final = 2.0**30
-"""More than any such sum and ``_NEVER``."""
-RULED: Final = 2.0**24
-"""Logits above are the rule's: they are no bytes that trees expect to save."""
+"""More than any such sum and ``_NEVER``, and so ``RULED``: no bytes that trees expect to save."""
 SAVED: Final = 97.0
 """Bytes that such a call saves: mean of 24 in C programs (``benchmarks.only_call sites``)."""
 

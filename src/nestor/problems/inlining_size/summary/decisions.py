@@ -6,10 +6,11 @@ from typing import Final
 
 import numpy as np
 
+from nestor.policy.branches import RULED
 from nestor.policy.spec import Policy
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse, ProgramSummary
-from nestor.problems.inlining_size.summary_rules import RULED, SAVED
+from nestor.problems.inlining_size.summary_rules import SAVED
 
 PREFIX: Final = "program_"
 """Begins the names of the features that the plugin takes from a summary."""
