@@ -1,6 +1,7 @@
 """Where decisions stand in the source, and what ``nestor explain`` says about a line."""
 
 import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -196,3 +197,20 @@ def test_the_command_takes_a_compile_or_its_database(tmp_path: Path, plugin: Plu
     assert other.returncode == 1
     assert "compiles no q.c" in other.stderr
     assert not (tmp_path / "p.o").exists()
+
+
+def test_a_rule_is_named_in_place_of_its_logit(tmp_path: Path, plugin: Plugin) -> None:
+    (tmp_path / "p.c").write_text(
+        "#include <stdio.h>\n"
+        'int step(int x) { for (int i = 0; i < x; i++) printf("%d %d", i * x, i);'
+        ' puts("a"); puts("b"); return x * 5; }\n'
+        "int main(int c, char **v) { (void)v; return step(c); }\n"
+    )
+    line = ["-Oz", "-ffunction-sections", "-c", "p.c", "-o", "p.o"]
+    subprocess.run([plugin.toolchain.clang, *line], cwd=tmp_path, check=True)
+    assert nestor("summary", "p.o", "--out", "p.txt", cwd=tmp_path).returncode == 0
+    words = ("--policy", "distilled", "--summary", "p.txt", "--measure", "0")
+    done = nestor("explain", "p.c:3", *words, "--", *line, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "by a rule" in done.stdout
+    assert "logit" not in done.stdout
