@@ -141,10 +141,8 @@ def discover(llvm: str | None = None) -> list[Toolchain]:
     on_path = [shutil.which(f"clang-{MAIN_RELEASE}"), shutil.which("clang")]
     installed = sorted(Path("/usr/lib").glob("llvm-*/bin/clang"), reverse=True)
     found: dict[Path, Toolchain] = {}
-    # Links to one compiler would each start it.
-    for clang in dict.fromkeys(
-        path.resolve() for path in [*map(Path, filter(None, on_path)), *installed]
-    ):
+    every = [*(Path(path) for path in on_path if path), *installed]
+    for clang in dict.fromkeys(path.resolve() for path in every):  # links start one compiler once
         toolchain = _probe(clang)
         if toolchain:
             found.setdefault(toolchain.prefix, toolchain)

@@ -15,6 +15,8 @@ LEVELS: Final[tuple[Level, ...]] = ("-O1", "-O2", "-O3", "-Os", "-Oz")
 DEFAULT_LEVEL: Final[Level] = "-Oz"
 """Also of corpora whose description names no level: they are older than the choice."""
 
+_UNASKED: Final = "-O0"
+
 
 def parse_level(text: object) -> Level:
     """Return the level that ``text`` names.
@@ -31,3 +33,8 @@ def level_of(options: Iterable[str]) -> Level | None:
     """Return the level that a cc1 line names last, None if it names none of :data:`LEVELS`."""
     named = [word for word in options if word in LEVELS]
     return parse_level(named[-1]) if named else None
+
+
+def last_level(words: Iterable[str]) -> str:
+    """Return the level that a command line of the driver asks for, of whatever name."""
+    return [_UNASKED, *(word for word in words if word.startswith("-O"))][-1]

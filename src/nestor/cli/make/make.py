@@ -184,6 +184,7 @@ class _Build:
         from nestor.cli.use.choice import choose
         from nestor.cli.use.words import Words as PolicyWords
         from nestor.problem.in_builds import problems_in_builds
+        from nestor.rollout.ready import passed_plugin
 
         own = self._own
         summary = own.summary if with_summary and Path(own.summary).is_file() else None
@@ -193,13 +194,14 @@ class _Build:
         asked_for = PolicyWords((own.policy,), left, summary, llvm=own.llvm)
         memory = command.Memory(asked_for)
         problems = problems_in_builds(DEFAULT_PROBLEM)
-        plugin = self._plugin or command.find(asked_for, _report).plugin
+        choice = choose(asked_for, problems)
+        plugin = self._plugin or passed_plugin(own.llvm, choice.problems, _report)
         self._plugin = plugin  # looked for once
+        found = command.Ingredients(plugin, choice)
 
         def under(words: PolicyWords) -> command.Ingredients:
             return command.Ingredients(plugin, choose(words, problems))
 
-        found = under(asked_for)
         alone = under(replace(asked_for, overrides=(), summary=None))
         stock = under(PolicyWords(("default",), llvm=own.llvm))
         options = scripts.Options(
@@ -209,7 +211,7 @@ class _Build:
             next(iter(alone.files), None),
         )
         toolchain = plugin.toolchain
-        problem = found.choice.problems[0]
+        problem = choice.problems[0]
         self._tools = _Tools(toolchain, options, problem, problems[problem].levels)
         changed = scripts.write(self._place, toolchain, options, mode)
         if mode == POLICY and (summary is not None or not _reads_summary(own)):

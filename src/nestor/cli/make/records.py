@@ -3,13 +3,13 @@
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nestor.cli.make.place import END, HEADER, POLICY
 from nestor.corpus.capture.response_files import expanded
+from nestor.corpus.level import last_level
 from nestor.files import write_atomically
 
 _SOURCES = frozenset(
@@ -20,7 +20,6 @@ _WITH_VALUE = frozenset(
     {"-x", "-I", "-D", "-U", "-include", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ"}
     | {"-Xclang", "-mllvm", "-arch", "-target"}
 )
-_LEVEL = re.compile(r"-O(\w*)")
 _FEWEST = 5
 """Fields of a record without arguments."""
 
@@ -48,8 +47,7 @@ class Record:
     @property
     def level(self) -> str:
         """The optimisation level, as the last of its options names it."""
-        named = [word for word in self.arguments if _LEVEL.fullmatch(word)]
-        return named[-1] if named else "-O0"
+        return last_level(self.arguments)
 
     def save(self, folder: Path) -> None:
         """Write the record as the last one of its objects."""

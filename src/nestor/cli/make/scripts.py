@@ -63,10 +63,9 @@ fi
 exec {compiler} --start-no-unused-arguments {other_options} --end-no-unused-arguments "$@"
 """
 
-_UNDER_POLICY: Final = """\
+_COMPILE: Final = """\
   exec {compiler} {options} "$@\""""
-_FIRST_IN_C: Final = _UNDER_POLICY
-_FIRST_IN_CXX: Final = """\
+_COMPILE_WITH_BITCODE: Final = """\
   [ "$object" ] || exec {compiler} {options} "$@"
   {compiler} {options} -Xclang -fembed-bitcode=all "$@" || exit
   [ -d {folder} ] || mkdir -p {folder}
@@ -132,7 +131,7 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
         if mode == FIRST:
             # In C the front end takes less time than to take the bitcode out of the object.
             cxx = "++" in name
-            make_object = (_FIRST_IN_CXX if cxx else _FIRST_IN_C).format(
+            make_object = (_COMPILE_WITH_BITCODE if cxx else _COMPILE).format(
                 compiler=compiler,
                 options=_shell(_quiet(options.of_first(_FOLDER, cxx=cxx)), folder),
                 folder=folder,
@@ -141,7 +140,7 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
             )
         else:
             options_text = _shell(_quiet(options.under_policy), folder)
-            make_object = _UNDER_POLICY.format(compiler=compiler, options=options_text)
+            make_object = _COMPILE.format(compiler=compiler, options=options_text)
         texts[name] = _SCRIPT.format(
             place=shlex.quote(str(place)),
             compiler=compiler,

@@ -17,6 +17,7 @@ from nestor.compiler.plugin import Plugin, as_taken_by
 from nestor.compiler.process import run
 from nestor.compiler.releases import CHANNEL_DEFAULT
 from nestor.compiler.toolchain import capabilities
+from nestor.corpus.level import last_level
 from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Circumstances, Command, Way
@@ -86,8 +87,7 @@ def _by_channel(
     """
 
     def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
-        levels = [word for word in map(str, command) if word.startswith("-O")]
-        at_level = levels[-1] in own if levels else False
+        at_level = last_level(map(str, command)) in own
         answer = answers() if at_level or elsewhere is None else elsewhere
 
         def unless_cancelled(row: npt.NDArray[Any]) -> int:
