@@ -155,7 +155,7 @@ def record(corpus: Corpus, out: Path, projects: Sequence[str], compiles: float, 
                 builder,
                 PROBLEM.moves(),
                 State(curve=(Point.of(builder.compiles, first),)),
-                SearchSettings(compiles=compiles, exact=0, pairs=False),
+                SearchSettings(compiles=compiles, exact=0, pairs=False, learned=False),
                 0,
                 observe=recorder.observe,
                 enough=lambda own=recorder: len(own) >= ENOUGH,  # type: ignore[misc]

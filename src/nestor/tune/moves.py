@@ -22,6 +22,7 @@ from nestor.problem.overrides import Answer, Key, Overrides
 from nestor.problem.problem import Problem
 from nestor.problem.trajectory import Trajectory
 from nestor.tune.estimates import Combination
+from nestor.tune.state import Tried
 
 Trajectories = Mapping[str, Trajectory]
 """Of one build, by back end."""
@@ -95,6 +96,10 @@ class Candidate:
     """Ids of the functions that its questions are about; a pair of moves shares one."""
     combination: Combination | None = None
     """What a move that decides about functions as a whole adds up to."""
+    units: frozenset[str] = frozenset()
+    """The back ends that ask its questions, and so are compiled again to try it."""
+    found: float | None = None
+    """What its parts changed together, each tried alone."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,11 @@ class Candidates:
     """Drawn from before all others, in this order."""
     turns: Sequence[Sequence[Candidate]] = ()
     """Take turns to be drawn from next."""
+
+    @cached_property
+    def every(self) -> Sequence[Candidate]:
+        """All of them, in the order of the groups."""
+        return [candidate for group in (*self.first, *self.turns) for candidate in group]
 
 
 class Reach(Protocol):
@@ -145,6 +155,21 @@ class MoveSource(Protocol):
             combination of their answers is a move.
         :param functions: what of the score each function takes in that build, by id.
         :param calls: those of its run, where the score comes from a run.
+        """
+
+    def expected(
+        self,
+        trajectories: Trajectories,
+        candidates: Sequence[Candidate],
+        functions: Mapping[int, float],
+        tried: Mapping[int, Tried],
+    ) -> npt.NDArray[np.float64] | None:
+        """Return what each candidate may be expected to save, ``[candidates]``.
+
+        In units of the score, all above 0. None where nothing says so: the distances do then.
+
+        :param functions: what of the score each function takes in the build of ``trajectories``.
+        :param tried: what moves were found to do so far, by the move's identity.
         """
 
     def proposal(self, build: ProgramBuild, extent: float) -> Overrides:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from nestor.tune.moves import Candidate, Move
+from nestor.tune.moves import Candidate, Candidates, Move
 from nestor.tune.state import Tried
 
 _NEIGHBOURS: Final = 24
@@ -16,6 +16,11 @@ _NEIGHBOURS: Final = 24
 
 _LEAST_DISTANCE: Final = 0.1
 """Of a pair: it comes after single moves that were never tried."""
+
+
+def neighbours(candidates: Candidates, tried: Mapping[int, Tried], scale: float) -> list[Candidate]:
+    """Return the pairs of ``candidates`` that do not decide about a whole part."""
+    return pairs([c for c in candidates.every if c.move.part is None], tried, scale)
 
 
 def pairs(
@@ -45,11 +50,11 @@ def pairs(
                 key = first.move.identity, second.move.identity
                 if key not in joined:
                     lost = losses[key[0]] + losses[key[1]]
-                    joined[key] = _join((first, second), lost / scale)
+                    joined[key] = _join((first, second), lost, scale)
     return list(joined.values())
 
 
-def _join(both: Sequence[Candidate], distance: float) -> Candidate:
+def _join(both: Sequence[Candidate], lost: float, scale: float) -> Candidate:
     first, second = both
     move = Move(
         first.move.overrides + second.move.overrides,
@@ -59,7 +64,9 @@ def _join(both: Sequence[Candidate], distance: float) -> Candidate:
     return Candidate(
         move,
         first.claims | second.claims,
-        max(_LEAST_DISTANCE, distance),
+        max(_LEAST_DISTANCE, lost / scale),
         first.context ^ (second.context * 3 & (1 << 64) - 1),
         first.near | second.near,
+        units=first.units | second.units,
+        found=lost,
     )

@@ -50,6 +50,10 @@ class SearchSettings:
     """What of the score counts as a byte does where sizes are searched."""
     pairs: bool = True
     """Try pairs of moves that did not pay alone."""
+    learned: bool = True
+    """Order moves by what earlier searches say that they save, where the problem knows."""
+    covered: float = 0.8
+    """A build tries moves in those units that have this part of what all of its moves may save."""
 
 
 Observer = Callable[[ProgramBuild, Sequence[Trial]], None]

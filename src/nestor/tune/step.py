@@ -1,31 +1,23 @@
 """One step of a search: builds that try moves, and one that verifies those that saved something."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from nestor.build.build import BuildError
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.problem.overrides import Answer, Key
 from nestor.tune.credit import assign, changes
-from nestor.tune.estimates import Terms, hopes
-from nestor.tune.moves import Candidate, Candidates, Move, MoveSource
-from nestor.tune.pairs import pairs
+from nestor.tune.moves import Candidate, Move, MoveSource
+from nestor.tune.order import Order, OrderSettings
+from nestor.tune.pairs import neighbours
 from nestor.tune.state import State, Tried
 
 _SURE_SAVINGS: Final = (0.0, 8.0, 32.0)
 """In units of the score; when a verification fails, moves that saved less are dropped first."""
-
-_MOST_TIMES: Final = 3
-"""A move whose effect stays unclear is tried so often as long as nothing changes around it."""
-
-_FARTHEST: Final = 1.5
-"""A distance beyond this counts as this."""
-
 
 Limits = Mapping[str, Mapping[str, float]]
 """The largest value of a column that a verified build may have, by mode and column."""
@@ -40,16 +32,12 @@ def within(build: ProgramBuild, limits: Limits) -> bool:
     )
 
 
-class StepSettings(Protocol):
+class StepSettings(OrderSettings, Protocol):
     """What a step reads of :class:`nestor.tune.search.SearchSettings`."""
 
     @property
     def scale(self) -> float:
         """Predicted gain, in units of the score, that counts like one earlier try."""
-
-    @property
-    def chance(self) -> float:
-        """What chance adds to a move's rank, at most."""
 
     @property
     def hold(self) -> bool:
@@ -60,21 +48,26 @@ class StepSettings(Protocol):
         """Questions of which every combination of answers is tried, at most."""
 
     @property
-    def unit(self) -> float:
-        """What of the score counts as a byte does where sizes are searched."""
-
-    @property
     def pairs(self) -> bool:
         """Try pairs of moves."""
+
+    @property
+    def learned(self) -> bool:
+        """Order moves by what earlier searches say that they save, where the problem knows."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """One move that was tried alone in its reach, and what it cost."""
 
-    move: Move
+    candidate: Candidate
     change: Mapping[str, float]
     """Change of the score by mode; negative is a saving."""
+
+    @property
+    def move(self) -> Move:
+        """What was tried."""
+        return self.candidate.move
 
 
 class Step:
@@ -94,19 +87,22 @@ class Step:
         self._moves = moves
         self._verified = verified
         self._settings = settings
-        self._rng = rng
         self._reach = moves.reach(verified.trajectories)
         self._pins = moves.pins(verified.trajectories) if settings.hold else {}
-        self._candidates = moves.candidates(
-            verified.trajectories,
-            self._reach,
-            settings.scale,
-            settings.exact,
-            _mean(verified.functions),
-            verified.calls.get(builder.modes[0]),
+        trajectories, functions = verified.trajectories, _mean(verified.functions)
+        calls = verified.calls.get(builder.modes[0])
+        candidates = moves.candidates(
+            trajectories, self._reach, settings.scale, settings.exact, functions, calls
         )
-        self._pairs = self._neighbours(state) if settings.pairs else []
-        self._parts = _by_part(self._candidates)
+        pairs = neighbours(candidates, state.tried, settings.scale) if settings.pairs else []
+        every = [*candidates.every, *pairs]
+        savings = (
+            moves.expected(trajectories, every, functions, state.tried)
+            if settings.learned
+            else None
+        )
+        totals = partial(_total, verified)
+        self._order = Order(candidates, pairs, savings, totals, settings, rng)
         # What each function should weigh if the accepted moves, and no others, were made.
         self._expected = {mode: dict(verified.functions[mode]) for mode in builder.modes}
         self._accepted: list[tuple[float, Candidate]] = []
@@ -157,7 +153,7 @@ class Step:
                     mode: sum(change.get(function, 0) for function in share.functions)
                     for mode, change in changed.items()
                 }
-                trials.append(Trial(moves[share.moves[0]], by_mode))
+                trials.append(Trial(chosen[share.moves[0]], by_mode))
         self._expect(build, credit.unexplained)
         return trials
 
@@ -185,11 +181,6 @@ class Step:
                 return min(allowed, key=lambda build: build.total)
         self._doubt(candidate for _, candidate in self._accepted)
         return self._verified
-
-    def _neighbours(self, state: State) -> list[Candidate]:
-        single = [*self._candidates.first, *self._candidates.turns]
-        alone = [c for group in single for c in group if c.move.part is None]
-        return pairs(alone, state.tried, self._settings.scale)
 
     def _remember(
         self, candidate: Candidate, change: float | None, total: float | None = None
@@ -251,54 +242,13 @@ class Step:
         """Draw moves of disjoint reaches, promising ones first, and none that was tried."""
         chosen: list[Candidate] = []
         claimed: set[int] = set()
-        for group in self._groups(self._candidates, turn):
-            open_ = [candidate for candidate in group if self._is_open(candidate)]
-            for index in np.argsort(self._ranks(open_), kind="stable"):
-                candidate = open_[index]
-                # A move about a whole part may stand for the one that was accepted there.
-                taken = candidate.move.part is None and not self._taken.isdisjoint(candidate.claims)
-                if not taken and claimed.isdisjoint(candidate.claims):
-                    claimed |= candidate.claims
-                    chosen.append(candidate)
-        return chosen
-
-    def _groups(self, candidates: Candidates, turn: int) -> list[Sequence[Candidate]]:
-        """Return the groups in the order in which to draw from them."""
-        first = turn % max(1, len(candidates.turns))
-        turns = (*candidates.turns[first:], *candidates.turns[:first])
-        return [*candidates.first, *turns, self._pairs]
-
-    def _is_open(self, candidate: Candidate) -> bool:
-        """Tell whether something new may come of trying a move."""
-        found = self.tried.get(candidate.move.identity)
-        if found is None or found.context != candidate.context:
-            return True
-        return found.change is None and found.times < _MOST_TIMES
-
-    def _ranks(self, group: Sequence[Candidate]) -> npt.NDArray[np.float64]:
-        tried = [self.tried.get(candidate.move.identity) for candidate in group]
-        times = np.array([0 if found is None else found.times for found in tried], float)
-        distance = np.array([candidate.distance for candidate in group], float)
-        drawn = self._rng.random(len(group))
-        ranks = times + self._settings.chance * drawn + np.minimum(_FARTHEST, distance)
-        for part, numbers in _numbers_by_part(group).items():
-            ranks[numbers] = self._hopes(part, [group[number] for number in numbers])
-        return np.asarray(ranks, dtype=np.float64)
-
-    def _hopes(self, part: int, open_: Sequence[Candidate]) -> npt.NDArray[np.float64]:
-        """Return what combinations of answers of one part may come to, by those that were tried."""
-        wanted = [c.combination.terms for c in open_ if c.combination is not None]
-        seen: list[tuple[Terms, float]] = []
-        for candidate in self._parts[part]:
-            found = self.tried.get(candidate.move.identity)
-            if candidate.combination is None:
-                continue
-            if not seen:
-                total = _total(self._verified, candidate.claims)
-                seen.append((candidate.combination.now, total))
-            if found is not None and found.context == candidate.context and found.total is not None:
-                seen.append((candidate.combination.terms, found.total))
-        return hopes(wanted, seen, self._settings.unit)
+        for candidate in self._order.open(turn, self.tried):
+            # A move about a whole part may stand for the one that was accepted there.
+            taken = candidate.move.part is None and not self._taken.isdisjoint(candidate.claims)
+            if not taken and claimed.isdisjoint(candidate.claims):
+                claimed |= candidate.claims
+                chosen.append(candidate)
+        return self._order.worth_compiling(chosen)
 
     def _holding(self, moves: Sequence[Move]) -> dict[Key, Answer]:
         """Return the overrides with ``moves``, all other questions held to their answers."""
@@ -311,24 +261,6 @@ class Step:
         cleared = {key for move in moves for key in move.clears}
         kept = {k: answer for k, answer in self._verified.overrides.items() if k not in cleared}
         return kept | {key: answer for move in moves for key, answer in move.overrides}
-
-
-def _by_part(candidates: Candidates) -> Mapping[int, Sequence[Candidate]]:
-    """Return the combinations of answers of each part."""
-    found: dict[int, list[Candidate]] = defaultdict(list)
-    for candidate in (c for group in (*candidates.first, *candidates.turns) for c in group):
-        if candidate.move.part is not None and candidate.combination is not None:
-            found[candidate.move.part].append(candidate)
-    return found
-
-
-def _numbers_by_part(group: Sequence[Candidate]) -> Mapping[int, Sequence[int]]:
-    """Return the places in ``group`` of the combinations of each part."""
-    found: dict[int, list[int]] = defaultdict(list)
-    for number, candidate in enumerate(group):
-        if candidate.move.part is not None and candidate.combination is not None:
-            found[candidate.move.part].append(number)
-    return found
 
 
 def _total(build: ProgramBuild, functions: Iterable[int]) -> float:

@@ -246,7 +246,9 @@ def set_up(settings: DistilSettings, setup: Setup) -> Ready:
         pool,
         build,
         programs,
-        SearchSettings(settings.compiles, chance=0.7, hold=False, exact=0, pairs=False),
+        SearchSettings(
+            settings.compiles, chance=0.7, hold=False, exact=0, pairs=False, learned=False
+        ),
         settings.trials,
         setup.seed,
         setup.trials or setup.folder / "trials",

@@ -11,13 +11,16 @@ from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
+from nestor.policy.spec import F64
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search import sites as own
 from nestor.problems.inlining_size.search.components import Component, components_of
+from nestor.problems.inlining_size.search.expected import expected, move_features, packaged
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse
 from nestor.tune.moves import Candidate, Candidates, Combination, Move, Reach
+from nestor.tune.state import Tried
 
 FAR_FROM_DEFAULT: Final = 160
 """A site of more ``cost_estimate`` than this is hardly ever worth inlining for size, unless its
@@ -80,7 +83,9 @@ class SiteMoves:
             if move.answer and all(site.key in last for site in members):
                 distance = -1.0
             near = frozenset(f for site in members for f in (site.caller, site.callee))
-            return Candidate(move, claims, distance, _context(reached, answers), near)
+            units = frozenset[str]().union(*(site.units for site in members))
+            context = _context(reached, answers)
+            return Candidate(move, claims, distance, context, near, units=units)
 
         free = [site for site in sites if site.key not in whole]
         first: list[Candidate] = []
@@ -98,6 +103,19 @@ class SiteMoves:
                 [one for component in small for one in self._combinations(component, scale)],
             ],
             turns=[[*of_callees, *only], others],
+        )
+
+    def expected(
+        self,
+        trajectories: Mapping[str, Trajectory],
+        candidates: Sequence[Candidate],
+        functions: Mapping[int, float],
+        tried: Mapping[int, Tried],
+    ) -> F64 | None:
+        """Return the bytes that each candidate may be expected to save, ``[candidates]``."""
+        reach = self.reach(trajectories)
+        return expected(
+            packaged(), move_features(trajectories, candidates, reach, functions, tried)
         )
 
     def proposal(self, build: ProgramBuild, extent: float) -> dict[Key, bool]:
@@ -164,6 +182,7 @@ class SiteMoves:
                 distance,
                 context,
                 combination=Combination(terms, now),
+                units=frozenset[str]().union(*(site.units for site in component.sites)),
             )
 
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -33,11 +33,14 @@ class Site(Question):
     """Whether inlining made it, as a copy of another call."""
     last: bool = False
     """Whether it is the only use of a local function, so that inlining it drops that function."""
+    units: frozenset[str] = frozenset()
+    """The modules that ask about it."""
 
 
 def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
     """Return every site that could be answered either way, each once, in a fixed order."""
     found: dict[int, Site] = {}
+    asked: dict[int, set[str]] = defaultdict(set)
     for module, trajectory in trajectories.items():
         r = trajectory.decisions
         columns = (
@@ -50,12 +53,13 @@ def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
         for row, (key, caller, callee, answer, default, cost, logit, effect, *kind) in enumerate(
             rows
         ):
+            asked[key].add(module)
             if effect != FAILED and key not in found:
                 where = (module, row)
                 found[key] = Site(
                     Key(ONLY, key), answer, default, where, caller, callee, cost, logit, *kind
                 )
-    return list(found.values())
+    return [replace(site, units=frozenset(asked[key])) for key, site in found.items()]
 
 
 def pins_of(trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:

@@ -1,0 +1,165 @@
+"""In which order the moves of a step are tried, and which of a build's moves are worth compiling.
+
+Where the problem knows what moves may be expected to save, that is the order; otherwise groups of
+moves take turns, and in a group the moves come first that are least far from what is there.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.tune.estimates import Terms, hopes
+from nestor.tune.moves import Candidate, Candidates
+from nestor.tune.state import Tried
+
+_MOST_TIMES: Final = 3
+"""A move whose effect stays unclear is tried so often as long as nothing changes around it."""
+
+_FARTHEST: Final = 1.5
+"""A distance beyond this counts as this."""
+
+
+class OrderSettings(Protocol):
+    """What an order reads of :class:`nestor.tune.search.SearchSettings`."""
+
+    @property
+    def chance(self) -> float:
+        """What chance adds to a move's rank, at most."""
+
+    @property
+    def unit(self) -> float:
+        """What of the score counts as a byte does where sizes are searched."""
+
+    @property
+    def covered(self) -> float:
+        """The part of what the moves of a build may be expected to save that is tried."""
+
+
+class Order:
+    """The order of the moves on one verified build."""
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        pairs: Sequence[Candidate],
+        expected: npt.NDArray[np.float64] | None,
+        total: Callable[[frozenset[int]], float],
+        settings: OrderSettings,
+        rng: np.random.Generator,
+    ):
+        """Prepare to order ``candidates`` and ``pairs``.
+
+        :param expected: what each of them, in this order, may be expected to save; None if unknown.
+        :param total: what some functions come to in the verified build.
+        """
+        self._candidates, self._pairs = candidates, pairs
+        self._total, self._settings, self._rng = total, settings, rng
+        every = [*candidates.every, *pairs]
+        savings = [] if expected is None else expected.tolist()
+        self._savings = {c.move.identity: saving for c, saving in zip(every, savings, strict=False)}
+        self._parts = _by_part(candidates.every)
+
+    def open(self, turn: int, tried: Mapping[int, Tried]) -> Iterator[Candidate]:
+        """Yield the moves of which something new may come, the most promising first.
+
+        :param turn: says which group of moves comes first where savings are unknown.
+        :param tried: what moves were found to do, by the move's identity.
+        """
+        for group in self._groups(turn):
+            own = [candidate for candidate in group if _is_open(candidate, tried)]
+            for index in np.argsort(self._ranks(own, tried), kind="stable"):
+                yield own[index]
+
+    def worth_compiling(self, chosen: Sequence[Candidate]) -> list[Candidate]:
+        """Return those of ``chosen`` in the units that have most of what all of them may save.
+
+        A build costs a compile of every unit in which it tries something, however little that is.
+        """
+        if not self._savings:
+            return list(chosen)
+        by_unit: dict[str, float] = defaultdict(float)
+        for candidate in chosen:
+            for unit in candidate.units:
+                by_unit[unit] += self._savings[candidate.move.identity] / len(candidate.units)
+        wanted: set[str] = set()
+        left = self._settings.covered * sum(by_unit.values())
+        for unit in sorted(by_unit, key=lambda unit: (-by_unit[unit], unit)):
+            if left <= 0:
+                break
+            wanted.add(unit)
+            left -= by_unit[unit]
+        return [candidate for candidate in chosen if candidate.units <= wanted]
+
+    def _groups(self, turn: int) -> list[Sequence[Candidate]]:
+        """Return the groups in the order in which to draw from them."""
+        if self._savings:
+            return [[*self._candidates.every, *self._pairs]]
+        first = turn % max(1, len(self._candidates.turns))
+        turns = (*self._candidates.turns[first:], *self._candidates.turns[:first])
+        return [*self._candidates.first, *turns, self._pairs]
+
+    def _ranks(
+        self, group: Sequence[Candidate], tried: Mapping[int, Tried]
+    ) -> npt.NDArray[np.float64]:
+        known = [(candidate, tried.get(candidate.move.identity)) for candidate in group]
+        drawn = self._settings.chance * self._rng.random(len(group))
+        if self._savings:
+            savings = np.array([self._savings[c.move.identity] for c in group], float)
+            # What came of a try among other answers is in the savings.
+            again = [
+                found.times if found and found.context == c.context else 0 for c, found in known
+            ]
+            ranks = -savings * (1.0 - drawn) / (1.0 + np.array(again, float)) ** 2
+        else:
+            times = np.array([0 if found is None else found.times for _, found in known], float)
+            distance = np.array([candidate.distance for candidate in group], float)
+            ranks = times + drawn + np.minimum(_FARTHEST, distance)
+        # Moves about one part are compared with each other only: no other move reaches into it.
+        for part, numbers in _numbers_by_part(group).items():
+            ranks[numbers] = self._hopes(part, [group[number] for number in numbers], tried)
+        return np.asarray(ranks, dtype=np.float64)
+
+    def _hopes(
+        self, part: int, own: Sequence[Candidate], tried: Mapping[int, Tried]
+    ) -> npt.NDArray[np.float64]:
+        """Return what combinations of answers of one part may come to, by those that were tried."""
+        wanted = [c.combination.terms for c in own if c.combination is not None]
+        seen: list[tuple[Terms, float]] = []
+        for candidate in self._parts[part]:
+            found = tried.get(candidate.move.identity)
+            if candidate.combination is None:
+                continue
+            if not seen:
+                seen.append((candidate.combination.now, self._total(candidate.claims)))
+            if found is not None and found.context == candidate.context and found.total is not None:
+                seen.append((candidate.combination.terms, found.total))
+        return hopes(wanted, seen, self._settings.unit)
+
+
+def _is_open(candidate: Candidate, tried: Mapping[int, Tried]) -> bool:
+    """Tell whether something new may come of trying a move."""
+    found = tried.get(candidate.move.identity)
+    if found is None or found.context != candidate.context:
+        return True
+    return found.change is None and found.times < _MOST_TIMES
+
+
+def _by_part(candidates: Sequence[Candidate]) -> Mapping[int, Sequence[Candidate]]:
+    """Return the combinations of answers of each part."""
+    found: dict[int, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        if candidate.move.part is not None and candidate.combination is not None:
+            found[candidate.move.part].append(candidate)
+    return found
+
+
+def _numbers_by_part(group: Sequence[Candidate]) -> Mapping[int, Sequence[int]]:
+    """Return the places in ``group`` of the combinations of each part."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for number, candidate in enumerate(group):
+        if candidate.move.part is not None and candidate.combination is not None:
+            found[candidate.move.part].append(number)
+    return found
