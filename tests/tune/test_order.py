@@ -1,6 +1,7 @@
 """In which order moves are tried, and which of them are worth a compile."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,6 +38,13 @@ def test_moves_come_by_what_they_may_be_expected_to_save() -> None:
     pair = candidate(9, "a")
     found = order([little, more], [1.0, 2.0, 1.5], pairs=[pair])
     assert list(found.open(0, {})) == [more, pair, little], "groups do not count"
+
+
+def test_a_move_that_excludes_many_others_must_save_more() -> None:
+    wide = replace(candidate(1, "a"), claims=frozenset(range(16)))
+    narrow = candidate(20, "a")
+    assert list(order([wide, narrow], [3.9, 1.0]).open(0, {})) == [narrow, wide]
+    assert list(order([wide, narrow], [4.1, 1.0]).open(0, {})) == [wide, narrow]
 
 
 def test_without_savings_groups_come_in_turn() -> None:

@@ -108,11 +108,15 @@ class Order:
         drawn = self._settings.chance * self._rng.random(len(group))
         if self._savings:
             savings = np.array([self._savings[c.move.identity] for c in group], float)
+            # Moves exclude others by what they claim: the order in which a greedy packing of sets
+            # does best (Lehmann, O'Callaghan and Shoham, "Truth revelation in approximately
+            # efficient combinatorial auctions", 2002).
+            size = np.sqrt([max(1, len(candidate.claims)) for candidate in group])
             # What came of a try among other answers is in the savings.
             again = [
                 found.times if found and found.context == c.context else 0 for c, found in known
             ]
-            ranks = -savings * (1.0 - drawn) / (1.0 + np.array(again, float)) ** 2
+            ranks = -savings / size * (1.0 - drawn) / (1.0 + np.array(again, float)) ** 2
         else:
             times = np.array([0 if found is None else found.times for _, found in known], float)
             distance = np.array([candidate.distance for candidate in group], float)

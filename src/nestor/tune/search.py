@@ -27,7 +27,7 @@ from nestor.tune.state import State as State
 from nestor.tune.step import Limits, Step, Trial
 
 _STEPS_THAT_TELL: Final = 2
-"""Steps before the next that tell what it will cost."""
+"""Steps before the next, at most, that tell what it will cost."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,9 @@ def _next_step(state: State, settings: SearchSettings) -> float:
     """Return what the next step will cost, in compiles: as much as the dearer of the last two.
 
     Later steps compile few units again. It is never taken to be more than a step of which every
-    build compiles all of them.
+    build compiles all of them, and so much if none has been taken.
     """
     whole = settings.tries + 1.0
-    if state.step < _STEPS_THAT_TELL:
-        return whole
-    spent = [point.compiles for point in state.curve[-1 - _STEPS_THAT_TELL :]]
-    return min(whole, max(after - before for before, after in pairwise(spent)))
+    steps = min(state.step, _STEPS_THAT_TELL)
+    spent = [point.compiles for point in state.curve[-1 - steps :]]
+    return min(whole, max((after - before for before, after in pairwise(spent)), default=whole))
