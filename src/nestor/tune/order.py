@@ -57,9 +57,10 @@ class Order:
         """
         self._candidates, self._pairs = candidates, pairs
         self._total, self._settings, self._rng = total, settings, rng
-        every = [*candidates.every, *pairs]
-        savings = [] if expected is None else expected.tolist()
-        self._savings = {c.move.identity: saving for c, saving in zip(every, savings, strict=False)}
+        moves = [candidate.move.identity for candidate in (*candidates.every, *pairs)]
+        self._savings: Mapping[int, float] = (
+            {} if expected is None else dict(zip(moves, expected.tolist(), strict=True))
+        )
         self._parts = _by_part(candidates.every)
 
     def open(self, turn: int, tried: Mapping[int, Tried]) -> Iterator[Candidate]:
@@ -104,7 +105,7 @@ class Order:
     def _ranks(
         self, group: Sequence[Candidate], tried: Mapping[int, Tried]
     ) -> npt.NDArray[np.float64]:
-        known = [(candidate, tried.get(candidate.move.identity)) for candidate in group]
+        before = [(candidate, tried.get(candidate.move.identity)) for candidate in group]
         drawn = self._settings.chance * self._rng.random(len(group))
         if self._savings:
             savings = np.array([self._savings[c.move.identity] for c in group], float)
@@ -114,11 +115,11 @@ class Order:
             size = np.sqrt([max(1, len(candidate.claims)) for candidate in group])
             # What came of a try among other answers is in the savings.
             again = [
-                found.times if found and found.context == c.context else 0 for c, found in known
+                found.times if found and found.context == c.context else 0 for c, found in before
             ]
             ranks = -savings / size * (1.0 - drawn) / (1.0 + np.array(again, float)) ** 2
         else:
-            times = np.array([0 if found is None else found.times for _, found in known], float)
+            times = np.array([0 if found is None else found.times for _, found in before], float)
             distance = np.array([candidate.distance for candidate in group], float)
             ranks = times + drawn + np.minimum(_FARTHEST, distance)
         # Moves about one part are compared with each other only: no other move reaches into it.

@@ -40,7 +40,7 @@ class Site(Question):
 def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
     """Return every site that could be answered either way, each once, in a fixed order."""
     found: dict[int, Site] = {}
-    asked: dict[int, set[str]] = defaultdict(set)
+    units: dict[int, set[str]] = defaultdict(set)
     for module, trajectory in trajectories.items():
         r = trajectory.decisions
         columns = (
@@ -53,13 +53,13 @@ def sites_of(trajectories: Mapping[str, Trajectory]) -> list[Site]:
         for row, (key, caller, callee, answer, default, cost, logit, effect, *kind) in enumerate(
             rows
         ):
-            asked[key].add(module)
+            units[key].add(module)
             if effect != FAILED and key not in found:
                 where = (module, row)
                 found[key] = Site(
                     Key(ONLY, key), answer, default, where, caller, callee, cost, logit, *kind
                 )
-    return [replace(site, units=frozenset(asked[key])) for key, site in found.items()]
+    return [replace(site, units=frozenset(units[key])) for key, site in found.items()]
 
 
 def pins_of(trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
