@@ -23,7 +23,7 @@ from nestor.tune.moves import Move
 BYTES_PER_COST: Final = 0.8
 """Bytes of x86-64 code for a unit of LLVM's inline cost, of which an instruction has five."""
 
-_LAST_CALL_BONUS: Final = 15_000
+LAST_CALL_BONUS: Final = 15_000
 """LLVM takes this off the cost of the only call of a local function (``LastCallToStaticBonus``)."""
 
 _ENTRY_BYTES: Final = 24
@@ -135,5 +135,5 @@ def _saved(site: Site, use: FunctionUse | None) -> float:
 
 def _added(site: Site) -> float:
     """Return roughly the bytes that inlining ``site`` adds to its caller."""
-    last = site.cost < -_LAST_CALL_BONUS / 2
-    return BYTES_PER_COST * (site.cost + (_LAST_CALL_BONUS if last else 0))
+    last = site.cost < -LAST_CALL_BONUS / 2
+    return BYTES_PER_COST * (site.cost + (LAST_CALL_BONUS if last else 0))

@@ -19,6 +19,7 @@ from nestor.policy.bundle import load
 from nestor.policy.spec import F64
 from nestor.policy.trees import TreesPolicy, from_lightgbm
 from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.search.components import LAST_CALL_BONUS
 from nestor.problems.inlining_size.search.sites import Site, SiteReach
 from nestor.tune.moves import Candidate, features
 from nestor.tune.state import Tried
@@ -86,7 +87,6 @@ FEATURES: Final = (
 )
 
 _KINDS: Final = {"site": 0, "callee": 1, "combination": 2, "pair": 3}
-_LAST_CALL_BONUS: Final = 15_000
 _MOST_FOUND: Final = 200.0
 _LEAST: Final = 1e-6
 
@@ -109,14 +109,17 @@ def move_features(
     logged = features(trajectories, sites, _LOGGED)
     # LLVM takes the bonus off the cost: what the body comes to is the rest.
     bonus = logged[:, _LOGGED.index("last_call_to_static_bonus")] > 0
-    cost = np.array([float(site.cost) for site in sites]) + _LAST_CALL_BONUS * bonus
-    above = {caller: reach.above(caller) for caller in sorted({site.caller for site in sites})}
-    bytes_of = {caller: _sum(functions, own) for caller, own in above.items()}
+    cost = np.array([float(site.cost) for site in sites]) + LAST_CALL_BONUS * bonus
+
+    @cache
+    def holding(callers: frozenset[int]) -> tuple[float, int]:
+        """Return the bytes and the number of the callers and of what holds copies of them."""
+        own = frozenset[int]().union(*map(reach.above, callers))
+        return _sum(functions, own), len(own)
+
     found = np.zeros((len(candidates), len(FEATURES)))
     for row, (candidate, own) in enumerate(zip(candidates, members, strict=True)):
         numbers = [place[site.key] for site in own]
-        callers = sorted({site.caller for site in own})
-        whole = frozenset[int]().union(*(above[c] for c in callers)) if len(callers) > 1 else None
         before = tried.get(candidate.move.identity)
         change = candidate.found if before is None else before.change
         found[row, : len(FEATURES) - len(_LOGGED)] = (
@@ -127,8 +130,7 @@ def move_features(
             sum(site.last for site in own),
             *(_spread(cost[numbers]) if own else (0.0, 0.0, 0.0)),
             _sum(functions, candidate.claims),
-            _sum(functions, whole) if whole is not None else sum(bytes_of[c] for c in callers),
-            len(whole) if whole is not None else sum(len(above[c]) for c in callers),
+            *holding(frozenset(site.caller for site in own)),
             max((functions.get(site.callee, 0.0) for site in own), default=0.0),
             _believed(candidate),
             len(candidate.units),
