@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,14 @@ def _imports(path: Path) -> set[str]:
     own = _name(path)
     # A package's face is imported with each of its modules: that is no circle of its own.
     return {name for name in found if name != own and not own.startswith(f"{name}.")}
+
+
+def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
+    patterns = pytestconfig.getini("norecursedirs")
+    tests = Path(__file__).parent
+    folders = {
+        part for path in tests.rglob("test_*.py") for part in path.relative_to(tests).parts[:-1]
+    }
+    assert "build" in folders
+    left_out = {name for name in folders for pattern in patterns if fnmatch(name, pattern)}
+    assert not left_out
