@@ -112,7 +112,8 @@ def test_the_most_promising_moves_are_tried_first(
     settings = SearchSettings(exact=0, chance=0.0)
     step = Step(made, moves, build, State(), settings, np.random.default_rng(0))
     candidates = every(moves, build)
-    savings = moves.expected(build.trajectories, candidates, build.functions["gc"], {})
+    reach = moves.reach(build.trajectories)
+    savings = moves.expected(build.trajectories, candidates, reach, build.functions["gc"], {})
     assert savings is not None
     by_key = dict(zip((c.move.identity for c in candidates), savings.tolist(), strict=True))
     tried = [trial.candidate for trial in step.attempt(0)]

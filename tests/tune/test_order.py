@@ -29,7 +29,7 @@ def order(
     settings = SearchSettings(chance=0.0, covered=covered)
     expected = None if savings is None else np.array(savings, float)
     rng = np.random.default_rng(0)
-    return Order(Candidates([moves[:1]], [moves[1:]]), pairs, expected, len, settings, rng)
+    return Order(Candidates([moves[:1]], [moves[1:]], pairs), expected, len, settings, rng)
 
 
 def test_moves_come_by_what_they_may_be_expected_to_save() -> None:

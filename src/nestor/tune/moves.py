@@ -110,11 +110,13 @@ class Candidates:
     """Drawn from before all others, in this order."""
     turns: Sequence[Sequence[Candidate]] = ()
     """Take turns to be drawn from next."""
+    last: Sequence[Candidate] = ()
+    """Drawn from when nothing else is left."""
 
     @cached_property
     def every(self) -> Sequence[Candidate]:
         """All of them, in the order of the groups."""
-        return [candidate for group in (*self.first, *self.turns) for candidate in group]
+        return [c for group in (*self.first, *self.turns, self.last) for c in group]
 
 
 class Reach(Protocol):
@@ -122,6 +124,9 @@ class Reach(Protocol):
 
     def of(self, move: Any) -> frozenset[int]:
         """Return the ids of the functions that ``move``, one of the problem's own, can change."""
+
+    def above(self, function: int) -> frozenset[int]:
+        """Return ``function`` and all functions that hold a copy of it."""
 
 
 class MoveSource(Protocol):
@@ -161,6 +166,7 @@ class MoveSource(Protocol):
         self,
         trajectories: Trajectories,
         candidates: Sequence[Candidate],
+        reach: Reach,
         functions: Mapping[int, float],
         tried: Mapping[int, Tried],
     ) -> npt.NDArray[np.float64] | None:
@@ -168,7 +174,8 @@ class MoveSource(Protocol):
 
         In units of the score, all above 0. None where nothing says so: the distances do then.
 
-        :param functions: what of the score each function takes in the build of ``trajectories``.
+        :param reach: of the build of ``trajectories``.
+        :param functions: what of the score each function takes in that build.
         :param tried: what moves were found to do so far, by the move's identity.
         """
 

@@ -44,20 +44,19 @@ class Order:
     def __init__(
         self,
         candidates: Candidates,
-        pairs: Sequence[Candidate],
         expected: npt.NDArray[np.float64] | None,
         total: Callable[[frozenset[int]], float],
         settings: OrderSettings,
         rng: np.random.Generator,
     ):
-        """Prepare to order ``candidates`` and ``pairs``.
+        """Prepare to order ``candidates``.
 
-        :param expected: what each of them, in this order, may be expected to save; None if unknown.
+        :param expected: what each of them may be expected to save; None if unknown.
         :param total: what some functions come to in the verified build.
         """
-        self._candidates, self._pairs = candidates, pairs
+        self._candidates = candidates
         self._total, self._settings, self._rng = total, settings, rng
-        moves = [candidate.move.identity for candidate in (*candidates.every, *pairs)]
+        moves = [candidate.move.identity for candidate in candidates.every]
         self._savings: Mapping[int, float] = (
             {} if expected is None else dict(zip(moves, expected.tolist(), strict=True))
         )
@@ -97,10 +96,10 @@ class Order:
     def _groups(self, turn: int) -> list[Sequence[Candidate]]:
         """Return the groups in the order in which to draw from them."""
         if self._savings:
-            return [[*self._candidates.every, *self._pairs]]
+            return [self._candidates.every]
         first = turn % max(1, len(self._candidates.turns))
         turns = (*self._candidates.turns[first:], *self._candidates.turns[:first])
-        return [*self._candidates.first, *turns, self._pairs]
+        return [*self._candidates.first, *turns, self._candidates.last]
 
     def _ranks(
         self, group: Sequence[Candidate], tried: Mapping[int, Tried]
@@ -123,7 +122,7 @@ class Order:
             distance = np.array([candidate.distance for candidate in group], float)
             ranks = times + drawn + np.minimum(_FARTHEST, distance)
         # Moves about one part are compared with each other only: no other move reaches into it.
-        for part, numbers in _numbers_by_part(group).items():
+        for part, numbers in _by_part(group).items():
             ranks[numbers] = self._hopes(part, [group[number] for number in numbers], tried)
         return np.asarray(ranks, dtype=np.float64)
 
@@ -133,7 +132,8 @@ class Order:
         """Return what combinations of answers of one part may come to, by those that were tried."""
         wanted = [c.combination.terms for c in own if c.combination is not None]
         seen: list[tuple[Terms, float]] = []
-        for candidate in self._parts[part]:
+        for number in self._parts[part]:
+            candidate = self._candidates.every[number]
             found = tried.get(candidate.move.identity)
             if candidate.combination is None:
                 continue
@@ -152,16 +152,7 @@ def _is_open(candidate: Candidate, tried: Mapping[int, Tried]) -> bool:
     return found.change is None and found.times < _MOST_TIMES
 
 
-def _by_part(candidates: Sequence[Candidate]) -> Mapping[int, Sequence[Candidate]]:
-    """Return the combinations of answers of each part."""
-    found: dict[int, list[Candidate]] = defaultdict(list)
-    for candidate in candidates:
-        if candidate.move.part is not None and candidate.combination is not None:
-            found[candidate.move.part].append(candidate)
-    return found
-
-
-def _numbers_by_part(group: Sequence[Candidate]) -> Mapping[int, Sequence[int]]:
+def _by_part(group: Sequence[Candidate]) -> Mapping[int, Sequence[int]]:
     """Return the places in ``group`` of the combinations of each part."""
     found: dict[int, list[int]] = defaultdict(list)
     for number, candidate in enumerate(group):

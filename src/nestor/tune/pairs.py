@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from nestor.tune.moves import Candidate, Candidates, Move
+from nestor.tune.moves import Candidate, Move
 from nestor.tune.state import Tried
 
 _NEIGHBOURS: Final = 24
@@ -16,11 +16,6 @@ _NEIGHBOURS: Final = 24
 
 _LEAST_DISTANCE: Final = 0.1
 """Of a pair: it comes after single moves that were never tried."""
-
-
-def neighbours(candidates: Candidates, tried: Mapping[int, Tried], scale: float) -> list[Candidate]:
-    """Return the pairs of ``candidates`` that do not decide about a whole part."""
-    return pairs([c for c in candidates.every if c.move.part is None], tried, scale)
 
 
 def pairs(
@@ -34,7 +29,7 @@ def pairs(
     by_function: dict[int, list[Candidate]] = defaultdict(list)
     for candidate in candidates:
         found = tried.get(candidate.move.identity)
-        if len(candidate.move.questions) != 1 or found is None:
+        if candidate.move.part is not None or len(candidate.move.questions) != 1 or found is None:
             continue
         if found.change is None or found.context != candidate.context:
             continue

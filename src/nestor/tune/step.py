@@ -13,7 +13,7 @@ from nestor.problem.overrides import Answer, Key
 from nestor.tune.credit import assign, changes
 from nestor.tune.moves import Candidate, Move, MoveSource
 from nestor.tune.order import Order, OrderSettings
-from nestor.tune.pairs import neighbours
+from nestor.tune.pairs import pairs
 from nestor.tune.state import State, Tried
 
 _SURE_SAVINGS: Final = (0.0, 8.0, 32.0)
@@ -94,15 +94,15 @@ class Step:
         candidates = moves.candidates(
             trajectories, self._reach, settings.scale, settings.exact, functions, calls
         )
-        pairs = neighbours(candidates, state.tried, settings.scale) if settings.pairs else []
-        every = [*candidates.every, *pairs]
+        if settings.pairs:
+            last = pairs(candidates.every, state.tried, settings.scale)
+            candidates = replace(candidates, last=last)
         savings = (
-            moves.expected(trajectories, every, functions, state.tried)
+            moves.expected(trajectories, candidates.every, self._reach, functions, state.tried)
             if settings.learned
             else None
         )
-        totals = partial(_total, verified)
-        self._order = Order(candidates, pairs, savings, totals, settings, rng)
+        self._order = Order(candidates, savings, partial(_total, verified), settings, rng)
         # What each function should weigh if the accepted moves, and no others, were made.
         self._expected = {mode: dict(verified.functions[mode]) for mode in builder.modes}
         self._accepted: list[tuple[float, Candidate]] = []

@@ -1,19 +1,17 @@
 """What a search for speed may change: sites whose calls take much of the run, and idle ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
-from nestor.policy.spec import F64
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import sites_of
 from nestor.problems.inlining_speed.executed import SELDOM, kept_sites, proposal, vain_sites
 from nestor.tune.moves import Candidate, Candidates, Move, Reach
-from nestor.tune.state import Tried
 
 _COLD: Final = 0.999
 """The distance of a site that executes less than a thousandth of what the greatest one does."""
@@ -25,6 +23,7 @@ class SpeedMoves(SiteMoves):
 
     starts: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
+    learned: bool = False
 
     def candidates(
         self,
@@ -65,16 +64,6 @@ class SpeedMoves(SiteMoves):
             ],
             turns=[[one for one in single if not one.move.answer and one.distance >= _COLD]],
         )
-
-    def expected(
-        self,
-        trajectories: Mapping[str, Trajectory],
-        candidates: Sequence[Candidate],
-        functions: Mapping[int, float],
-        tried: Mapping[int, Tried],
-    ) -> F64 | None:
-        """Return None: what moves save in a run no search has taught."""
-        return None
 
     def proposal(self, build: ProgramBuild, extent: float) -> dict[Key, bool]:
         """Return overrides that keep idle sites and inline those whose calls take most a byte."""

@@ -20,8 +20,8 @@ from nestor.policy.spec import F64
 from nestor.policy.trees import TreesPolicy, from_lightgbm
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.components import LAST_CALL_BONUS
-from nestor.problems.inlining_size.search.sites import Site, SiteReach
-from nestor.tune.moves import Candidate, features
+from nestor.problems.inlining_size.search.sites import Site
+from nestor.tune.moves import Candidate, Reach, features
 from nestor.tune.state import Tried
 
 PACKAGED: Final = (
@@ -94,7 +94,7 @@ _LEAST: Final = 1e-6
 def move_features(
     trajectories: Mapping[str, Trajectory],
     candidates: Sequence[Candidate],
-    reach: SiteReach,
+    reach: Reach,
     functions: Mapping[int, float],
     tried: Mapping[int, Tried],
 ) -> F64:

@@ -44,6 +44,8 @@ class SiteMoves:
     """The sweep that a search from the default must beat; the default itself is threshold:5."""
     policies: tuple[str, ...] = ("shipped", "distilled")
     """The best of these and of the default is where a search starts."""
+    learned: bool = True
+    """Whether there are trees that say what a move may be expected to save."""
     uses: Mapping[int, FunctionUse] | None = None
     """What a summary of the program says of its functions, by id; None without one."""
 
@@ -109,11 +111,13 @@ class SiteMoves:
         self,
         trajectories: Mapping[str, Trajectory],
         candidates: Sequence[Candidate],
+        reach: Reach,
         functions: Mapping[int, float],
         tried: Mapping[int, Tried],
     ) -> F64 | None:
         """Return the bytes that each candidate may be expected to save, ``[candidates]``."""
-        reach = self.reach(trajectories)
+        if not self.learned:
+            return None
         return expected(
             packaged(), move_features(trajectories, candidates, reach, functions, tried)
         )
