@@ -17,6 +17,7 @@ _WALKS: Final = {"A decision, from command to score": 15, "A module in training"
 """The sections that go through the code file by file, with the rows that they may have."""
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _FILE: Final = re.compile(r"[\w-]+(/[\w.-]+)+/?")
+_FROM_ROOT: Final = re.compile(r"(?:src|tests|benchmarks|scripts|examples)/[\w./-]+")
 _PYTHON: Final = re.compile(r"\bfrom (nestor[\w.]*) import (\w+)")
 _DOTTED: Final = re.compile(r"`(nestor(?:\.\w+)+)`")
 
@@ -43,6 +44,12 @@ def places(text: str) -> list[str]:
 def test_places_exist(page: Path) -> None:
     for place in places(prose(page)):
         assert list(SOURCES.glob(f"{place.rstrip('/')}*")), f"{name(page)} names {place}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_places_from_the_root_exist(page: Path) -> None:
+    for code in filter(_FROM_ROOT.fullmatch, _CODE.findall(prose(page))):
+        assert (ROOT / code).exists(), f"{name(page)} names {code}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

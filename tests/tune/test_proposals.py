@@ -33,17 +33,26 @@ class Builder:
 class Moves:
     """Proposes an extent, the same on every build."""
 
-    def proposal(self, build: ProgramBuild, extent: float) -> dict[str, Any]:
+    def plain(self, build: ProgramBuild) -> dict[str, Any]:
+        return {}
+
+    def proposal(
+        self, build: ProgramBuild, plain: ProgramBuild | None, extent: float
+    ) -> dict[str, Any]:
+        assert plain is None
         return {"extent": build.overrides.get("extent") or extent}
 
     def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[str, Any]:
         return {key: value for key, value in after.overrides.items() if key != "bad"}
 
 
-def best_of(weigh: Callable[[float], tuple[float, float]], most: float = 12) -> tuple[Any, Builder]:
+def best_of(
+    weigh: Callable[[float], tuple[float, float]], most: float = 12, moves: Moves | None = None
+) -> tuple[Any, Builder]:
     builder = Builder(weigh)
     start = ProgramBuild({}, "J", {"run": {"J": 100.0, "text": 100.0}}, {"run": {}}, {}, {})
-    found = propose(cast(ProgramBuilder, builder), cast(MoveSource, Moves()), start, LIMITS, most)
+    source = cast(MoveSource, moves or Moves())
+    found = propose(cast(ProgramBuilder, builder), source, start, LIMITS, most)
     return found, builder
 
 
@@ -72,3 +81,26 @@ def test_nothing_that_is_worse_or_does_not_build_is_taken() -> None:
 def test_the_budget_holds() -> None:
     _, builder = best_of(lambda extent: (100 - 100 * extent, 100), most=2)
     assert builder.compiles == 2
+
+
+def test_a_proposal_is_told_of_the_build_without_inlining() -> None:
+    class Informed(Moves):
+        def plain(self, build: ProgramBuild) -> dict[str, Any]:
+            return {"extent": -1.0}
+
+        def proposal(
+            self, build: ProgramBuild, plain: ProgramBuild | None, extent: float
+        ) -> dict[str, Any]:
+            return {"extent": 1.0} if plain and plain.overrides == self.plain(build) else {}
+
+    found, builder = best_of(lambda extent: (100 - extent, 100), moves=Informed())
+    assert builder.extents == [-1.0, 1.0]
+    assert found.total == 99
+
+    def fails_plain(extent: float) -> tuple[float, float]:
+        if extent < 0:
+            raise BuildError("no")
+        return 100 - extent, 100
+
+    found, _ = best_of(fails_plain, moves=Informed())
+    assert found.overrides == {}

@@ -179,9 +179,13 @@ class MoveSource(Protocol):
         :param tried: what moves were found to do so far, by the move's identity.
         """
 
-    def proposal(self, build: ProgramBuild, extent: float) -> Overrides:
+    def plain(self, build: ProgramBuild) -> Overrides:
+        """Return overrides under which a run tells of all calls; none if no run is of use."""
+
+    def proposal(self, build: ProgramBuild, plain: ProgramBuild | None, extent: float) -> Overrides:
         """Return overrides that may make ``build`` better as a whole; none if nothing says so.
 
+        :param plain: the build under the overrides of :meth:`plain`, if there is one.
         :param extent: the part by which they may make the program larger, by an estimate.
         """
 

@@ -6,6 +6,7 @@ less far otherwise, and in the end between the two.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 from nestor.build.build import BuildError
@@ -35,62 +36,73 @@ def propose(
 
     :param most: whole-program compiles to spend.
     """
-    best = _best_on(builder, moves, start, limits, most, progress)
-    before = start
+    own = _Proposals(builder, moves, _plain(builder, moves, start), limits, most, progress)
+    before, best = start, own.best_on(start)
     while best is not before:
-        before, best = best, _best_on(builder, moves, best, limits, most, progress)
+        before, best = best, own.best_on(best)
     return best
 
 
-def _best_on(
-    builder: ProgramBuilder,
-    moves: MoveSource,
-    base: ProgramBuild,
-    limits: Limits,
-    most: float,
-    progress: Progress,
-) -> ProgramBuild:
-    """Return the best of the proposals on ``base``, or ``base``."""
-    best, extent = base, FIRST_EXTENT
-    least_bad, most_good = math.inf, 0.0
-    verdicts: list[tuple[Overrides, bool]] = []
-    for _ in range(_EXTENTS):
-        overrides = {**base.overrides, **moves.proposal(base, extent)}
-        if builder.compiles + 1 > most or overrides == base.overrides:
-            break
-        good = next((good for own, good in verdicts if own == overrides), None)
-        if good is None:
-            progress("Building proposals", int(builder.compiles), int(most))
-            builds = _builds(builder, moves, base, overrides, most)
-            allowed = [one for one in builds if within(one, limits) and one.total <= best.total]
-            best = min((best, *allowed), key=lambda build: build.total)
-            good = bool(allowed)  # one that changes nothing did not go far enough
-            verdicts.append((overrides, good))
-        if good:
-            most_good = extent
-        else:
-            least_bad = extent
-        if most_good and least_bad < math.inf:
-            extent = math.sqrt(most_good * least_bad)
-        else:
-            extent *= _FACTOR if most_good else 1 / _FACTOR
-    return best
-
-
-def _builds(
-    builder: ProgramBuilder,
-    moves: MoveSource,
-    base: ProgramBuild,
-    overrides: Overrides,
-    most: float,
-) -> list[ProgramBuild]:
-    """Return the build under ``overrides``, and the one without what made it worse."""
-    found: list[ProgramBuild] = []
+def _plain(builder: ProgramBuilder, moves: MoveSource, start: ProgramBuild) -> ProgramBuild | None:
+    """Return the build whose run tells of all calls, if there is one."""
+    overrides = moves.plain(start)
+    if not overrides:
+        return None
     try:
-        found.append(builder.build(overrides))
-        revised = moves.revised(base, found[0])
-        if revised not in (overrides, base.overrides) and builder.compiles + 1 <= most:
-            found.append(builder.build(revised))
+        return builder.build(overrides)
     except BuildError:
-        pass  # the next one may build
-    return found
+        return None
+
+
+@dataclass(frozen=True)
+class _Proposals:
+    """What the proposals of one search have in common."""
+
+    builder: ProgramBuilder
+    moves: MoveSource
+    plain: ProgramBuild | None
+    limits: Limits
+    most: float
+    progress: Progress
+
+    def best_on(self, base: ProgramBuild) -> ProgramBuild:
+        """Return the best of the proposals on ``base``, or ``base``."""
+        best, extent = base, FIRST_EXTENT
+        least_bad, most_good = math.inf, 0.0
+        verdicts: list[tuple[Overrides, bool]] = []
+        for _ in range(_EXTENTS):
+            overrides = {**base.overrides, **self.moves.proposal(base, self.plain, extent)}
+            if self.builder.compiles + 1 > self.most or overrides == base.overrides:
+                break
+            good = next((good for own, good in verdicts if own == overrides), None)
+            if good is None:
+                self.progress("Building proposals", int(self.builder.compiles), int(self.most))
+                builds = self._builds(base, overrides)
+                allowed = [
+                    one for one in builds if within(one, self.limits) and one.total <= best.total
+                ]
+                best = min((best, *allowed), key=lambda build: build.total)
+                good = bool(allowed)  # one that changes nothing did not go far enough
+                verdicts.append((overrides, good))
+            if good:
+                most_good = extent
+            else:
+                least_bad = extent
+            if most_good and least_bad < math.inf:
+                extent = math.sqrt(most_good * least_bad)
+            else:
+                extent *= _FACTOR if most_good else 1 / _FACTOR
+        return best
+
+    def _builds(self, base: ProgramBuild, overrides: Overrides) -> list[ProgramBuild]:
+        """Return the build under ``overrides``, and the one without what made it worse."""
+        found: list[ProgramBuild] = []
+        try:
+            found.append(self.builder.build(overrides))
+            revised = self.moves.revised(base, found[0])
+            fits = self.builder.compiles + 1 <= self.most
+            if revised not in (overrides, base.overrides) and fits:
+                found.append(self.builder.build(revised))
+        except BuildError:
+            pass  # the next one may build
+        return found

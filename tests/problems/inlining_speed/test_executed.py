@@ -6,11 +6,14 @@ import pytest
 from nestor.build.calls import Calls
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import trajectory
+from nestor.problems.inlining_size.score.reach import Reach
 from nestor.problems.inlining_size.search.sites import sites_of
 from nestor.problems.inlining_speed.executed import (
-    idle_sites,
+    Written,
+    cold_sites,
     kept_sites,
     proposal,
+    vain_cold_sites,
     vain_sites,
 )
 
@@ -50,13 +53,13 @@ def test_calls_are_shared_out_evenly_and_ranked_by_the_byte() -> None:
 
 
 def test_a_proposal_takes_what_fits_and_what_runs() -> None:
-    assert {key.number for key in proposal(KEPT, CALLS, 1e6, 1e9)} == {1, 2, 3}
-    assert {key.number for key in proposal(KEPT, CALLS, 1e6, 1000)} == {1, 2}
-    assert not proposal(KEPT, CALLS, 1e6, 10)
-    assert not proposal(KEPT, CALLS, 1e12, 1e9)
+    assert {key.number for key in proposal(KEPT, CALLS, None, 1e6, 1e9)} == {1, 2, 3}
+    assert {key.number for key in proposal(KEPT, CALLS, None, 1e6, 1000)} == {1, 2}
+    assert not proposal(KEPT, CALLS, None, 1e6, 10)
+    assert not proposal(KEPT, CALLS, None, 1e12, 1e9)
 
 
-def test_idle_sites_are_large_ones_whose_caller_does_not_run() -> None:
+def test_large_sites_are_cold_if_their_caller_does_not_run() -> None:
     inlined = {"answer": 1, "effect": 1, "cost_estimate": 100}
     logs = log(
         inlined | {"caller": COLD, "callee": LEAF},
@@ -66,8 +69,58 @@ def test_idle_sites_are_large_ones_whose_caller_does_not_run() -> None:
         inlined | {"caller": OTHER, "callee": LARGE},
     )
     # What the last caller runs where it is inlined is not known.
-    assert [site.key.number for site in idle_sites(logs, CALLS)] == [1]
-    assert list(proposal(logs, CALLS, 1e8, 0).values()) == [False]
+    assert [site.key.number for site in cold_sites(logs, CALLS)] == [1]
+    assert list(proposal(logs, CALLS, None, 1e8, 0).values()) == [False]
+
+
+INLINED = {"answer": 1, "effect": 1, "cost_estimate": 100}
+
+
+@pytest.mark.parametrize(
+    ("entries", "reached", "cold"),
+    [(5000, 0, True), (5000, 50, True), (5000, 51, False), (999, 0, False)],
+)
+def test_a_site_is_cold_if_a_function_that_often_runs_seldom_reaches_it(
+    entries: int, reached: int, cold: bool
+) -> None:
+    logs = log(INLINED | {"caller": HOT, "callee": LEAF})
+    counts = Calls({(HOT, LEAF): reached} if reached else {}, {HOT: entries, LEAF: reached})
+    written = Written.of(logs, counts)
+    assert bool(cold_sites(logs, Calls(), written)) == cold
+    assert not cold_sites(logs, Calls())  # the run of this build does not tell
+
+
+def test_a_copy_is_cold_where_its_call_was_written() -> None:
+    logs = log(
+        INLINED | {"caller": OTHER, "callee": LEAF},
+        INLINED | {"caller": HOT, "callee": LEAF, "copy_of": 1},
+        INLINED | {"caller": HOT, "callee": LEAF, "copy_of": 2},
+        INLINED | {"caller": HOT, "callee": LEAF, "copy_of": 99},
+    )
+    counts = Calls({(HOT, LEAF): 9000}, {HOT: 9000, OTHER: 9000, LEAF: 9000})
+    written = Written.of(logs, counts)
+    # Of the last one it is not known where it was written.
+    assert [site.key.number for site in cold_sites(logs, Calls(), written)] == [1, 2, 3]
+
+
+def test_of_calls_that_are_not_written_so_nothing_is_known() -> None:
+    logs = log(INLINED | {"caller": HOT, "callee": LEAF})
+    others = log(INLINED | {"caller": OTHER, "callee": LEAF})
+    counts = Calls({}, {HOT: 9000, LEAF: 9000})
+    assert not cold_sites(logs, Calls(), Written.of(others, counts))
+
+
+def test_keeping_a_call_did_not_pay_where_what_holds_it_takes_more() -> None:
+    logs = log(
+        INLINED | {"caller": HOT, "callee": LEAF},
+        INLINED | {"caller": COLD, "callee": HOT},
+        INLINED | {"caller": OTHER, "callee": LEAF},
+    )
+    overrides = {site.key: False for site in sites_of(logs) if site.key.number != 2}
+    before = {HOT: 100.0, COLD: 50.0, OTHER: 80.0}
+    after = {HOT: 95.0, COLD: 60.0, OTHER: 75.0}
+    vain = vain_cold_sites(logs, Reach(logs), overrides, before, after)
+    assert [key.number for key in vain] == [1]
 
 
 def test_inlining_that_did_not_pay_is_told_by_its_caller() -> None:

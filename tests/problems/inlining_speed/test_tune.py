@@ -12,6 +12,7 @@ from nestor.corpus.model import Workload
 from nestor.policy.names import DEFAULT
 from nestor.problem.identity import Circumstances
 from nestor.problem.registry import find_problem
+from nestor.problems.inlining_speed.executed import Written, cold_sites
 from nestor.problems.inlining_speed.run_build import price_of_a_byte
 from nestor.rollout.gate import probe_folder
 from nestor.rollout.local_pool import LocalPool
@@ -67,6 +68,53 @@ def test_a_search_inlines_what_runs_and_pays_with_what_does_not(
     assert set(found.overrides.values()) == {False, True}
     assert set(found.stock.calls["profile"].edges.values()) == {18_000}
     assert sum(found.best.calls["profile"].edges.values()) <= 9_000
+
+
+CONSTRUCTED = """
+#include <cstdio>
+#include <cstdlib>
+struct Sum {
+  long total;
+  __attribute__((noinline)) Sum(long n);
+};
+static long medium(long v) {
+  for (long i = 0; i < 9; ++i) { v = v * 3 + (v >> 7); v ^= v << 9; v -= v >> 3; }
+  return v;
+}
+Sum::Sum(long n) : total(0) { for (long i = 0; i < n; ++i) total += medium(i) ^ n; }
+__attribute__((noinline)) long seldom(long i) { return i % 1777 ? i ^ 5 : medium(medium(i)); }
+int main(int argc, char **argv) {
+  Sum sum(std::atol(argv[1]));
+  for (long i = 0; i < 5000; ++i) sum.total += seldom(i);
+  std::printf("%ld\\n", sum.total + medium(argc));
+}
+"""
+
+
+def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path: Path) -> None:
+    work = tmp_path / "sum"
+    work.mkdir()
+    (work / "sum.cpp").write_text(CONSTRUCTED)
+    makefile = "sum: sum.o\n\t$(CXX) -o $@ $^\nsum.o: sum.cpp\n\t$(CXX) -O2 -c $<\n"
+    folder = tmp_path / "corpus"
+    corpus = make_corpus(folder, plugin.toolchain, {}, {"sum": (work, makefile)}, level="-O2")
+    (program,) = corpus.programs
+    program = replace(program, workload=Workload(("20000",), ("9000",)))
+    (build,) = builds_of(PROBLEM).values()
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        builder = build.incremental(pool, program, DEFAULT, ("profile",), None)
+        built = builder.build({})
+        plain = builder.build(PROBLEM.moves().plain(built))
+        builder.close()
+    (log,) = built.trajectories.values()
+    ids = {symbol: key for key, symbol in log.names.items()}
+    # callgrind reports the complete constructor; LLVM asks about the base constructor, of which
+    # the complete one is another name.
+    assert built.calls["profile"].entries[ids["_ZN3SumC2El"]] == 1
+    assert built.functions["profile"][ids["_ZN3SumC2El"]] > 20_000 * 9
+    written = Written.of(plain.trajectories, plain.calls["profile"])
+    cold = cold_sites(built.trajectories, built.calls["profile"], written)
+    assert {site.caller for site in cold} == {ids["_Z6seldoml"]}
 
 
 @pytest.mark.parametrize("level", ["-O2", "-O3"])

@@ -2,8 +2,7 @@
 
 A run is counted by function, not by call site: the calls from one function to another are shared
 out evenly among the sites between them. What runs of a function where it was inlined is not told
-apart, so only the calls in a function that was inlined nowhere, and never ran, are known to be
-idle.
+apart, so which inlined calls are cold is told by a run of the program in which nothing is inlined.
 """
 
 from collections import defaultdict
@@ -14,6 +13,7 @@ from typing import Final
 from nestor.build.calls import Calls
 from nestor.problem.overrides import Overrides
 from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_size.score.reach import Reach
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, sites_of
 
@@ -26,6 +26,10 @@ ARGUMENT: Final = 2.0
 
 SELDOM: Final = 2e-6
 """Calls that take no more than this part of what a run executes do not matter."""
+COLD: Final = 0.01
+"""Calls that are reached in no more than this part of the entries of their function are cold."""
+SURE: Final = 1000
+"""So many entries of a function tell which of its calls are seldom reached."""
 CHEAP: Final = 40
 """A site of less ``cost_estimate`` costs about what its call does: inlined everywhere."""
 
@@ -58,29 +62,70 @@ def kept_sites(trajectories: Mapping[str, Trajectory], calls: Calls) -> list[Ran
     return sorted(found, key=lambda one: (-one.saved / one.bytes, one.site.key))
 
 
-def idle_sites(trajectories: Mapping[str, Trajectory], calls: Calls) -> list[Site]:
-    """Return the inlined sites whose code is large and which do not run."""
+@dataclass(frozen=True)
+class Written:
+    """What a run in which nothing is inlined tells of the calls that were written."""
+
+    calls: Calls
+    sites: frozenset[tuple[int, int]]
+    """The calling and the called function of each."""
+
+    @staticmethod
+    def of(build: Mapping[str, Trajectory], calls: Calls) -> "Written":
+        """Return what the ``calls`` of the build with these trajectories tell."""
+        return Written(calls, frozenset((site.caller, site.callee) for site in sites_of(build)))
+
+    def is_cold(self, caller: int, callee: int) -> bool:
+        """Tell whether the calls in a function that is often entered are next to never reached."""
+        entries = self.calls.entries.get(caller, 0)
+        known = (caller, callee) in self.sites and callee in self.calls.entries
+        reached = self.calls.edges.get((caller, callee), 0)
+        return known and entries >= SURE and reached <= COLD * entries
+
+
+def cold_sites(
+    trajectories: Mapping[str, Trajectory], calls: Calls, written: Written | None = None
+) -> list[Site]:
+    """Return the inlined sites whose code is large and whose calls do not matter to the run.
+
+    These are the calls in functions that never ran, and those that are next to never reached in
+    functions that often run. The second say more of other inputs than the first.
+
+    :param calls: of a run of this build.
+    """
     sites = sites_of(trajectories)
     elsewhere = {site.callee for site in sites if site.answer}
+    written_in = _written_in(trajectories)
+
+    def is_cold(site: Site) -> bool:
+        if calls.entries.get(site.caller) == 0 and site.caller not in elsewhere:
+            return True
+        origin = written_in.get(site.key.number)
+        return origin is not None and written is not None and written.is_cold(origin, site.callee)
+
     return [
         site
         for site in sites
         if site.answer
         and site.cost >= CHEAP
         and not _row(trajectories, site)["callee_disappears"]
-        and calls.entries.get(site.caller) == 0
-        and site.caller not in elsewhere
+        and is_cold(site)
     ]
 
 
 def proposal(
-    trajectories: Mapping[str, Trajectory], calls: Calls, executed: float, growth: float
+    trajectories: Mapping[str, Trajectory],
+    calls: Calls,
+    written: Written | None,
+    executed: float,
+    growth: float,
 ) -> Overrides:
-    """Return overrides that keep idle sites, and inline what may be worth ``growth`` bytes.
+    """Return overrides that keep cold sites, and inline what may be worth ``growth`` bytes.
 
+    :param calls: of a run of this build; ``written``, of one in which nothing is inlined.
     :param executed: by the whole run, in operations.
     """
-    found = {site.key: False for site in idle_sites(trajectories, calls)}
+    found = {site.key: False for site in cold_sites(trajectories, calls, written)}
     left = growth
     for one in kept_sites(trajectories, calls):
         if one.saved > SELDOM * executed and one.bytes <= left:
@@ -131,6 +176,55 @@ def vain_sites(
             share = calls.edges[caller, callee] / into[callee]
             change[root(caller)] += share * (after.get(callee, 0.0) - before.get(callee, 0.0))
     return frozenset(site.key for site in inlined if change[root(site.caller)] >= 0)
+
+
+def vain_cold_sites(
+    trajectories: Mapping[str, Trajectory],
+    reach: Reach,
+    overrides: Overrides,
+    before: Mapping[int, float],
+    after: Mapping[int, float],
+) -> frozenset[Key]:
+    """Return the sites that ``overrides`` keep though what holds the caller takes more for it.
+
+    A call that is kept may cost more than itself: what it is given cannot stay in registers.
+
+    :param trajectories: of the build without these overrides, as ``reach`` and ``before``.
+    :param before: what each function takes, its code included; ``after``, with the overrides.
+    """
+    kept = [
+        site for site in sites_of(trajectories) if site.answer and overrides.get(site.key) is False
+    ]
+    change = {
+        caller: sum(after.get(f, 0.0) - before.get(f, 0.0) for f in reach.above(caller))
+        for caller in {site.caller for site in kept}
+    }
+    return frozenset(site.key for site in kept if change[site.caller] > 0)
+
+
+def _written_in(trajectories: Mapping[str, Trajectory]) -> Mapping[int, int]:
+    """Return the function in which the call of each site was written, by the site's key.
+
+    Sites whose call was written where no question was asked are left out.
+    """
+    copied: dict[int, int] = {}
+    callers: dict[int, int] = {}
+    for trajectory in trajectories.values():
+        rows = trajectory.decisions
+        columns = (rows[column].view("<u8").tolist() for column in ("site", "caller", "copy_of"))
+        for site, caller, original in zip(*columns, strict=True):
+            callers.setdefault(site, caller)
+            if original and original != site:
+                copied.setdefault(site, original)
+    found = {}
+    for site in callers:
+        original, seen = site, {site}
+        while (before := copied.get(original)) is not None and before not in seen:
+            original = before
+            seen.add(before)
+        if original in callers:
+            found[site] = callers[original]
+    return found
 
 
 def _row(trajectories: Mapping[str, Trajectory], site: Site) -> Mapping[str, float]:

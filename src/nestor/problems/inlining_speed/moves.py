@@ -9,8 +9,15 @@ from nestor.build.incremental import ProgramBuild
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.overrides import Key
-from nestor.problems.inlining_size.search.sites import sites_of
-from nestor.problems.inlining_speed.executed import SELDOM, kept_sites, proposal, vain_sites
+from nestor.problems.inlining_size.search.sites import SiteReach, sites_of
+from nestor.problems.inlining_speed.executed import (
+    SELDOM,
+    Written,
+    kept_sites,
+    proposal,
+    vain_cold_sites,
+    vain_sites,
+)
 from nestor.tune.moves import Candidate, Candidates, Move, Reach
 
 _COLD: Final = 0.999
@@ -65,17 +72,28 @@ class SpeedMoves(SiteMoves):
             turns=[[one for one in single if not one.move.answer and one.distance >= _COLD]],
         )
 
-    def proposal(self, build: ProgramBuild, extent: float) -> dict[Key, bool]:
-        """Return overrides that keep idle sites and inline those whose calls take most a byte."""
+    def plain(self, build: ProgramBuild) -> dict[Key, bool]:
+        """Return overrides that inline nothing: a run then tells of all calls that were written."""
+        return {site.key: False for site in sites_of(build.trajectories) if not site.copy}
+
+    def proposal(
+        self, build: ProgramBuild, plain: ProgramBuild | None, extent: float
+    ) -> dict[Key, bool]:
+        """Return overrides that keep cold sites and inline those whose calls take most a byte."""
         mode, columns = next(iter(build.columns.items()))
         calls = build.calls.get(mode, Calls())
         growth = extent * columns["text"]
-        return dict(proposal(build.trajectories, calls, columns["J"], growth))
+        written = None
+        if plain is not None:
+            written = Written.of(plain.trajectories, plain.calls.get(mode, Calls()))
+        return dict(proposal(build.trajectories, calls, written, columns["J"], growth))
 
     def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[Key, bool]:
-        """Return the overrides of ``after`` without the inlining that did not pay."""
+        """Return the overrides of ``after`` without those that did not pay."""
         mode = next(iter(before.columns))
         calls = before.calls.get(mode, Calls())
         weights = before.functions[mode], after.functions[mode]
-        vain = vain_sites(before.trajectories, calls, after.overrides, *weights)
+        logs, reach = before.trajectories, SiteReach(before.trajectories)
+        vain = vain_sites(logs, calls, after.overrides, *weights)
+        vain |= vain_cold_sites(logs, reach, after.overrides, *weights)
         return {key: answer for key, answer in after.overrides.items() if key not in vain}

@@ -17,7 +17,7 @@ from nestor.build.link import link_rollouts
 from nestor.build.linking import Link
 from nestor.build.unit_build import UnitBuild
 from nestor.compiler.cache import cache_place
-from nestor.compiler.objects import Measure
+from nestor.compiler.objects import Measure, ObjectError, aliases
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
@@ -25,6 +25,9 @@ from nestor.problem.trajectory import Trajectory
 from nestor.workload.callgrind import MeasureError
 from nestor.workload.counts import Measurement
 from nestor.workload.kept import measure_kept
+
+Aliases = Mapping[str, frozenset[str]]
+"""What :func:`nestor.compiler.objects.aliases` returns."""
 
 PRICE: Final = 0.25
 """What 1 % more code must save of J, in per cent, for a search to take a move."""
@@ -59,7 +62,8 @@ class RunBuild(UnitBuild):
             run = measure_kept(
                 pool.corpus, program, path, words, pool.plugin.toolchain, folder
             ).first
-        except MeasureError as error:
+            names = aliases(path)
+        except (MeasureError, ObjectError) as error:
             return failed_assembly(str(error))
         finally:
             if not keep:
@@ -78,9 +82,9 @@ class RunBuild(UnitBuild):
             columns,
             None,
             dict,
-            lambda logs: functions_of(run, linked, sizes, logs, price),
+            lambda logs: functions_of(run, names, linked, sizes, logs, price),
             binary if keep else None,
-            lambda logs: calls_of(run, linked, logs),
+            lambda logs: calls_of(run, names, linked, logs),
         )
 
 
@@ -92,11 +96,16 @@ def price_of_a_byte(total: int, text: int) -> float:
     return float(2.0 ** round(math.log2(PRICE * total / text)))
 
 
-def calls_of(run: Measurement, linked: Link, logs: Mapping[str, Trajectory]) -> Calls:
+def calls_of(
+    run: Measurement, names: Aliases, linked: Link, logs: Mapping[str, Trajectory]
+) -> Calls:
     """Return what ``run`` called, by the ids of the functions.
 
     Static functions of one name are one to callgrind: each has the calls of all.
+
+    :param names: all names of each function's code, of which callgrind reports one.
     """
+    reported = _reported(run, names)
     edges: dict[tuple[int, int], int] = {}
     entries: dict[int, int] = {}
     for module, log in logs.items():
@@ -104,21 +113,28 @@ def calls_of(run: Measurement, linked: Link, logs: Mapping[str, Trajectory]) -> 
         for name, number in ids.items():
             if (module, name) not in linked.kept:
                 continue
-            entries[number] = run.functions[name].calls if name in run.functions else 0
-            for callee, calls in run.edges.get(name, {}).items():
-                if callee in ids:
-                    edges[number, ids[callee]] = calls
+            symbol = reported.get(name, name)
+            entries[number] = run.functions[symbol].calls if symbol in run.functions else 0
+            for called, calls in run.edges.get(symbol, {}).items():
+                for callee in names.get(called, (called,)):
+                    if callee in ids:
+                        edges[number, ids[callee]] = calls
     return Calls(edges, entries)
 
 
 def functions_of(
     run: Measurement,
+    names: Aliases,
     linked: Link,
     sizes: Mapping[str, Measure],
     logs: Mapping[str, Trajectory],
     price: float,
 ) -> dict[int, float]:
-    """Return what each function executed itself and the price of its code, by function id."""
+    """Return what each function executed itself and the price of its code, by function id.
+
+    :param names: all names of each function's code, of which callgrind reports one.
+    """
+    reported = _reported(run, names)
     found: defaultdict[int, float] = defaultdict(float)
     left = {name: function.counts.total for name, function in run.functions.items()}
     for name, own in sizes.items():
@@ -127,6 +143,14 @@ def functions_of(
         for function in own.functions:
             if (name, function.name) in linked.kept:
                 # Static functions of one name are one to callgrind: the first takes all.
-                executed = left.pop(function.name, 0)
+                executed = left.pop(reported.get(function.name, function.name), 0)
                 found[id_in_unit(function, ids, log)] += executed + price * function.size
     return dict(found)
+
+
+def _reported(run: Measurement, names: Aliases) -> dict[str, str]:
+    """Return the name under which callgrind reports each function, by each of its names.
+
+    A complete constructor is often another name of the base constructor, which LLVM asks about.
+    """
+    return {name: symbol for symbol in run.functions for name in names.get(symbol, (symbol,))}

@@ -122,7 +122,13 @@ class SiteMoves:
             packaged(), move_features(trajectories, candidates, reach, functions, tried)
         )
 
-    def proposal(self, build: ProgramBuild, extent: float) -> dict[Key, bool]:
+    def plain(self, build: ProgramBuild) -> dict[Key, bool]:
+        """Return nothing: no run tells of calls."""
+        return {}
+
+    def proposal(
+        self, build: ProgramBuild, plain: ProgramBuild | None, extent: float
+    ) -> dict[Key, bool]:
         """Return nothing: what a link tells of sizes says little of single sites."""
         return {}
 
