@@ -72,14 +72,13 @@ def test_content(tmp_path: Path) -> None:
 def test_overrides_of_a_command(strange: Path, name: str) -> None:
     """The command says what is wrong at once, in little memory."""
     file = strange / name
-    code = "from nestor.cli.main import entry; entry()"
     words = ["evaluate", "--policy", "default", "--corpus", "x", "--overrides", str(file)]
 
     def little_memory() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
 
     done = subprocess.run(
-        [sys.executable, "-c", code, *words],
+        [sys.executable, "-m", "nestor", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -103,7 +102,7 @@ def test_a_run_folder_with_pipes_in_it(small_corpus: Corpus, tmp_path: Path) -> 
         (["train", "inlining-size", "--learner", "bc"], "checkpoint.safetensors"),
     ):
         done = subprocess.run(
-            [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *command, *words],
+            [sys.executable, "-m", "nestor", *command, *words],
             capture_output=True,
             text=True,
             check=False,

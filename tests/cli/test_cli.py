@@ -15,14 +15,9 @@ from nestor.cli.main import main
 from nestor.corpus.model import Corpus
 from nestor.policy import bundle
 from nestor.problems.inlining_size import builtins
+from tests.command import nestor
 from tests.conftest import SOURCE
 from tests.problems.inlining_size.sums import linear
-
-
-def nestor(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run the command in a process of its own."""
-    command = [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
 @pytest.fixture
@@ -339,7 +334,7 @@ def test_policy_describes_itself() -> None:
 
 
 def test_reader_that_goes_away_is_no_error(small_corpus: Corpus) -> None:
-    command = f"{shlex.quote(sys.executable)} -c 'from nestor.cli.main import entry; entry()'"
+    command = f"{shlex.quote(sys.executable)} -m nestor"
     done = subprocess.run(
         ["/bin/sh", "-c", f"{command} doctor --json | true"],
         capture_output=True,

@@ -14,15 +14,13 @@ import pytest
 from nestor.corpus.model import Corpus
 from tests.conftest import module_named
 
-ENTRY = "from nestor.cli.main import entry; entry()"
-
 
 def run(
     *words: str, cache: Path | None = None, prefix: tuple[str, ...] = ()
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command, with a cache of its own if one is named."""
     return subprocess.run(
-        [*prefix, sys.executable, "-c", ENTRY, *words],
+        [*prefix, sys.executable, "-m", "nestor", *words],
         env=os.environ | ({} if cache is None else {"NESTOR_CACHE": str(cache)}),
         capture_output=True,
         text=True,
@@ -100,7 +98,7 @@ def test_a_result_on_a_full_disk(small_corpus: Corpus, full_disk: Path) -> None:
 def test_standard_output_on_a_full_disk() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-c", ENTRY, "--help"],
+            [sys.executable, "-m", "nestor", "--help"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -122,7 +120,7 @@ def test_standard_output_on_a_full_disk() -> None:
 def test_an_interrupt_while_importing(words: tuple[str, ...], module: str, tmp_path: Path) -> None:
     """Interrupt as soon as the interpreter says that it has imported a part of ``module``."""
     process = subprocess.Popen(
-        [sys.executable, "-X", "importtime", "-c", ENTRY, *words],
+        [sys.executable, "-X", "importtime", "-m", "nestor", *words],
         env=os.environ | {"NESTOR_CACHE": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -191,7 +189,7 @@ def test_one_run_at_a_time(small_corpus: Corpus, tmp_path: Path) -> None:
     words = ["--corpus", str(small_corpus.root), "--out", str(out)]
     for command in (["train", "inlining-size", "--learner", "bc"], ["tune", "one"]):
         first = subprocess.Popen(
-            [sys.executable, "-c", ENTRY, *command, *words],
+            [sys.executable, "-m", "nestor", *command, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -76,7 +76,7 @@ def test_a_terminal_folds_names_and_no_keys(log: Path, width: int, left_out: str
 def on_terminal(width: int, *words: str) -> str:
     """Run the command on a terminal of so many columns and return the plain text."""
     leader, follower = pty.openpty()
-    command = [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *words]
+    command = [sys.executable, "-m", "nestor", *words]
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
     environment |= {"TERM": "xterm", "COLUMNS": str(width)}
     process = subprocess.Popen(command, stdout=follower, stdin=follower, env=environment)

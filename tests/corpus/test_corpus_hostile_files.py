@@ -57,7 +57,7 @@ def spoil(path: Path, kind: str) -> None:
 
 def nestor(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *words],
+        [sys.executable, "-m", "nestor", *words],
         env={**os.environ, "PYTHONPATH": PACKAGE, "OPENBLAS_NUM_THREADS": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
         stdin=subprocess.DEVNULL,

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,16 +11,12 @@ import pytest
 from nestor.corpus import exchange, store
 from nestor.corpus.level import LEVELS, Level, level_of, parse_level
 from nestor.corpus.model import CorpusError, require_level
+from tests.command import nestor
 
 if TYPE_CHECKING:
     from tests.corpus.conftest import SourceTree
 
 SOURCE = "int g(int); int h(int x) { for (int i = 0; i < x; i++) g(i); return x; }\n"
-
-
-def nestor(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
 def attributes(tree: "SourceTree", bitcode: Path) -> set[str]:

@@ -1,8 +1,6 @@
 """``nestor blocks measure`` as its users meet it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,17 +8,11 @@ import pyarrow.parquet as pq
 
 from nestor.cost.blocks import table
 from nestor.processor import this_machine
+from tests.command import nestor
 from tests.cost.abilities import needs_sandbox
 
 BLOCKS = ["480fafc9", "4801c9", "488b07", "f4", "eb00", "06", "0f0b"]
 FAST = ["--rounds", "3", "--runs", "3", "--attempts", "4"]
-
-
-def nestor(*words: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command as from a shell."""
-    code = "from nestor.cli.main import entry; entry()"
-    command = [sys.executable, "-c", code, *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def table_of(path: Path, **columns: object) -> Path:

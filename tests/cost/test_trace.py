@@ -30,7 +30,6 @@ from tests.cost.abilities import needs_valgrind
 from tests.cost.test_expected_cost import PROGRAM
 
 MAP = "-fbasic-block-address-map"
-START = "from nestor.cli.main import entry; entry()"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +63,7 @@ def trace(corpus: Path, lines: list[bytes]) -> Path:
     folder = corpus / "trace"
     words = ["costmodel", "record-trace", str(corpus / "program"), "--out", str(folder)]
     subprocess.run(
-        [sys.executable, "-c", START, *words, "--max-blocks-per-segment", "10000"],
+        [sys.executable, "-m", "nestor", *words, "--max-blocks-per-segment", "10000"],
         input=b"".join(lines), check=True, capture_output=True,
     )  # fmt: skip
     return folder

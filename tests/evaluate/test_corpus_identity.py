@@ -229,7 +229,7 @@ def test_the_command_succeeds_where_all_is_identical(sound: Corpus, tmp_path: Pa
     for suffix in (".bc", ".cmd"):
         (tmp_path / f"{C}{suffix}").write_bytes((sound.root / f"{C}{suffix}").read_bytes())
     done = subprocess.run(
-        [sys.executable, "-c", "from nestor.cli.main import entry; entry()", "identity", tmp_path],
+        [sys.executable, "-m", "nestor", "identity", tmp_path],
         capture_output=True,
         text=True,
         env={**os.environ, "COLUMNS": "200"},

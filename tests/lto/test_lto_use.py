@@ -23,9 +23,8 @@ def policy_file(name: str, folder: Path) -> Path:
 
 
 def nestor(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    start = "import sys; from nestor.cli.main import entry; entry()"
     return subprocess.run(
-        [sys.executable, "-c", start, *words], capture_output=True, text=True, check=check
+        [sys.executable, "-m", "nestor", *words], capture_output=True, text=True, check=check
     )
 
 

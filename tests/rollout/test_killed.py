@@ -45,9 +45,8 @@ def scratch(tmp_path: Path) -> Path:
 
 def start(scratch: Path, *words: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
     """Start a command whose temporary folders are in ``scratch``."""
-    code = "from nestor.cli.main import entry; entry()"
     return subprocess.Popen(
-        [*prefix, sys.executable, "-c", code, *words],
+        [*prefix, sys.executable, "-m", "nestor", *words],
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

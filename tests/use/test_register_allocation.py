@@ -269,12 +269,11 @@ def test_a_packaged_policy_is_found_in_its_problem(
         packaged = data / f"shipped-{problem}.safetensors"
         packaged.unlink(missing_ok=True)
         shutil.copy(folder / f"{name}.safetensors", packaged)
-    script = "from nestor.cli.start import entry; entry()"
     environment = os.environ | {"PYTHONPATH": str(package.parent)}
 
     def printed(*words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", script, *words],
+            [sys.executable, "-m", "nestor", *words],
             env=environment, capture_output=True, text=True, check=True,
         )  # fmt: skip
         return done.stdout

@@ -128,7 +128,7 @@ def test_programs_without_a_profile_run_are_refused(own: Corpus) -> None:
 def test_an_interrupted_command_goes_on(own: Corpus) -> None:
     with_profile_run(own, second="40000000")  # minutes
     words = ["workload", "calls", "--corpus", str(own.root), "--jobs", "1"]
-    command = [sys.executable, "-c", "from nestor.cli.main import entry; entry()", *words]
+    command = [sys.executable, "-m", "nestor", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         end = time.monotonic() + 120
         while not (own.root / CALLS).exists():

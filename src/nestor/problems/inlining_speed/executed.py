@@ -77,10 +77,11 @@ class Written:
 
     def is_cold(self, caller: int, callee: int) -> bool:
         """Tell whether the calls in a function that is often entered are next to never reached."""
+        if (caller, callee) not in self.sites or callee not in self.calls.entries:
+            return False
         entries = self.calls.entries.get(caller, 0)
-        known = (caller, callee) in self.sites and callee in self.calls.entries
         reached = self.calls.edges.get((caller, callee), 0)
-        return known and entries >= SURE and reached <= COLD * entries
+        return entries >= SURE and reached <= COLD * entries
 
 
 def cold_sites(
