@@ -13,7 +13,7 @@ from nestor.corpus.model import Corpus
 from nestor.problems.inlining_size import PROBLEM
 from nestor.problems.inlining_size.summary.program_summary import load
 from nestor.rollout.local_pool import LocalPool, PoolSettings
-from tests.cli.test_cli import nestor
+from tests.command import nestor
 
 OPTIONS = ("-Oz", "-ffunction-sections", "-fdata-sections")
 

@@ -16,6 +16,7 @@ from nestor.problems.inlining_speed.executed import Written, cold_sites
 from nestor.problems.inlining_speed.run_build import price_of_a_byte
 from nestor.rollout.gate import probe_folder
 from nestor.rollout.local_pool import LocalPool
+from nestor.tune.moves import moves_of
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, tune
 from tests.conftest import make_corpus
@@ -104,7 +105,7 @@ def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path:
     with LocalPool(PROBLEM, corpus, plugin) as pool:
         builder = build.incremental(pool, program, DEFAULT, ("profile",), None)
         built = builder.build({})
-        plain = builder.build(PROBLEM.moves().plain(built))
+        plain = builder.build(moves_of(PROBLEM).plain(built))
         builder.close()
     (log,) = built.trajectories.values()
     ids = {symbol: key for key, symbol in log.names.items()}
