@@ -1,5 +1,6 @@
 """Search on the real compiler: never larger than stock, resumable, and usable by plain clang."""
 
+import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,8 +92,14 @@ def test_a_resumed_search_goes_the_same_way(corpus: Corpus, plugin: Plugin, tmp_
     parts = run(corpus, plugin, tmp_path / "parts", 14)
     assert parts.text(PROBLEM) == whole.text(PROBLEM)
     assert parts.curve == whole.curve
-    with pytest.raises(NestorError, match="another program, policy, compiler or seed"):
+    with pytest.raises(NestorError, match=r"another search; it differs in: seed\. Take"):
         run(corpus, plugin, tmp_path / "parts", 14, seed=1)
+    path = tmp_path / "parts" / "search.json"
+    kept = json.loads(path.read_text())
+    del kept["identity"]["search"]["covered"]  # as a version without this setting wrote it
+    path.write_text(json.dumps(kept))
+    with pytest.raises(NestorError, match="how it searches"):
+        run(corpus, plugin, tmp_path / "parts", 14)
 
 
 class Counting(LayeredPool):

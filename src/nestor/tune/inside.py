@@ -23,6 +23,7 @@ from nestor.problem.problem import Pool, Problem
 from nestor.problem.rollout import Request, Rollout
 from nestor.progress import Progress, silent
 from nestor.tune.compiler_search import CompilerSearch, Searched, Target, compiler_search_of
+from nestor.tune.kept import demand_same
 from nestor.tune.result import Tuned
 from nestor.tune.search import Point
 
@@ -147,11 +148,7 @@ class _Kept:
         except ValueError as error:
             raise _damaged(path, error) from None
         try:
-            if content["identity"] != identity:
-                raise NestorError(
-                    f"{path.parent} holds the search of another program, policy, compiler or seed:"
-                    " take another --out, or remove it."
-                )
+            demand_same(path, content["identity"], identity)
             texts = problem.overrides()
             for one in content["functions"]:
                 target = Target(str(one["unit"]), texts.key(one["key"]))

@@ -20,6 +20,15 @@ from nestor.tune.state import Point, State, Tried
 _LARGEST: Final = 1 << 30
 """Bytes of a kept search, at most."""
 
+_IN_WORDS: Final = {
+    "build": "the way of linking",
+    "plugin": "the plugin (another version of Nestor)",
+    "search": "how it searches (another version of Nestor)",
+    "settings": "the modes or the starts",
+    "summary": "the summary of the program",
+}
+"""What an identity has, where its name does not say it."""
+
 
 @dataclass(frozen=True)
 class KeptSearch:
@@ -77,6 +86,23 @@ def save(path: Path, identity: Mapping[str, Any], kept: KeptSearch, problem: Pro
     write_atomically(path, json.dumps(content))
 
 
+def demand_same(path: Path, kept: Any, identity: Mapping[str, Any]) -> None:
+    """Refuse to go on from a search that depends on something else.
+
+    :param kept: the identity in the file at ``path``.
+    :raises NestorError: which says in what they differ.
+    """
+    if kept == identity:
+        return
+    before = kept if isinstance(kept, dict) else {}
+    names = [name for name in identity if before.get(name) != identity[name]]
+    other = ", ".join(_IN_WORDS.get(name, name) for name in names) or "another version of Nestor"
+    raise NestorError(
+        f"{path.parent} holds another search; it differs in: {other}. Take another --out, or"
+        " remove it."
+    )
+
+
 def load(path: Path, identity: Mapping[str, Any], problem: Problem) -> KeptSearch | None:
     """Read a search from ``path``; None if there is none.
 
@@ -95,11 +121,7 @@ def load(path: Path, identity: Mapping[str, Any], problem: Problem) -> KeptSearc
         raise NestorError(
             f"{path} is no kept search ({error}): remove it, or take another --out."
         ) from None
-    if own != identity:
-        raise NestorError(
-            f"{path.parent} holds the search of another program, policy, compiler or seed: take"
-            " another --out, or remove it."
-        )
+    demand_same(path, own, identity)
     stock = ProgramBuild(
         overrides={},
         score=problem.report.score,

@@ -66,7 +66,7 @@ def test_search_goes_on_where_it_was(pool: LocalPool, tmp_path: Path) -> None:
 
 def test_another_search_is_not_overwritten(pool: LocalPool, tmp_path: Path) -> None:
     tuned(pool, tmp_path, InsideSettings(trials=1))
-    with pytest.raises(NestorError, match="the search of another program"):
+    with pytest.raises(NestorError, match="another search; it differs in"):
         tuned(pool, tmp_path, seed=1)
     (tmp_path / "search.json").write_text("{}")
     with pytest.raises(NestorError, match="is no kept search"):
