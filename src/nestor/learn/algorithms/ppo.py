@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nestor.learn.batch import Batch, chosen_rows, rows_of
-from nestor.learn.credit import CreditSettings, advantages, rewards
-from nestor.learn.episodes import Episodes
-from nestor.learn.gradient import novelty
-from nestor.learn.gradient.descent import begin, descend, logits_of, minibatches, policy_of
-from nestor.learn.gradient.novelty import NoveltySettings, NoveltyState
+from nestor.learn.batch import Batch, rows_of
+from nestor.learn.credit import CreditSettings
+from nestor.learn.gradient.descent import descend, logits_of, minibatches
+from nestor.learn.gradient.novelty import NoveltySettings
 from nestor.learn.gradient.optimiser import OptimiserState
+from nestor.learn.gradient.policy_gradient import PolicyGradient, PolicyGradientState
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import StartSettings, first_policy
-from nestor.policy.network import MlpPolicy
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from nestor.policy.network import Network
 
-F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 
@@ -91,59 +88,21 @@ are on offer today. It was made for 3,000 updates."""
 
 
 @dataclass(frozen=True)
-class PpoState:
-    """The policy's parameters, and what rewards are measured against."""
-
-    step: int
-    optimiser: OptimiserState
-    averages: F64
-    """Moving average of each unit's score, ``[units]``."""
-    novelty: NoveltyState
-
-
-@dataclass(frozen=True)
-class Ppo:
+class Ppo(PolicyGradient[PpoSettings]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
 
-    settings: PpoSettings
-    seed: int
-    start: MlpPolicy
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
-
-    def init(self) -> PpoState:
-        """Begin at the initial policy."""
-        predictor = novelty.begin(self.settings.novelty, self.start.widths[0], self.seed)
-        return PpoState(0, begin(self.start), self.episodes.reference.totals, predictor)
-
-    def batch(self, state: PpoState) -> Batch:
-        """Compile the next units under the stochastic policy."""
-        units = self.episodes.drawn(self.seed, state.step, self.settings.modules)
-        return self.episodes.sampled(
-            self.policy(state), units, self.seed, state.step, groups=self.settings.groups
-        )
-
-    def update(self, state: PpoState, batch: Batch) -> tuple[PpoState, Metrics]:
+    def update(
+        self, state: PolicyGradientState, batch: Batch
+    ) -> tuple[PolicyGradientState, Metrics]:
         """Take the epochs' steps up the clipped objective."""
         import torch
 
-        settings, rule, problem = self.settings, self.start.rule, self.episodes.reference.problem
-        z = self.start.normalise(batch.x)
-        reward, averages = rewards(settings.credit, batch, state.averages, problem)
-        acted_on = z[chosen_rows(rule, batch.question, batch.action)]
-        predictor, bonus = novelty.update(settings.novelty, state.novelty, acted_on, self.seed)
-        step = state.step
-        state = replace(state, step=step + 1, averages=averages, novelty=predictor)
-        metrics = {"relative_change_pct": 100 * batch.relative_change}
+        settings, rule, step = self.settings, self.start.rule, state.step
+        state, worth = self.rewarded(state, batch)
         if len(batch) == 0:
-            return state, metrics
-        better = advantages(reward, settings.credit.scheme) + bonus
-        advantage = torch.from_numpy(better.astype(np.float32))
-        inputs, action = torch.from_numpy(z), torch.from_numpy(batch.action)
+            return state, worth.metrics
+        advantage, inputs = torch.from_numpy(worth.advantage), torch.from_numpy(worth.inputs)
+        action = torch.from_numpy(batch.action)
         sampled = torch.from_numpy(batch.log_probability.astype(np.float32))
         optimiser, value, epoch, divergence = state.optimiser, 0.0, 0, 0.0
         for epoch in range(1, settings.epochs + 1):
@@ -169,19 +128,13 @@ class Ppo:
             divergence = self._divergence(optimiser, inputs, batch)
             if divergence > settings.stop:
                 break
-        metrics |= {
-            "reward": float(reward.mean()),
-            "acted_pct": batch.acted_pct,
-            "decisions": float(len(batch)),
+        metrics = {
+            **worth.metrics,
             "loss": value,
             "epochs": float(epoch),
             "divergence": divergence,
         }
         return replace(state, optimiser=optimiser), metrics
-
-    def policy(self, state: PpoState) -> MlpPolicy:
-        """Return the parameters as a policy."""
-        return policy_of(self.start, state.optimiser.parameters)
 
     def _divergence(self, optimiser: OptimiserState, inputs: "Tensor", batch: Batch) -> float:
         """Estimate KL(sampling policy ‖ present one) a decision: the mean of r − 1 − log r."""

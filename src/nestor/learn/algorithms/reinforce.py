@@ -8,27 +8,19 @@ One gradient step a batch, on policy, with the baseline that the scheme of credi
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from nestor.learn.batch import Batch, chosen_rows
-from nestor.learn.credit import CreditSettings, advantages, rewards
-from nestor.learn.episodes import Episodes
-from nestor.learn.gradient import novelty
-from nestor.learn.gradient.descent import begin, descend, policy_of
-from nestor.learn.gradient.novelty import NoveltySettings, NoveltyState
-from nestor.learn.gradient.optimiser import OptimiserState
+from nestor.learn.batch import Batch
+from nestor.learn.credit import CreditSettings
+from nestor.learn.gradient.descent import descend
+from nestor.learn.gradient.novelty import NoveltySettings
+from nestor.learn.gradient.policy_gradient import PolicyGradient, PolicyGradientState
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.start import StartSettings, first_policy
-from nestor.policy.network import MlpPolicy
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from nestor.policy.network import Network
-
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -57,59 +49,21 @@ class ReinforceSettings:
 
 
 @dataclass(frozen=True)
-class ReinforceState:
-    """The policy's parameters, and what rewards are measured against."""
-
-    step: int
-    optimiser: OptimiserState
-    averages: F64
-    """Moving average of each unit's score, ``[units]``."""
-    novelty: NoveltyState
-
-
-@dataclass(frozen=True)
-class Reinforce:
+class Reinforce(PolicyGradient[ReinforceSettings]):
     """The learner. See :class:`nestor.learn.learner.Learner`."""
 
-    settings: ReinforceSettings
-    seed: int
-    start: MlpPolicy
-    episodes: Episodes
-
-    @property
-    def steps(self) -> int:
-        """How many updates make a run."""
-        return self.settings.steps
-
-    def init(self) -> ReinforceState:
-        """Begin at the initial policy."""
-        predictor = novelty.begin(self.settings.novelty, self.start.widths[0], self.seed)
-        return ReinforceState(0, begin(self.start), self.episodes.reference.totals, predictor)
-
-    def batch(self, state: ReinforceState) -> Batch:
-        """Compile the next units under the stochastic policy."""
-        units = self.episodes.drawn(self.seed, state.step, self.settings.modules)
-        return self.episodes.sampled(
-            self.policy(state), units, self.seed, state.step, groups=self.settings.groups
-        )
-
-    def update(self, state: ReinforceState, batch: Batch) -> tuple[ReinforceState, Metrics]:
+    def update(
+        self, state: PolicyGradientState, batch: Batch
+    ) -> tuple[PolicyGradientState, Metrics]:
         """Take one step up the policy's gradient."""
         import torch
 
-        settings, rule, problem = self.settings, self.start.rule, self.episodes.reference.problem
-        z = self.start.normalise(batch.x)
-        reward, averages = rewards(settings.credit, batch, state.averages, problem)
-        acted_on = z[chosen_rows(rule, batch.question, batch.action)]
-        predictor, bonus = novelty.update(settings.novelty, state.novelty, acted_on, self.seed)
-        state = replace(state, step=state.step + 1, averages=averages, novelty=predictor)
-        metrics = {"relative_change_pct": 100 * batch.relative_change}
+        settings, rule = self.settings, self.start.rule
+        state, worth = self.rewarded(state, batch)
         if len(batch) == 0:
-            return state, metrics
-        better = advantages(reward, settings.credit.scheme) + bonus
-        advantage = torch.from_numpy(better.astype(np.float32))
-        inputs, question = torch.from_numpy(z), torch.from_numpy(batch.question)
-        action = torch.from_numpy(batch.action)
+            return state, worth.metrics
+        advantage, inputs = torch.from_numpy(worth.advantage), torch.from_numpy(worth.inputs)
+        question, action = torch.from_numpy(batch.question), torch.from_numpy(batch.action)
 
         def loss(net: "Network") -> "Tensor":
             logits = net(inputs)
@@ -118,17 +72,7 @@ class Reinforce:
             return -objective - settings.entropy * entropy
 
         optimiser, value = descend(self.start, state.optimiser, loss, settings.learning_rate)
-        metrics |= {
-            "reward": float(reward.mean()),
-            "acted_pct": batch.acted_pct,
-            "decisions": float(len(batch)),
-            "loss": value,
-        }
-        return replace(state, optimiser=optimiser), metrics
-
-    def policy(self, state: ReinforceState) -> MlpPolicy:
-        """Return the parameters as a policy."""
-        return policy_of(self.start, state.optimiser.parameters)
+        return replace(state, optimiser=optimiser), {**worth.metrics, "loss": value}
 
 
 def set_up(settings: ReinforceSettings, setup: Setup) -> Ready:
