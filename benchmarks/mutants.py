@@ -49,6 +49,11 @@ FILES: Final = {
     "algorithms/cma_es.py": ("test_blackbox",),
     "algorithms/es.py": ("test_blackbox",),
     "algorithms/distil.py": ("test_rounds", "test_distil"),
+    "gradient/policy_gradient.py": (
+        "test_update_reinforce",
+        "test_update_ppo",
+        "test_update_shared",
+    ),
     "gradient/optimiser.py": ("test_gradient",),
     "gradient/descent.py": ("test_gradient", *UPDATES),
     "gradient/imitation.py": ("test_gradient",),
