@@ -89,3 +89,11 @@ def test_tune_says_what_is_wrong(small_corpus: Corpus, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "there are: one/one, two/two" in done.stderr.replace("\n", " ")
     assert not (tmp_path / "tuned").exists()
+
+
+@pytest.mark.parametrize("words", [("--compiles", "-1"), ("--compiles", "nan"), ("--trials", "0")])
+def test_tune_refuses_what_no_search_can_spend(words: tuple[str, str], tmp_path: Path) -> None:
+    done = nestor("tune", "one", "--corpus", "x", "--out", str(tmp_path / "out"), *words)
+    assert done.returncode == 1
+    assert done.stderr == "nestor: --compiles must be at least 0, and --trials at least 1.\n"
+    assert not (tmp_path / "out").exists()

@@ -97,6 +97,9 @@ def test_a_proposal_is_told_of_the_build_without_inlining() -> None:
     assert builder.extents == [-1.0, 1.0]
     assert found.total == 99
 
+    _, builder = best_of(lambda extent: (100 - extent, 100), most=1.9, moves=Informed())
+    assert not builder.extents  # there is nothing that this one proposes without it
+
     def fails_plain(extent: float) -> tuple[float, float]:
         if extent < 0:
             raise BuildError("no")

@@ -20,6 +20,8 @@ FIRST_EXTENT: Final = 0.02
 """The part by which a proposal may make the program larger, by its own estimate."""
 _FACTOR: Final = 2.5
 """From one extent to the next."""
+_WITH_PLAIN: Final = 2.0
+"""Compiles with which the build without inlining leaves one for a proposal."""
 _EXTENTS: Final = 5
 """That are tried on top of one build."""
 
@@ -36,7 +38,8 @@ def propose(
 
     :param most: whole-program compiles to spend.
     """
-    own = _Proposals(builder, moves, _plain(builder, moves, start), limits, most, progress)
+    plain = _plain(builder, moves, start) if most >= _WITH_PLAIN else None
+    own = _Proposals(builder, moves, plain, limits, most, progress)
     before, best = start, own.best_on(start)
     while best is not before:
         before, best = best, own.best_on(best)

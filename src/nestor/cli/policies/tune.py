@@ -17,6 +17,7 @@ from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
+from nestor.errors import NestorError
 from nestor.files import claimed, write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.problem.in_builds import made_for
@@ -52,6 +53,7 @@ class Tune:
         nestor tune lua --corpus corpus/bench --out tuned/lua --policy default --mode gc no-gc
         nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full \
             --policy shipped-lto
+        nestor tune lz4 --corpus corpus/speed --out tuned/lz4-fast --problem inlining-speed
         nestor tune lz4 --corpus corpus/tiny-O2 --out tuned/lz4 --problem regalloc-eviction
     """
 
@@ -92,6 +94,8 @@ class Tune:
 
     def run(self) -> int:
         """Search, write the overrides and print what they save."""
+        if not self.compiles >= 0 or self.trials < 1:
+            raise NestorError("--compiles must be at least 0, and --trials at least 1.")
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
