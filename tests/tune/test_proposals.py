@@ -69,6 +69,14 @@ def test_too_much_code_makes_it_go_less_far() -> None:
     assert found.columns["run"]["text"] <= 102
 
 
+def test_without_a_gain_it_goes_farther_while_the_limits_hold() -> None:
+    found, _ = best_of(lambda extent: (90 if extent > 0.1 else 100.1, 100))
+    assert found.total == 90
+    found, builder = best_of(lambda extent: (100.1, 100 + 25 * extent))
+    assert found.overrides == {}
+    assert builder.extents[0] < builder.extents[1] < builder.extents[2]
+
+
 def test_nothing_that_is_worse_or_does_not_build_is_taken() -> None:
     def fails(extent: float) -> tuple[float, float]:
         raise BuildError("no")

@@ -1,13 +1,14 @@
 """Whole sets of overrides that a problem proposes from what a build tells, before single moves.
 
 A proposal is built and judged as a whole, and once more without those parts of it that seem to have
-made it worse. How far it should go is sought: farther while the score falls and the limits hold,
-less far otherwise, and in the end between the two.
+made it worse. How far it should go is sought: farther while the limits hold, less far otherwise,
+and between the two once something was gained.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from nestor.build.build import BuildError
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
@@ -21,7 +22,7 @@ FIRST_EXTENT: Final = 0.02
 _FACTOR: Final = 2.5
 """From one extent to the next."""
 _WITH_PLAIN: Final = 2.0
-"""Compiles with which the build without inlining leaves one for a proposal."""
+"""Compiles with which the plain build leaves one for a proposal."""
 _EXTENTS: Final = 5
 """That are tried on top of one build."""
 
@@ -57,6 +58,10 @@ def _plain(builder: ProgramBuilder, moves: MoveSource, start: ProgramBuild) -> P
         return None
 
 
+_Verdict = Literal["good", "no gain", "too far"]
+"""Of a proposal: one without a gain may not go far enough, one beyond a limit goes too far."""
+
+
 @dataclass(frozen=True)
 class _Proposals:
     """What the proposals of one search have in common."""
@@ -71,31 +76,44 @@ class _Proposals:
     def best_on(self, base: ProgramBuild) -> ProgramBuild:
         """Return the best of the proposals on ``base``, or ``base``."""
         best, extent = base, FIRST_EXTENT
-        least_bad, most_good = math.inf, 0.0
-        verdicts: list[tuple[Overrides, bool]] = []
+        too_far, most_good = math.inf, 0.0
+        verdicts: list[tuple[Overrides, _Verdict]] = []
         for _ in range(_EXTENTS):
             overrides = {**base.overrides, **self.moves.proposal(base, self.plain, extent)}
             if self.builder.compiles + 1 > self.most or overrides == base.overrides:
                 break
-            good = next((good for own, good in verdicts if own == overrides), None)
-            if good is None:
+            verdict = next((verdict for own, verdict in verdicts if own == overrides), None)
+            if verdict is None:
                 self.progress("Building proposals", int(self.builder.compiles), int(self.most))
                 builds = self._builds(base, overrides)
                 allowed = [
                     one for one in builds if within(one, self.limits) and one.total <= best.total
                 ]
                 best = min((best, *allowed), key=lambda build: build.total)
-                good = bool(allowed)  # one that changes nothing did not go far enough
-                verdicts.append((overrides, good))
-            if good:
+                verdict = self._verdict(builds, allowed)
+                verdicts.append((overrides, verdict))
+            if verdict == "good":
                 most_good = extent
+            elif verdict == "too far" or most_good:
+                too_far = extent
+            if most_good and too_far < math.inf:
+                extent = math.sqrt(most_good * too_far)
             else:
-                least_bad = extent
-            if most_good and least_bad < math.inf:
-                extent = math.sqrt(most_good * least_bad)
-            else:
-                extent *= _FACTOR if most_good else 1 / _FACTOR
+                extent *= _FACTOR if too_far == math.inf else 1 / _FACTOR
         return best
+
+    def _verdict(self, builds: Sequence[ProgramBuild], allowed: Sequence[ProgramBuild]) -> _Verdict:
+        """Say how far a proposal went: one that changes nothing did not go far enough."""
+        if allowed:
+            return "good"
+        for build in builds:
+            others = {
+                mode: {name: most for name, most in own.items() if name != build.score}
+                for mode, own in self.limits.items()
+            }
+            if within(build, others):
+                return "no gain"
+        return "too far"
 
     def _builds(self, base: ProgramBuild, overrides: Overrides) -> list[ProgramBuild]:
         """Return the build under ``overrides``, and the one without what made it worse."""

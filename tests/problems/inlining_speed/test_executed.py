@@ -7,7 +7,7 @@ from nestor.build.calls import Calls
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import trajectory
 from nestor.problems.inlining_size.score.reach import Reach
-from nestor.problems.inlining_size.search.sites import sites_of
+from nestor.problems.inlining_size.search.sites import SiteReach, sites_of
 from nestor.problems.inlining_speed.executed import (
     Written,
     cold_sites,
@@ -16,6 +16,7 @@ from nestor.problems.inlining_speed.executed import (
     vain_cold_sites,
     vain_sites,
 )
+from nestor.problems.inlining_speed.moves import SpeedMoves
 
 HOT, COLD, OTHER, LEAF, LARGE = range(1, 6)
 FIELDS = {
@@ -59,26 +60,12 @@ def test_a_proposal_takes_what_fits_and_what_runs() -> None:
     assert not proposal(KEPT, CALLS, None, 1e12, 1e9)
 
 
-def test_large_sites_are_cold_if_their_caller_does_not_run() -> None:
-    inlined = {"answer": 1, "effect": 1, "cost_estimate": 100}
-    logs = log(
-        inlined | {"caller": COLD, "callee": LEAF},
-        inlined | {"caller": COLD, "callee": LEAF, "cost_estimate": 10},
-        inlined | {"caller": COLD, "callee": LARGE, "callee_disappears": 1},
-        inlined | {"caller": HOT, "callee": OTHER},
-        inlined | {"caller": OTHER, "callee": LARGE},
-    )
-    # What the last caller runs where it is inlined is not known.
-    assert [site.key.number for site in cold_sites(logs, CALLS)] == [1]
-    assert list(proposal(logs, CALLS, None, 1e8, 0).values()) == [False]
-
-
 INLINED = {"answer": 1, "effect": 1, "cost_estimate": 100}
 
 
 @pytest.mark.parametrize(
     ("entries", "reached", "cold"),
-    [(5000, 0, True), (5000, 50, True), (5000, 51, False), (999, 0, False)],
+    [(5000, 0, True), (5000, 50, True), (5000, 51, False), (999, 0, False), (0, 0, False)],
 )
 def test_a_site_is_cold_if_a_function_that_often_runs_seldom_reaches_it(
     entries: int, reached: int, cold: bool
@@ -86,8 +73,19 @@ def test_a_site_is_cold_if_a_function_that_often_runs_seldom_reaches_it(
     logs = log(INLINED | {"caller": HOT, "callee": LEAF})
     counts = Calls({(HOT, LEAF): reached} if reached else {}, {HOT: entries, LEAF: reached})
     written = Written.of(logs, counts)
-    assert bool(cold_sites(logs, Calls(), written)) == cold
-    assert not cold_sites(logs, Calls())  # the run of this build does not tell
+    assert bool(cold_sites(logs, written)) == cold
+    assert list(proposal(logs, Calls(), written, 1e8, 0).values()) == [False] * cold
+    assert not proposal(logs, Calls(), None, 1e8, 0)  # the run of this build does not tell
+
+
+def test_small_sites_and_those_that_drop_their_callee_are_left_alone() -> None:
+    logs = log(
+        INLINED | {"caller": HOT, "callee": LEAF, "cost_estimate": 10},
+        INLINED | {"caller": HOT, "callee": LARGE, "callee_disappears": 1},
+        INLINED | {"caller": HOT, "callee": OTHER},
+    )
+    counts = Calls({}, dict.fromkeys((HOT, LEAF, LARGE, OTHER), 5000))
+    assert [site.key.number for site in cold_sites(logs, Written.of(logs, counts))] == [3]
 
 
 def test_a_copy_is_cold_where_its_call_was_written() -> None:
@@ -100,14 +98,14 @@ def test_a_copy_is_cold_where_its_call_was_written() -> None:
     counts = Calls({(HOT, LEAF): 9000}, {HOT: 9000, OTHER: 9000, LEAF: 9000})
     written = Written.of(logs, counts)
     # Of the last one it is not known where it was written.
-    assert [site.key.number for site in cold_sites(logs, Calls(), written)] == [1, 2, 3]
+    assert [site.key.number for site in cold_sites(logs, written)] == [1, 2, 3]
 
 
 def test_of_calls_that_are_not_written_so_nothing_is_known() -> None:
     logs = log(INLINED | {"caller": HOT, "callee": LEAF})
     others = log(INLINED | {"caller": OTHER, "callee": LEAF})
     counts = Calls({}, {HOT: 9000, LEAF: 9000})
-    assert not cold_sites(logs, Calls(), Written.of(others, counts))
+    assert not cold_sites(logs, Written.of(others, counts))
 
 
 def test_keeping_a_call_did_not_pay_where_what_holds_it_takes_more() -> None:
@@ -140,3 +138,13 @@ def test_callers_inlined_into_one_another_are_judged_together() -> None:
     before = {HOT: 100.0, OTHER: 100.0, LEAF: 40.0}
     assert not vain_sites(logs, calls, overrides, before, {HOT: 230.0})
     assert len(vain_sites(logs, calls, overrides, before, {HOT: 250.0})) == 2
+
+
+def test_in_a_caller_that_never_ran_nothing_is_turned_around() -> None:
+    logs = log(
+        INLINED | {"caller": HOT, "callee": LEAF},
+        INLINED | {"caller": COLD, "callee": LEAF},
+    )
+    functions = {HOT: 1e6, COLD: 1e6, LEAF: 10.0}
+    found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, functions=functions, calls=CALLS)
+    assert [one.move.key.number for one in found.every] == [1]

@@ -24,7 +24,7 @@ from tests.conftest import make_corpus
 PROBLEM = find_problem("inlining-speed")
 
 # Stock keeps both calls of hot(), which take much of the run, and copies medium() twelve times into
-# a function that never runs.
+# a function that seldom reaches them.
 SOURCE = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,22 +35,22 @@ static long hot(long v, long k) {
   return v;
 }
 static long medium(long v, long k) { STEP(2) STEP(4) STEP(6) STEP(8) STEP(10) return v; }
-__attribute__((noinline)) static long never(long v) {
+__attribute__((noinline)) static long seldom(long v, long i) {
 #define TWO(n) v = medium(v, v + n) - medium(n, v);
+  if (i % 4000) return v;
   TWO(1) TWO(2) TWO(3) TWO(4) TWO(5) TWO(6)
   return v;
 }
 int main(int argc, char **argv) {
   long rounds = atol(argv[1]), sum = 1, other = 2;
-  for (long i = 0; i < rounds; ++i) { sum = hot(sum, i); other += hot(other, 7); }
-  if (argc > 9) sum = never(sum);
+  for (long i = 0; i < rounds; ++i) { sum = seldom(hot(sum, i), i); other += hot(other, 7); }
   printf("%ld\\n", sum + other);
   return 0;
 }
 """
 
 
-def test_a_search_inlines_what_runs_and_pays_with_what_does_not(
+def test_a_search_inlines_what_runs_and_pays_with_what_is_seldom_reached(
     plugin: Plugin, tmp_path: Path
 ) -> None:
     corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {"hot": SOURCE}, level="-O2")
@@ -67,8 +67,8 @@ def test_a_search_inlines_what_runs_and_pays_with_what_does_not(
         assert best["J"] < 0.99 * stock["J"]
         assert best["text"] <= 1.02 * stock["text"]
     assert set(found.overrides.values()) == {False, True}
-    assert set(found.stock.calls["profile"].edges.values()) == {18_000}
-    assert sum(found.best.calls["profile"].edges.values()) <= 9_000
+    assert max(found.stock.calls["profile"].edges.values()) == 18_000
+    assert max(found.best.calls["profile"].edges.values()) <= 9_000
 
 
 CONSTRUCTED = """
@@ -114,7 +114,7 @@ def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path:
     assert built.calls["profile"].entries[ids["_ZN3SumC2El"]] == 1
     assert built.functions["profile"][ids["_ZN3SumC2El"]] > 20_000 * 9
     written = Written.of(plain.trajectories, plain.calls["profile"])
-    cold = cold_sites(built.trajectories, built.calls["profile"], written)
+    cold = cold_sites(built.trajectories, written)
     assert {site.caller for site in cold} == {ids["_Z6seldoml"]}
 
 

@@ -84,29 +84,20 @@ class Written:
         return entries >= SURE and reached <= COLD * entries
 
 
-def cold_sites(
-    trajectories: Mapping[str, Trajectory], calls: Calls, written: Written | None = None
-) -> list[Site]:
-    """Return the inlined sites whose code is large and whose calls do not matter to the run.
+def cold_sites(trajectories: Mapping[str, Trajectory], written: Written) -> list[Site]:
+    """Return the inlined sites whose code is large and whose calls are next to never reached.
 
-    These are the calls in functions that never ran, and those that are next to never reached in
-    functions that often run. The second say more of other inputs than the first.
-
-    :param calls: of a run of this build.
+    Of a function that never ran nothing is said: another input may spend its time there.
     """
-    sites = sites_of(trajectories)
-    elsewhere = {site.callee for site in sites if site.answer}
     written_in = _written_in(trajectories)
 
     def is_cold(site: Site) -> bool:
-        if calls.entries.get(site.caller) == 0 and site.caller not in elsewhere:
-            return True
         origin = written_in.get(site.key.number)
-        return origin is not None and written is not None and written.is_cold(origin, site.callee)
+        return origin is not None and written.is_cold(origin, site.callee)
 
     return [
         site
-        for site in sites
+        for site in sites_of(trajectories)
         if site.answer
         and site.cost >= CHEAP
         and not _row(trajectories, site)["callee_disappears"]
@@ -126,7 +117,8 @@ def proposal(
     :param calls: of a run of this build; ``written``, of one in which nothing is inlined.
     :param executed: by the whole run, in operations.
     """
-    found = {site.key: False for site in cold_sites(trajectories, calls, written)}
+    cold = [] if written is None else cold_sites(trajectories, written)
+    found = {site.key: False for site in cold}
     left = growth
     for one in kept_sites(trajectories, calls):
         if one.saved > SELDOM * executed and one.bytes <= left:

@@ -20,8 +20,8 @@ from nestor.problems.inlining_speed.executed import (
 )
 from nestor.tune.moves import Candidate, Candidates, Move, Reach
 
-_COLD: Final = 0.999
-"""The distance of a site that executes less than a thousandth of what the greatest one does."""
+_FARTHEST: Final = 0.999
+"""The distance of a site that executes a thousandth of what the greatest one does."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ class SpeedMoves(SiteMoves):
     ) -> Candidates:
         """Return the sites: those that are kept and called most, then inlined ones in hot callers.
 
+        In callers that never ran nothing is turned around: only code would be saved, and another
+        input may spend its time there.
+
         :param functions: what each function executes, by id.
         :param calls: of the run; without them no site is known to be called.
         """
@@ -54,7 +57,13 @@ class SpeedMoves(SiteMoves):
             context[site.caller] ^= hash((site.key.number, site.answer)) & (1 << 63) - 1
         ranked = kept_sites(trajectories, calls or Calls())
         called = [one for one in ranked if one.saved > SELDOM * total]
-        inlined = [site for site in sites if site.answer]
+        elsewhere = {site.callee for site in sites if site.answer}
+        entries = calls.entries if calls else {}
+        inlined = [
+            site
+            for site in sites
+            if site.answer and (entries.get(site.caller, 1) > 0 or site.caller in elsewhere)
+        ]
         distances = {one.site.key: 1.0 - one.saved / most for one in called}
         distances |= {site.key: 1.0 - weights.get(site.caller, 0.0) / most for site in inlined}
         single = []
@@ -67,9 +76,8 @@ class SpeedMoves(SiteMoves):
         return Candidates(
             first=[
                 [one for one in single if one.move.answer],
-                [one for one in single if not one.move.answer and one.distance < _COLD],
-            ],
-            turns=[[one for one in single if not one.move.answer and one.distance >= _COLD]],
+                [one for one in single if not one.move.answer and one.distance < _FARTHEST],
+            ]
         )
 
     def plain(self, build: ProgramBuild) -> dict[Key, bool]:
