@@ -60,8 +60,8 @@ class ProgramBuilder(Protocol):
     def modes(self) -> tuple[str, ...]:
         """The modes of every build."""
 
-    compiled: int
-    """Units compiled so far; a search that is resumed sets it back."""
+    compiled: float
+    """Units compiled so far, or what counts like them; a search that is resumed sets it back."""
     rollouts: int
     """Compilers ever run for their decisions."""
     cpu_seconds: float

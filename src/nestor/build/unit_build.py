@@ -34,6 +34,8 @@ class UnitBuild(ABC):
     options: ClassVar[str]
     whole: ClassVar[bool] = False
     product: ClassVar[str] = "object"
+    least: ClassVar[float] = 0.0
+    """The part of a whole-program compile that a build counts at least if anything is compiled."""
 
     @abstractmethod
     def assemble(
@@ -62,7 +64,9 @@ class UnitBuild(ABC):
         summary: str | None = None,
     ) -> "UnitBuilder":
         """See :meth:`nestor.build.build.Build.incremental`."""
-        return UnitBuilder(self, self.assemble, pool, program, policy, modes, summary)
+        return UnitBuilder(
+            self, self.assemble, pool, program, policy, modes, summary, least=self.least
+        )
 
 
 def run_jobs(
@@ -136,13 +140,19 @@ class UnitBuilder:
         policy: NamedPolicy,
         modes: Sequence[str],
         summary: str | None = None,
+        *,
+        least: float = 0.0,
     ):
-        """Prepare; nothing is compiled yet."""
+        """Prepare; nothing is compiled yet.
+
+        :param least: see :attr:`UnitBuild.least`.
+        """
         check_modes(build, modes)
         self.modes = tuple(modes)
-        self.compiled = 0
+        self.compiled = 0.0
         self.rollouts = 0
         self.cpu_seconds = 0.0
+        self._least = least
         self._assemble = assemble
         self._pool = pool
         self._job = Job(program, modes[0], policy, summary=summary, log=True, names=True)
@@ -169,7 +179,10 @@ class UnitBuilder:
         index = self._format.index(overrides)
         program, problem = self._job.program, self._pool.problem
         units = {name: find_kept(self._units[name], index) for name in program.modules}
+        before = self.compiled
         units |= self._compile([n for n, u in units.items() if u is None], overrides, progress)
+        if self.compiled > before:
+            self.compiled = max(self.compiled, before + self._least * len(program.modules))
         rollouts = {name: unit.rollout for name, unit in units.items() if unit is not None}
         logs = {n: r.trajectory for n, r in rollouts.items() if r.trajectory is not None}
         wanted = self.modes if modes is None else modes

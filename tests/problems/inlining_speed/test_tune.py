@@ -12,6 +12,7 @@ from nestor.corpus.model import Workload
 from nestor.policy.names import DEFAULT
 from nestor.problem.identity import Circumstances
 from nestor.problem.registry import find_problem
+from nestor.problems.inlining_size.search.sites import sites_of
 from nestor.problems.inlining_speed.executed import Written, cold_sites
 from nestor.problems.inlining_speed.run_build import price_of_a_byte
 from nestor.rollout.gate import probe_folder
@@ -116,6 +117,40 @@ def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path:
     written = Written.of(plain.trajectories, plain.calls["profile"])
     cold = cold_sites(built.trajectories, written)
     assert {site.caller for site in cold} == {ids["_Z6seldoml"]}
+
+
+def test_a_build_that_is_run_counts_a_quarter_of_a_compile(plugin: Plugin, tmp_path: Path) -> None:
+    work = tmp_path / "many"
+    work.mkdir()
+    names = [f"part{number}" for number in range(8)]
+    for name in names:
+        text = (
+            "static int add(int v) {{ return v * 3 + 1; }}\nint {0}(int v) {{ return add(v); }}\n"
+        )
+        (work / f"{name}.c").write_text(text.format(name))
+    declared = "".join(f"int {name}(int);\n" for name in names)
+    called = " + ".join(f"{name}(c)" for name in names)
+    (work / "main.c").write_text(
+        f"{declared}int main(int c, char **v) {{ return ({called}) < 0; }}\n"
+    )
+    objects = " ".join(f"{name}.o" for name in ("main", *names))
+    makefile = f"many: {objects}\n\t$(CC) -o $@ $^\n%.o: %.c\n\t$(CC) -O2 -c $<\n"
+    corpus = make_corpus(
+        tmp_path / "corpus", plugin.toolchain, {}, {"many": (work, makefile)}, level="-O2"
+    )
+    (program,) = corpus.programs
+    program = replace(program, workload=Workload(("1",), ("2",)))
+    (build,) = builds_of(PROBLEM).values()
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        builder = build.incremental(pool, program, DEFAULT, ("profile",), None)
+        built = builder.build({})
+        assert builder.compiles == 1
+        (site, *_) = (site for site in sites_of(built.trajectories) if site.answer)
+        builder.build({site.key: False})
+        assert builder.compiles == 1.25
+        builder.build({site.key: False})
+        assert builder.compiles == 1.25
+        builder.close()
 
 
 @pytest.mark.parametrize("level", ["-O2", "-O3"])

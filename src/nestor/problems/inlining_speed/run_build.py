@@ -40,6 +40,7 @@ class RunBuild(UnitBuild):
     name: ClassVar[str] = "run"
     modes: ClassVar[tuple[str, ...]] = ("profile", "measure")
     options: ClassVar[str] = "-ffunction-sections -fdata-sections"
+    least: ClassVar[float] = 0.25  # a counted run takes as long, and most steps touch few modules
 
     def assemble(
         self,
