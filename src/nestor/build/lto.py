@@ -115,7 +115,7 @@ class LtoBuilder:
         """Prepare; nothing is compiled yet."""
         check_modes(build, modes)
         self.modes = tuple(modes)
-        self.compiled = 0
+        self.compiled = 0.0
         self.rollouts = 0
         self.cpu_seconds = 0.0
         self._build = build
@@ -127,7 +127,7 @@ class LtoBuilder:
     @property
     def compiles(self) -> float:
         """Whole-program compiles so far."""
-        return float(self.compiled)
+        return self.compiled
 
     def build(
         self,
