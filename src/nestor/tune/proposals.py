@@ -106,14 +106,8 @@ class _Proposals:
         """Say how far a proposal went: one that changes nothing did not go far enough."""
         if allowed:
             return "good"
-        for build in builds:
-            others = {
-                mode: {name: most for name, most in own.items() if name != build.score}
-                for mode, own in self.limits.items()
-            }
-            if within(build, others):
-                return "no gain"
-        return "too far"
+        fits = any(within(build, _without(self.limits, build.score)) for build in builds)
+        return "no gain" if fits else "too far"
 
     def _builds(self, base: ProgramBuild, overrides: Overrides) -> list[ProgramBuild]:
         """Return the build under ``overrides``, and the one without what made it worse."""
@@ -127,3 +121,11 @@ class _Proposals:
         except BuildError:
             pass  # the next one may build
         return found
+
+
+def _without(limits: Limits, column: str) -> Limits:
+    """Return ``limits`` without those of one column."""
+    return {
+        mode: {name: most for name, most in own.items() if name != column}
+        for mode, own in limits.items()
+    }

@@ -1,14 +1,17 @@
 """The default gives stock objects at -O2 and -O3; what a search is told of code and policies."""
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nestor.build.build import builds_of
+from nestor.build.incremental import ProgramBuilder
 from nestor.compiler.plugin import Plugin
-from nestor.corpus.model import Workload
+from nestor.corpus.model import Corpus, Workload
 from nestor.policy.names import DEFAULT
 from nestor.problem.identity import Circumstances
 from nestor.problem.registry import find_problem
@@ -93,6 +96,18 @@ int main(int argc, char **argv) {
 """
 
 
+@contextmanager
+def builder_of(corpus: Corpus, plugin: Plugin, workload: Workload) -> Iterator[ProgramBuilder]:
+    """Yield what builds the only program of a corpus and counts its run on the profile input."""
+    (program,) = corpus.programs
+    (build,) = builds_of(PROBLEM).values()
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        program = replace(program, workload=workload)
+        builder = build.incremental(pool, program, DEFAULT, ("profile",), None)
+        yield builder
+        builder.close()
+
+
 def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path: Path) -> None:
     work = tmp_path / "sum"
     work.mkdir()
@@ -100,14 +115,9 @@ def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path:
     makefile = "sum: sum.o\n\t$(CXX) -o $@ $^\nsum.o: sum.cpp\n\t$(CXX) -O2 -c $<\n"
     folder = tmp_path / "corpus"
     corpus = make_corpus(folder, plugin.toolchain, {}, {"sum": (work, makefile)}, level="-O2")
-    (program,) = corpus.programs
-    program = replace(program, workload=Workload(("20000",), ("9000",)))
-    (build,) = builds_of(PROBLEM).values()
-    with LocalPool(PROBLEM, corpus, plugin) as pool:
-        builder = build.incremental(pool, program, DEFAULT, ("profile",), None)
+    with builder_of(corpus, plugin, Workload(("20000",), ("9000",))) as builder:
         built = builder.build({})
         plain = builder.build(moves_of(PROBLEM).plain(built))
-        builder.close()
     (log,) = built.trajectories.values()
     ids = {symbol: key for key, symbol in log.names.items()}
     # callgrind reports the complete constructor; LLVM asks about the base constructor, of which
@@ -138,11 +148,7 @@ def test_a_build_that_is_run_counts_a_quarter_of_a_compile(plugin: Plugin, tmp_p
     corpus = make_corpus(
         tmp_path / "corpus", plugin.toolchain, {}, {"many": (work, makefile)}, level="-O2"
     )
-    (program,) = corpus.programs
-    program = replace(program, workload=Workload(("1",), ("2",)))
-    (build,) = builds_of(PROBLEM).values()
-    with LocalPool(PROBLEM, corpus, plugin) as pool:
-        builder = build.incremental(pool, program, DEFAULT, ("profile",), None)
+    with builder_of(corpus, plugin, Workload(("1",), ("2",))) as builder:
         built = builder.build({})
         assert builder.compiles == 1
         (site, *_) = (site for site in sites_of(built.trajectories) if site.answer)
@@ -150,7 +156,6 @@ def test_a_build_that_is_run_counts_a_quarter_of_a_compile(plugin: Plugin, tmp_p
         assert builder.compiles == 1.25
         builder.build({site.key: False})
         assert builder.compiles == 1.25
-        builder.close()
 
 
 @pytest.mark.parametrize("level", ["-O2", "-O3"])

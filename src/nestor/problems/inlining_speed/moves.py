@@ -9,7 +9,7 @@ from nestor.build.incremental import ProgramBuild
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.overrides import Key
-from nestor.problems.inlining_size.search.sites import SiteReach, sites_of
+from nestor.problems.inlining_size.search.sites import Site, SiteReach, sites_of
 from nestor.problems.inlining_speed.executed import (
     SELDOM,
     Written,
@@ -59,26 +59,20 @@ class SpeedMoves(SiteMoves):
         called = [one for one in ranked if one.saved > SELDOM * total]
         elsewhere = {site.callee for site in sites if site.answer}
         entries = calls.entries if calls else {}
-        inlined = [
-            site
-            for site in sites
-            if site.answer and (entries.get(site.caller, 1) > 0 or site.caller in elsewhere)
-        ]
-        distances = {one.site.key: 1.0 - one.saved / most for one in called}
-        distances |= {site.key: 1.0 - weights.get(site.caller, 0.0) / most for site in inlined}
-        single = []
-        for site in (*(one.site for one in called), *inlined):
+
+        def candidate(site: Site, distance: float) -> Candidate:
             move = Move.one(site.key, not site.answer, (site,))
             near = frozenset((site.caller, site.callee))
-            claims = reach.of(move)
-            distance = distances[site.key]
-            single.append(Candidate(move, claims, distance, context[site.caller], near))
-        return Candidates(
-            first=[
-                [one for one in single if one.move.answer],
-                [one for one in single if not one.move.answer and one.distance < _FARTHEST],
-            ]
-        )
+            return Candidate(move, reach.of(move), distance, context[site.caller], near)
+
+        kept = [candidate(one.site, 1.0 - one.saved / most) for one in called]
+        inlined = []
+        for site in sites:
+            distance = 1.0 - weights.get(site.caller, 0.0) / most
+            ran = entries.get(site.caller, 1) > 0 or site.caller in elsewhere
+            if site.answer and ran and distance < _FARTHEST:
+                inlined.append(candidate(site, distance))
+        return Candidates(first=[kept, inlined])
 
     def plain(self, build: ProgramBuild) -> dict[Key, bool]:
         """Return overrides that inline nothing: a run then tells of all calls that were written."""
