@@ -54,12 +54,13 @@ bool MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest)
 }
 
 void TreesPolicy::findBounds() {
-  Greatest = Values;
-  std::vector<double> Least = Values;
+  Greatest.resize(Nodes.size());
+  std::vector<double> Least(Nodes.size());
   for (size_t I = Nodes.size(); I-- > 0;) { // Children come after their parents.
     const Node &N = Nodes[I];
-    Greatest[I] = std::max(Greatest[N.Left], Greatest[N.Right]);
-    Least[I] = std::min(Least[N.Left], Least[N.Right]);
+    const bool IsLeaf = N.Right == I;
+    Greatest[I] = IsLeaf ? N.Number : std::max(Greatest[N.Left], Greatest[N.Right]);
+    Least[I] = IsLeaf ? N.Number : std::min(Least[N.Left], Least[N.Right]);
   }
   double Magnitude = 0;
   for (uint32_t Root : Roots) {
@@ -81,11 +82,11 @@ double TreesPolicy::greatest(uint32_t At, ArrayRef<double> Lowest,
                              ArrayRef<double> Highest, unsigned Forks) const {
   for (;;) {
     const Node &N = Nodes[At];
-    if (N.Left == At)
-      return Values[At];
-    if (Highest[N.Feature] <= N.Threshold)
+    if (N.Right == At)
+      return N.Number;
+    if (Highest[N.Feature] <= N.Number)
       At = N.Left;
-    else if (Lowest[N.Feature] > N.Threshold)
+    else if (Lowest[N.Feature] > N.Number)
       At = N.Right;
     else if (!Forks)
       return Greatest[At];

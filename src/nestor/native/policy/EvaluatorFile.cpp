@@ -14,7 +14,8 @@ using namespace llvm;
 namespace nestor {
 
 constexpr size_t MaxLayers = 8, MaxWidth = 4096;
-constexpr size_t MaxNodes = size_t(1) << 22, MaxTrees = size_t(1) << 16;
+constexpr size_t MaxNodes = size_t(1) << TreesPolicy::Node::IndexBits;
+constexpr size_t MaxTrees = size_t(1) << 16;
 constexpr unsigned MaxHeight = 512;
 constexpr unsigned MaxMembers = 64; ///< Of a portfolio.
 
@@ -149,7 +150,7 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
   std::vector<uint64_t> Shape;
   uint64_t Trees = 0, NodeCount = 0;
   auto Ints = [&](StringRef Name, uint64_t &Count) {
-    auto Values = Reader.take<int32_t>("tree." + Name, DType::I32, 1, Shape);
+    auto Values = Reader.view<int32_t>("tree." + Name, DType::I32, 1, Shape);
     if (Values && !Count)
       Count = Shape[0];
     if (Values && Shape[0] != Count)
@@ -157,7 +158,7 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
     return Values;
   };
   auto Reals = [&](StringRef Name) {
-    auto Values = Reader.take<double>("tree." + Name, DType::F64, 1, Shape);
+    auto Values = Reader.view<double>("tree." + Name, DType::F64, 1, Shape);
     if (Values && Shape[0] != NodeCount)
       Values = bad("the trees' tensors differ in length");
     return Values;
@@ -183,14 +184,16 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
   if (!Trees || Trees > MaxTrees || !NodeCount || NodeCount > MaxNodes)
     return bad("there are no trees or too many");
 
+  // A compile reads these tens of thousands of nodes before it does anything else.
+  // Children come after their parents, so one backward pass gives heights too.
   std::vector<TreesPolicy::Node> Nodes(NodeCount);
-  for (size_t I = 0; I < NodeCount; ++I) {
+  std::vector<uint16_t> Heights(NodeCount);
+  for (size_t I = NodeCount; I-- > 0;) {
     int64_t F = (*Feature)[I], L = (*Left)[I], R = (*Right)[I];
     if (F == -1) { // A leaf is its own child.
       if (L != 0 || R != 0)
         return bad("a tree's leaf has children");
-      Nodes[I] = {std::numeric_limits<double>::infinity(), 0, uint32_t(I),
-                  uint32_t(I)};
+      Nodes[I] = {(*Value)[I], 0, uint32_t(I), uint32_t(I)};
       continue;
     }
     if (F < 0 || F >= int64_t(Features))
@@ -201,23 +204,18 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
     if ((*Value)[I] != 0)
       return bad("a tree's inner node carries a value");
     Nodes[I] = {(*Threshold)[I], uint32_t(F), uint32_t(L), uint32_t(R)};
+    Heights[I] = 1 + std::max(Heights[L], Heights[R]);
+    if (Heights[I] > MaxHeight)
+      return bad("a tree is more than 512 nodes deep");
   }
-  // Children come after their parents, so one backward pass gives all heights.
-  std::vector<unsigned> Heights(NodeCount, 0);
-  for (size_t I = NodeCount; I-- > 0;)
-    if (Nodes[I].Left != I) {
-      Heights[I] = 1 + std::max(Heights[Nodes[I].Left], Heights[Nodes[I].Right]);
-      if (Heights[I] > MaxHeight)
-        return bad("a tree is more than 512 nodes deep");
-    }
   std::vector<uint32_t> Roots;
-  for (int32_t R : *Root) {
+  for (size_t I = 0; I < Trees; ++I) {
+    const int32_t R = (*Root)[I];
     if (R < 0 || uint64_t(R) >= NodeCount)
       return bad("a tree's root lies outside the nodes");
     Roots.push_back(R);
   }
-  return std::make_unique<TreesPolicy>(std::move(Nodes), std::move(*Value),
-                                       std::move(Roots), Heights);
+  return std::make_unique<TreesPolicy>(std::move(Nodes), std::move(Roots), Heights);
 }
 
 Expected<std::unique_ptr<Policy>> readEvaluator(TensorReader &Reader,

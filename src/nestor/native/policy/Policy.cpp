@@ -71,15 +71,13 @@ double MLPPolicy::logit(llvm::ArrayRef<double> Features) {
   return X.size() == 1 ? X[0] : X[1] - X[0];
 }
 
-TreesPolicy::TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
-                         std::vector<uint32_t> Roots,
-                         llvm::ArrayRef<unsigned> Heights)
-    : Nodes(std::move(Nodes)), Values(std::move(Values)),
-      Roots(std::move(Roots)) {
+TreesPolicy::TreesPolicy(std::vector<Node> Nodes, std::vector<uint32_t> Roots,
+                         llvm::ArrayRef<uint16_t> Heights)
+    : Nodes(std::move(Nodes)), Roots(std::move(Roots)) {
   for (size_t I = 0; I < this->Roots.size(); ++I) {
     if (I % Lanes == 0)
       Depths.push_back(0);
-    Depths.back() = std::max(Depths.back(), Heights[this->Roots[I]]);
+    Depths.back() = std::max<unsigned>(Depths.back(), Heights[this->Roots[I]]);
   }
 }
 
@@ -95,7 +93,7 @@ double TreesPolicy::logit(llvm::ArrayRef<double> Features) {
     // much shorter than their tree is deep, so the walk ends when no lane moves.
     auto Next = [&](uint32_t From) {
       const Node &N = Nodes[From];
-      return X[N.Feature] <= N.Threshold ? N.Left : N.Right;
+      return X[N.Feature] <= N.Number ? uint32_t(N.Left) : N.Right;
     };
     uint32_t Moved = 1;
     for (unsigned Step = 0; Moved && Step < Depths[Group]; Step += 2) {
@@ -107,7 +105,7 @@ double TreesPolicy::logit(llvm::ArrayRef<double> Features) {
       }
     }
     for (unsigned K = 0; K < Count; ++K)
-      Sum += Values[At[K]];
+      Sum += Nodes[At[K]].Number;
   }
   return Sum;
 }

@@ -74,15 +74,18 @@ private:
 /// The sum of regression trees.
 class TreesPolicy final : public Policy {
 public:
-  /// A leaf is its own child, so that trees of different depth can be walked in
-  /// step without a branch.
+  /// 16 bytes, of which a compile reads tens of thousands. A leaf is its own child,
+  /// so that trees of different depth can be walked in step without a branch.
   struct Node {
-    double Threshold;
-    uint32_t Feature, Left, Right;
+    static constexpr unsigned FeatureBits = 10, IndexBits = 32 - FeatureBits;
+    double Number; ///< The threshold of an inner node, the value of a leaf.
+    uint32_t Feature : FeatureBits;
+    uint32_t Left : IndexBits;
+    uint32_t Right;
   };
   /// \p Heights are those of the nodes, in steps to the deepest leaf below.
-  TreesPolicy(std::vector<Node> Nodes, std::vector<double> Values,
-              std::vector<uint32_t> Roots, llvm::ArrayRef<unsigned> Heights);
+  TreesPolicy(std::vector<Node> Nodes, std::vector<uint32_t> Roots,
+              llvm::ArrayRef<uint16_t> Heights);
   double logit(llvm::ArrayRef<double> Features) override;
   bool neverPositive(llvm::ArrayRef<double> Lowest,
                      llvm::ArrayRef<double> Highest) override;
@@ -94,7 +97,6 @@ private:
 
   static constexpr unsigned Lanes = 8; ///< Trees walked in step.
   std::vector<Node> Nodes;
-  std::vector<double> Values; ///< By node; 0 but at leaves.
   std::vector<uint32_t> Roots;
   std::vector<unsigned> Depths; ///< Of each group of Lanes trees.
 

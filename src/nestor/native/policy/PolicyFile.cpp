@@ -16,7 +16,8 @@ using namespace llvm;
 namespace nestor {
 
 constexpr int64_t FormatVersion = 1;
-constexpr size_t MaxFeatures = 1024, MaxProblem = 64;
+constexpr size_t MaxFeatures = size_t(1) << TreesPolicy::Node::FeatureBits;
+constexpr size_t MaxProblem = 64;
 
 static Error bad(const Twine &Why) { return createStringError(Why); }
 

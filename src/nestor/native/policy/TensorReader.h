@@ -19,6 +19,21 @@
 
 namespace nestor {
 
+/// The elements of a tensor, where the file has them.
+template <typename T> class Column {
+public:
+  explicit Column(llvm::ArrayRef<char> Bytes) : Bytes(Bytes) {}
+
+  size_t size() const { return Bytes.size() / sizeof(T); }
+  T operator[](size_t I) const {
+    return llvm::support::endian::read<T, llvm::endianness::little>(Bytes.data() +
+                                                                    I * sizeof(T));
+  }
+
+private:
+  llvm::ArrayRef<char> Bytes;
+};
+
 /// Takes the tensors that a policy's kind has; says whether there are others.
 class TensorReader {
 public:
@@ -37,6 +52,19 @@ public:
   llvm::Expected<std::vector<T>> take(const llvm::Twine &NameTwine, DType Type,
                                       unsigned Rank,
                                       std::vector<uint64_t> &Shape) {
+    llvm::Expected<Column<T>> Found = view<T>(NameTwine, Type, Rank, Shape);
+    if (!Found)
+      return Found.takeError();
+    std::vector<T> Elements(Found->size());
+    for (size_t I = 0; I < Elements.size(); ++I)
+      Elements[I] = (*Found)[I];
+    return Elements;
+  }
+
+  /// As take(), without a copy: valid as long as the file is.
+  template <typename T>
+  llvm::Expected<Column<T>> view(const llvm::Twine &NameTwine, DType Type,
+                                 unsigned Rank, std::vector<uint64_t> &Shape) {
     std::string Name = NameTwine.str();
     const Tensor *Found = find(Name);
     if (!Found)
@@ -45,16 +73,14 @@ public:
       return bad(Name, "has the wrong type or rank");
     Taken.insert(Name);
     Shape = Found->Shape;
-    std::vector<T> Elements(Found->Bytes.size() / sizeof(T));
-    bool Finite = true; // Without an early end the compiler vectorises the loop.
-    for (size_t I = 0; I < Elements.size(); ++I) {
-      Elements[I] = llvm::support::endian::read<T, llvm::endianness::little>(
-          Found->Bytes.data() + I * sizeof(T));
-      if constexpr (std::is_floating_point_v<T>)
+    Column<T> Elements(Found->Bytes);
+    if constexpr (std::is_floating_point_v<T>) {
+      bool Finite = true; // Without an early end the compiler vectorises the loop.
+      for (size_t I = 0; I < Elements.size(); ++I)
         Finite &= std::abs(Elements[I]) <= std::numeric_limits<T>::max();
+      if (!Finite)
+        return bad(Name, "holds NaN or infinity");
     }
-    if (!Finite)
-      return bad(Name, "holds NaN or infinity");
     return Elements;
   }
 
