@@ -29,6 +29,8 @@ class Assembly:
     """SHA-256 of the binary, if it was to be kept."""
     calls: Callable[[Mapping[str, Trajectory]], Calls] = lambda logs: Calls()
     """What its run called, likewise; nothing where programs are not run."""
+    output: str | None = None
+    """SHA-256 of what its run printed and left; None where programs are not run."""
 
 
 def failed_assembly(reason: str) -> Assembly:

@@ -34,6 +34,8 @@ class ProgramBuild:
     """SHA-256 of each module's object; empty where modules have none."""
     calls: Mapping[str, Calls] = field(default_factory=dict)
     """By mode: what a run called, where the score comes from a run."""
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    """By mode: SHA-256 of what the run printed and left, likewise."""
     scored: Callable[[str], Mapping[str, float]] = field(
         default=lambda mode: {}, repr=False, compare=False
     )
@@ -51,6 +53,12 @@ class ProgramBuild:
     def scores(self) -> dict[str, float]:
         """Return the score by mode."""
         return {mode: columns[self.score] for mode, columns in self.columns.items()}
+
+    def other_outputs(self, stock: "ProgramBuild") -> tuple[str, ...]:
+        """Return the modes in which a run printed or left something else than that of ``stock``."""
+        return tuple(
+            mode for mode, left in self.outputs.items() if stock.outputs.get(mode, left) != left
+        )
 
 
 class ProgramBuilder(Protocol):

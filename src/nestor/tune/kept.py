@@ -37,7 +37,7 @@ class KeptSearch:
     start: str
     """Digest of the policy under which the overrides apply."""
     stock: ProgramBuild
-    """Only its scores and columns."""
+    """Only its scores, columns and outputs."""
     state: State
 
 
@@ -77,6 +77,7 @@ def save(path: Path, identity: Mapping[str, Any], kept: KeptSearch, problem: Pro
         "identity": identity,
         "start": kept.start,
         "stock": {mode: dict(columns) for mode, columns in kept.stock.columns.items()},
+        "outputs": dict(kept.stock.outputs),
         "step": state.step,
         "overrides": problem.overrides().to_text(state.overrides),
         "tried": {str(move): found.to_json() for move, found in sorted(state.tried.items())},
@@ -129,6 +130,7 @@ def load(path: Path, identity: Mapping[str, Any], problem: Problem) -> KeptSearc
         functions={},
         trajectories={},
         modules={},
+        outputs=content.get("outputs", {}),
     )
     state = State(
         step=int(content["step"]),

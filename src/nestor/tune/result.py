@@ -29,6 +29,11 @@ class Tuned:
     curve: tuple[Point, ...]
     """Verified scores by whole-program compiles, stock first."""
 
+    @property
+    def other_outputs(self) -> tuple[str, ...]:
+        """The modes in which the run of the result printed or left something else than stock's."""
+        return self.best.other_outputs(self.stock)
+
     def title(self, report: Report) -> str:
         """Return what a file of the overrides says at its top."""
         lines = [f"program {self.program}", f"policy {self.policy.name} {self.policy.digest}"]

@@ -21,6 +21,7 @@ from nestor.problems.inlining_speed.run_build import price_of_a_byte
 from nestor.rollout.gate import probe_folder
 from nestor.rollout.local_pool import LocalPool
 from nestor.tune.moves import moves_of
+from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, tune
 from tests.conftest import make_corpus
@@ -54,18 +55,23 @@ int main(int argc, char **argv) {
 """
 
 
+def tuned(corpus: Corpus, plugin: Plugin, out: Path, compiles: float) -> Tuned:
+    """Search for the best build of the only program of a corpus."""
+    (program,) = corpus.programs
+    program = replace(program, workload=Workload(("20000",), ("9000",)))
+    (build,) = builds_of(PROBLEM).values()
+    settings = TuneSettings(("profile",))
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        budget = SearchSettings(compiles=compiles)
+        return tune(pool, build, program, DEFAULT, settings, budget, 0, out)
+
+
 def test_a_search_inlines_what_runs_and_pays_with_what_is_seldom_reached(
     plugin: Plugin, tmp_path: Path
 ) -> None:
     corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {"hot": SOURCE}, level="-O2")
-    (program,) = corpus.programs
-    program = replace(program, workload=Workload(("20000",), ("9000",)))
-    (build,) = builds_of(PROBLEM).values()
-    with LocalPool(PROBLEM, corpus, plugin) as pool:
-        settings = TuneSettings(("profile",))
-        found = tune(
-            pool, build, program, DEFAULT, settings, SearchSettings(compiles=10), 0, tmp_path
-        )
+    found = tuned(corpus, plugin, tmp_path, 10)
+    assert not found.other_outputs
     for mode in ("profile", "measure"):
         stock, best = found.stock.columns[mode], found.best.columns[mode]
         assert best["J"] < 0.99 * stock["J"]
@@ -73,6 +79,19 @@ def test_a_search_inlines_what_runs_and_pays_with_what_is_seldom_reached(
     assert set(found.overrides.values()) == {False, True}
     assert max(found.stock.calls["profile"].edges.values()) == 18_000
     assert max(found.best.calls["profile"].edges.values()) <= 9_000
+
+
+def test_a_search_says_that_a_program_prints_something_else(plugin: Plugin, tmp_path: Path) -> None:
+    source = SOURCE.replace(
+        "static long hot(long v, long k) {",
+        "static void *frame;\nstatic long shared;\n"
+        "static long hot(long v, long k) { shared += frame == __builtin_frame_address(0);",
+    )
+    source = source.replace("other = 2;", "other = 2;\n  frame = __builtin_frame_address(0);")
+    source = source.replace("sum + other);", "sum + other + shared);")
+    corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {"hot": source}, level="-O2")
+    for compiles in (6, 8):  # The second one goes on from what the first one kept.
+        assert tuned(corpus, plugin, tmp_path, compiles).other_outputs == ("profile", "measure")
 
 
 CONSTRUCTED = """

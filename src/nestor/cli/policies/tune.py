@@ -13,6 +13,7 @@ from rich.markup import escape
 from nestor.build.build import Build, inside_lto
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, remark_on_build
+from nestor.cli.remarks import remark
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
 from nestor.compiler.lto import LtoKind
 from nestor.corpus import store
@@ -168,6 +169,12 @@ class Tune:
         }
         content |= {} if spent is None else {"search": spent.to_json()}
         write_atomically(self.out / "result.json", json.dumps(content, indent=2))
+        for mode in result.other_outputs:
+            remark(
+                f"on the input {mode} the tuned program printed or left something else than stock."
+                " Unless it does so from run to run, it reads what was never written or compares"
+                " addresses: do not use the overrides before you know"
+            )
         if self.json:
             print_json(content)
         else:
@@ -206,6 +213,7 @@ def _as_json(result: Tuned) -> dict[str, Any]:
             mode: {"stock": dict(before), "tuned": dict(result.best.columns[mode])}
             for mode, before in result.stock.columns.items()
         },
+        "other_outputs": list(result.other_outputs),
         "curve": [point.to_json() for point in result.curve],
     }
 

@@ -86,6 +86,7 @@ class RunBuild(UnitBuild):
             lambda logs: functions_of(run, names, linked, sizes, logs, price),
             binary if keep else None,
             lambda logs: calls_of(run, names, linked, logs),
+            run.left,
         )
 
 
