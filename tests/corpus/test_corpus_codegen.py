@@ -93,7 +93,7 @@ def with_workload(tree: "SourceTree", profile: tuple[str, ...]) -> Corpus:
     assert at_speed.cc("-c", "counts.c").returncode == 0
     assert at_speed.cc("counts.o", "-o", "counts").returncode == 0
     corpus = at_speed.finalise()
-    workload = Workload(("1000",), profile)
+    workload = Workload(("1000",), (profile,) if profile else ())
     corpus = replace(corpus, programs=tuple(replace(p, workload=workload) for p in corpus.programs))
     store.save(corpus)
     return store.load(corpus.root)

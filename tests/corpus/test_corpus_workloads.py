@@ -45,7 +45,7 @@ def test_a_recipe_with_workloads(folder: Path, toolchain: Toolchain) -> None:
     assert set(plain.programs) == {"bzip2", "bzip2recover"}
     recipe = with_workloads(plain, folder)
     assert set(recipe.programs) == {"bzip2"}
-    assert recipe.workloads == {"bzip2": Workload(("-c", "large.txt"), ("-c", "<all.c"))}
+    assert recipe.workloads == {"bzip2": Workload(("-c", "large.txt"), (("-c", "<all.c"),))}
     assert recipe.workload_inputs == {
         "large.txt": FromSeed("text", 1000, 7),
         "all.c": FromSources(("a.c", "b.c")),
@@ -68,8 +68,12 @@ def test_a_recipe_with_workloads(folder: Path, toolchain: Toolchain) -> None:
     [
         ("[programs.bzip2]", "[programs.bzip3]", "bzip3 is no program of the recipe"),
         ('"-c", "<all.c"', '"-c", "<gone.c"', "bzip2 reads gone.c"),
-        ('measure = ["-c", "large.txt"]', "measure = []", "needs a measured run"),
-        ('measure = ["-c", "large.txt"]', 'measure = ["-c", "<all.c"]', "needs a measured run"),
+        ('measure = ["-c", "large.txt"]', "measure = []", "a run has no arguments"),
+        (
+            'measure = ["-c", "large.txt"]',
+            'measure = ["-c", "<all.c"]',
+            "is a run for profiles",
+        ),
         ('generate = "text"', 'generate = "noise"', "there is no kind 'noise'"),
         ("seed = 7", 'seed = "7"', "size and seed must be integers"),
         ('{ text = "echo" }', '{ text = "echo", size = 1 }', "'size' is no key"),
@@ -143,7 +147,7 @@ def test_only_linked_modules_are_taken_and_runs_are_kept(tree: SourceTree) -> No
     for name in ("main", "other"):
         assert tree.cc("-c", f"{name}.c").returncode == 0
     assert tree.cc("main.o", "-o", "prog").returncode == 0
-    workload = Workload(("1",), ("2",))
+    workload = Workload(("1",), (("2",), ("3", "4")))
     selection = Selection(Project("demo"), {"prog": ()}, {"prog": workload}, linked_only=True)
     corpus = merge.finalise(tree.wrappers.corpus, tree.journal, [selection], toolchain="test")
     assert [m.name for m in corpus.modules] == ["demo/main.o"]

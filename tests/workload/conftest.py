@@ -56,7 +56,7 @@ def workloads(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) ->
                 [str(wrappers.cc), *words], cwd=source, env=wrappers.environment(), check=True
             )
     corpus = merge.finalise(root, Journal(root / JOURNAL), toolchain=toolchain.version)
-    runs = {"first": Workload(("40",), ("9",)), "second": Workload(("70",), ("9",))}
+    runs = {"first": Workload(("40",), (("9",),)), "second": Workload(("70",), (("9",),))}
     corpus = replace(
         corpus,
         programs=tuple(replace(p, workload=runs[p.project]) for p in corpus.programs),

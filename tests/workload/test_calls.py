@@ -38,9 +38,13 @@ def own(workloads: Corpus, plugin: Plugin, tmp_path: Path) -> Corpus:
 
 
 def with_profile_run(corpus: Corpus, **words: str) -> Corpus:
-    """Return the corpus with other arguments of profile runs, by project."""
+    """Return the corpus with other profile runs of one argument each, by project."""
+
+    def runs(text: str) -> tuple[tuple[str], ...]:
+        return tuple((word,) for word in text.split())
+
     programs = tuple(
-        replace(p, workload=Workload(("40",), (words[p.project],))) if p.project in words else p
+        replace(p, workload=Workload(("40",), runs(words[p.project]))) if p.project in words else p
         for p in corpus.programs
     )
     store.save(replace(corpus, programs=programs))
@@ -50,14 +54,14 @@ def with_profile_run(corpus: Corpus, **words: str) -> Corpus:
 def test_the_command_writes_the_calls_of_the_profile_runs(
     own: Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with_profile_run(own, second="11")
+    with_profile_run(own, second="11 5")
     assert Calls(own.root, json=True, pool=SETTINGS).run() == 0
     printed = json.loads(capsys.readouterr().out)
     found = json.loads((own.root / CALLS).read_text())
     assert list(found) == ["first/first", "second/second"]
     first, second = found.values()
     assert (first["main"], first["step"], first["mix"]) == (1, 9, 9)  # measured: 40 and 70
-    assert (second["main"], second["step"], second["mix"]) == (1, 11, 11)
+    assert (second["main"], second["step"], second["mix"]) == (2, 16, 16)
     # What has no symbol, or is a library's, is no function of a module.
     assert all(name.isidentifier() for name in first)
     assert "printf" not in first
@@ -120,7 +124,7 @@ def test_a_program_that_fails_is_named_and_the_others_are_written(
 def test_programs_without_a_profile_run_are_refused(own: Corpus) -> None:
     bare = (replace(p, workload=Workload(("40",))) for p in own.programs)
     store.save(replace(own, programs=tuple(bare)))
-    with pytest.raises(CorpusError, match="has a profile run; 'nestor corpus fetch speed"):
+    with pytest.raises(CorpusError, match="has a profile run; 'nestor corpus capture --runs"):
         Calls(own.root, pool=SETTINGS).run()
     assert not (own.root / CALLS).exists()
 

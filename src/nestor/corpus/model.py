@@ -55,18 +55,54 @@ class Input:
     value: str
 
 
+Arguments = tuple[str, ...]
+"""Those of a run, as :func:`nestor.corpus.smoke.prepare` takes them."""
+
+
 @dataclass(frozen=True)
 class Workload:
-    """Two runs of one program that each do about as much work as a user's run would.
+    """Runs of one program that each do about as much work as a user's run would.
 
-    Each is a list of arguments as :func:`nestor.corpus.smoke.prepare` takes them. They read
-    different inputs: a profile of the run that is measured would flatter what is made with it.
+    They read different inputs: a profile of the run that is measured would flatter what is made
+    with it.
     """
 
-    measure: tuple[str, ...]
+    measure: Arguments
     """The run whose instructions or time are measured."""
-    profile: tuple[str, ...] = ()
-    """The run of which a profile is collected; empty if there is none."""
+    profile: tuple[Arguments, ...] = ()
+    """The runs of which a profile is collected, and that searches see: they count together."""
+
+    def __post_init__(self) -> None:
+        """Check the runs.
+
+        :raises ValueError: if one is empty, or measured and a run for profiles.
+        """
+        if not self.measure or not all(self.profile):
+            raise ValueError("a run has no arguments; write '<' alone for a run without any")
+        if self.measure in self.profile:
+            raise ValueError("the measured run is a run for profiles, too")
+
+    @property
+    def each(self) -> tuple[Arguments, ...]:
+        """All runs."""
+        return (self.measure, *self.profile)
+
+    def runs(self, mode: str) -> tuple[Arguments, ...]:
+        """Return the runs of a kind, ``measure`` or ``profile``."""
+        return (self.measure,) if mode == "measure" else self.profile
+
+
+def runs_of(value: object) -> tuple[Arguments, ...]:
+    """Return the runs that a list names: lists of arguments, or the arguments of a single one.
+
+    :raises ValueError: if it is neither.
+    """
+    if not isinstance(value, list):
+        raise ValueError("runs must be a list of arguments, or a list of such lists")
+    each = value if value and all(isinstance(run, list) for run in value) else [value]
+    if not all(isinstance(word, str) and "\0" not in word for run in each for word in run):
+        raise ValueError("the arguments of a run must be texts")
+    return tuple(tuple(run) for run in each if run or len(each) > 1)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from nestor.corpus.model import (
     Project,
     Workload,
     require_level,
+    runs_of,
 )
 from nestor.progress import Progress, silent
 
@@ -251,16 +252,13 @@ def _workload_entry(workload: Workload | None) -> dict[str, Any]:
     """Return the part of a program's entry that says its workload; most programs have none."""
     if workload is None:
         return {}
-    return {"workload": {"measure": list(workload.measure), "profile": list(workload.profile)}}
+    runs = [list(run) for run in workload.profile]
+    return {"workload": {"measure": list(workload.measure), "profile": runs}}
 
 
 def _workload(entry: dict[str, Any]) -> Workload:
-    measure, profile = (
-        tuple(_text(word) for word in entry[name]) for name in ("measure", "profile")
-    )
-    if not measure:
-        raise ValueError("a workload has no measured run")
-    return Workload(measure, profile)
+    (measure,) = runs_of(entry["measure"])
+    return Workload(measure, runs_of(entry["profile"]))
 
 
 def _text(value: object) -> str:

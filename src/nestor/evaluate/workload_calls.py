@@ -15,7 +15,7 @@ from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.workload.callgrind import measure
 from nestor.workload.calls import add_calls, read_calls
-from nestor.workload.counts import Measurement
+from nestor.workload.counts import Measurement, sum_of
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ def _count(pool: Pool, binary: Binary) -> Failure | None:
     if binary.digest is None:
         return Failure(program.name, "build", binary.failure or "not built")
     path = pool.objects.path(binary.digest)
-    words = program.workload.profile if program.workload is not None else ()
+    runs = () if program.workload is None else program.workload.profile
     try:
-        measurement = measure(pool.corpus, program, path, words, pool.plugin.toolchain)
-        calls = calls_of(measurement, path)
+        measured = (measure(pool.corpus, program, path, r, pool.plugin.toolchain) for r in runs)
+        calls = calls_of(sum_of(measured), path)
     except NestorError as error:
         return Failure(program.name, "profile run", str(error))
     add_calls(pool.corpus.root, program.name, calls)

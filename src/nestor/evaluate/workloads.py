@@ -113,8 +113,9 @@ def require_workloads(
     if not found:
         raise CorpusError(
             f"No program of the corpus {corpus.root} that was chosen has a"
-            f" {'profile run' if profile else 'workload'}; 'nestor corpus fetch speed DIR' makes a"
-            " corpus of programs that have one."
+            f" {'profile run' if profile else 'workload'}; 'nestor corpus capture --runs FILE'"
+            " gives programs of your own theirs, and 'nestor corpus fetch speed DIR' makes a corpus"
+            " of programs that have one."
         )
     return found
 

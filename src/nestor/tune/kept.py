@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from nestor.build.build import Build
 from nestor.build.incremental import ProgramBuild
-from nestor.corpus.model import Program
+from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular, write_atomically
 from nestor.policy.names import NamedPolicy
@@ -22,6 +22,7 @@ _LARGEST: Final = 1 << 30
 
 _IN_WORDS: Final = {
     "build": "the way of linking",
+    "runs": "the runs of the program",
     "plugin": "the plugin (another version of Nestor)",
     "search": "how it searches (another version of Nestor)",
     "settings": "the modes or the starts",
@@ -58,6 +59,7 @@ def identity_of(
     return {
         "corpus": pool.corpus.digest,
         "program": program.name,
+        "runs": _runs_of(pool.corpus, program),
         "problem": pool.problem.name,
         "build": build.name,
         "compiler": pool.plugin.toolchain.build_id,
@@ -68,6 +70,14 @@ def identity_of(
         "search": {k: v for k, v in asdict(budget).items() if k != "compiles"},
         "seed": seed,
     }
+
+
+def _runs_of(corpus: Corpus, program: Program) -> Any:
+    """Return the longer runs of a program and what they read; the corpus's digest has neither."""
+    if program.workload is None:
+        return None
+    inputs = corpus.project(program.project).inputs
+    return json.loads(json.dumps([asdict(program.workload), inputs]))
 
 
 def save(path: Path, identity: Mapping[str, Any], kept: KeptSearch, problem: Problem) -> None:

@@ -1,8 +1,10 @@
 """What a run executed: instructions, reads and writes of memory, in total and by function."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from functools import reduce
+from typing import Any, Final, TypeVar
 
 J: Final = "J"
 """The column that is compared: instructions + reads + writes of the run."""
@@ -40,6 +42,10 @@ class FunctionCounts:
 
     counts: Counts
     calls: int
+
+    def __add__(self, other: "FunctionCounts") -> "FunctionCounts":
+        """Return the sums."""
+        return FunctionCounts(self.counts + other.counts, self.calls + other.calls)
 
 
 @dataclass(frozen=True)
@@ -86,3 +92,27 @@ class Measurement:
             },
             str(data["left"]),
         )
+
+
+def sum_of(runs: Iterable[Measurement]) -> Measurement:
+    """Return what several runs executed together, and the digest of all that they left."""
+    return reduce(_add, runs)
+
+
+def _add(one: Measurement, other: Measurement) -> Measurement:
+    callers = {**one.edges, **other.edges}
+    return Measurement(
+        one.counts + other.counts,
+        _sum(one.functions, other.functions),
+        _sum(one.libraries, other.libraries),
+        {name: _sum(one.edges.get(name, {}), other.edges.get(name, {})) for name in callers},
+        hashlib.sha256(f"{one.left} {other.left}".encode()).hexdigest(),
+    )
+
+
+_Number = TypeVar("_Number", Counts, FunctionCounts, int)
+
+
+def _sum(one: Mapping[str, _Number], other: Mapping[str, _Number]) -> dict[str, _Number]:
+    """Return the sums by name."""
+    return {**one, **{name: one[name] + n if name in one else n for name, n in other.items()}}

@@ -33,7 +33,7 @@ def test_a_policy_of_another_problem_is_refused() -> None:
 def corpus(plugin: Plugin, tmp_path: Path) -> Corpus:
     made = make_corpus(tmp_path / "corpus", plugin.toolchain, {"hot": HOT}, level="-O2")
     (program,) = made.programs
-    return replace(made, programs=(replace(program, workload=Workload(("20",), ("9000",))),))
+    return replace(made, programs=(replace(program, workload=Workload(("20",), (("9000",),))),))
 
 
 def logged(corpus: Corpus, plugin: Plugin) -> dict[str, Rollout]:

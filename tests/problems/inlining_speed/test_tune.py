@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
 def tuned(corpus: Corpus, plugin: Plugin, out: Path, compiles: float) -> Tuned:
     """Search for the best build of the only program of a corpus."""
     (program,) = corpus.programs
-    program = replace(program, workload=Workload(("20000",), ("9000",)))
+    program = replace(program, workload=Workload(("20000",), (("6000",), ("3000",))))
     (build,) = builds_of(PROBLEM).values()
     settings = TuneSettings(("profile",))
     with LocalPool(PROBLEM, corpus, plugin) as pool:
@@ -134,7 +134,7 @@ def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path:
     makefile = "sum: sum.o\n\t$(CXX) -o $@ $^\nsum.o: sum.cpp\n\t$(CXX) -O2 -c $<\n"
     folder = tmp_path / "corpus"
     corpus = make_corpus(folder, plugin.toolchain, {}, {"sum": (work, makefile)}, level="-O2")
-    with builder_of(corpus, plugin, Workload(("20000",), ("9000",))) as builder:
+    with builder_of(corpus, plugin, Workload(("20000",), (("9000",),))) as builder:
         built = builder.build({})
         plain = builder.build(moves_of(PROBLEM).plain(built))
     (log,) = built.trajectories.values()
@@ -167,7 +167,7 @@ def test_a_build_that_is_run_counts_a_quarter_of_a_compile(plugin: Plugin, tmp_p
     corpus = make_corpus(
         tmp_path / "corpus", plugin.toolchain, {}, {"many": (work, makefile)}, level="-O2"
     )
-    with builder_of(corpus, plugin, Workload(("1",), ("2",))) as builder:
+    with builder_of(corpus, plugin, Workload(("1",), (("2",),))) as builder:
         built = builder.build({})
         assert builder.compiles == 1
         (site, *_) = (site for site in sites_of(built.trajectories) if site.answer)

@@ -18,7 +18,7 @@ from nestor.corpus.layout import JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.corpus.model import Program, require_level
 from nestor.corpus.release import require_readable
-from nestor.corpus.smoke_file import add_smoke_tests, read_smoke_file
+from nestor.corpus.runs_file import add_runs, read_runs_file
 from nestor.errors import NestorError
 
 _NOT_CALLED = (
@@ -44,7 +44,7 @@ class Capture:
         nestor corpus capture --out corpus/mine-o2 --level -O2 -- make
         nestor corpus capture --out corpus/mine -- sh -c 'cmake -B new && cmake --build new'
         nestor corpus capture --out corpus/mine --compile-commands build
-        nestor corpus capture --out corpus/mine --smoke smoke.toml
+        nestor corpus capture --out corpus/mine --runs runs.toml
         NESTOR_CORPUS=$PWD/corpus make CC='nestor cc' && nestor corpus capture --out corpus
     """
 
@@ -62,9 +62,10 @@ class Capture:
     lines: bool = False
     """Keep the numbers of source lines, for 'nestor report' and 'nestor explain'. Decisions and
     code stay the same; modules become larger."""
-    smoke: Path | None = None
-    """A TOML file with short runs of programs (docs/guide/corpus.md). Nothing runs now: they
-    execute the programs, so only 'nestor evaluate --smoke' does it."""
+    runs: Path | None = None
+    """A TOML file with runs of programs: smoke tests (docs/guide/corpus.md) and workloads, for
+    problems of speed (docs/guide/workloads.md). Nothing runs now: they execute the programs, so
+    only 'nestor evaluate --smoke' does it, and what takes a workload."""
     jobs: int = 2
     """Compilations at the same time (only with --compile-commands)."""
     llvm: str | None = None
@@ -91,7 +92,7 @@ class Capture:
                 f"There is nothing to capture, and {self.out} is no corpus: write the build after "
                 "--, as in 'nestor corpus capture --out corpus/mine -- make'."
             )
-        tests = read_smoke_file(self.smoke) if self.smoke is not None else None
+        runs = read_runs_file(self.runs) if self.runs is not None else None
         status = 0
         if self.compile_commands is not None:
             with progress() as report:
@@ -118,8 +119,8 @@ class Capture:
                 raise NestorError(_NOT_CALLED)
         with progress() as report:
             corpus = merge.finalise(out, journal, toolchain=found.version, progress=report)
-        if tests is not None:
-            corpus = add_smoke_tests(corpus, tests)
+        if runs is not None:
+            corpus = add_runs(corpus, runs)
         show(corpus, self.json)
         if captures:
             for program in corpus.programs:

@@ -61,7 +61,7 @@ class List:
                 escape(project.style),
                 str(len(program.modules)),
                 escape(" ".join(workload.measure)),
-                escape(" ".join(workload.profile)),
+                escape("\n".join(map(" ".join, workload.profile))),
             )
         stdout.print(table)
         return 0

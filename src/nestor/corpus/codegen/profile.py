@@ -49,7 +49,7 @@ def collect_profiles(
     progress: Progress = silent,
     instrument: Instrument = instrument_in_pipeline,
 ) -> Profiles:
-    """Run the profile run of each program that has one, and return what it counted.
+    """Run the profile runs of each program that has some, and return what they counted.
 
     All programs of a project count into one profile. A module of several projects takes the
     profile of its own project, or of the first one that has a program with it.
@@ -153,20 +153,23 @@ def _counted(
     linked = run([*command, "-fprofile-generate"], _LIMITS)
     if not linked.ok:
         raise CorpusError(f"not linked: {linked.reason}")
-    place = folder / "run"
-    words = program.workload.profile if program.workload is not None else ()
-    prepared = prepare(corpus, program, place, words)
-    if prepared is None:
-        raise CorpusError("there is no profile run")
+    runs = () if program.workload is None else program.workload.profile
     own = Path("..") / "bin" / binary.name
-    outcome = run([own, *prepared.arguments], _LIMITS, cwd=place, stdin=prepared.stdin)
-    if not outcome.ok:
-        raise CorpusError(f"run {outcome.reason}")
-    found = []
-    for number, raw in enumerate(sorted(place.rglob("*.profraw"))):
-        found.append(Path(shutil.move(raw, folder / f"{number}.profraw")))
-    if not found:
-        raise CorpusError("the run left no counts")
+    found: list[Path] = []
+    for words in runs:
+        place = folder / "run"
+        prepared = prepare(corpus, program, place, words)
+        if prepared is None:
+            raise CorpusError("there is no profile run")
+        outcome = run([own, *prepared.arguments], _LIMITS, cwd=place, stdin=prepared.stdin)
+        if not outcome.ok:
+            raise CorpusError(f"run {outcome.reason}")
+        left = sorted(place.rglob("*.profraw"))
+        if not left:
+            raise CorpusError("the run left no counts")
+        for raw in left:
+            found.append(Path(shutil.move(raw, folder / f"{len(found)}.profraw")))
+        shutil.rmtree(place)
     return found
 
 

@@ -4,7 +4,8 @@ A file names the programs of the project's recipe that have a workload, and what
 
     [programs."src/prog"]
     measure = ["-q", "large.txt"]     # the run that is measured, arguments as in the recipe
-    profile = ["-q", "prog.c"]        # another input, for profiles
+    profile = ["-q", "prog.c"]        # another input, for profiles and searches
+    # profile = [["-q", "prog.c"], ["all.c"]]   several runs, which count together
 
     [inputs]                          # by the name under which the runs find them
     "prog.c" = "src/prog.c"           # a file of the sources
@@ -15,13 +16,14 @@ A file names the programs of the project's recipe that have a workload, and what
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from nestor.corpus.fetch.generated import KINDS
 from nestor.corpus.fetch.inputs import FromSeed, FromSources, FromText, InputSource
 from nestor.corpus.fetch.recipe import Recipe
 from nestor.corpus.fetch.tables import Context, check_keys, read_toml, table_of, text_of, words_of
-from nestor.corpus.model import Workload
+from nestor.corpus.model import Workload, runs_of
 
 
 def with_workloads(recipe: Recipe, folder: Path) -> Recipe:
@@ -58,10 +60,10 @@ def _workload(value: object, where: str) -> Workload:
     table = table_of(value, where)
     check_keys(table, {"measure"}, {"profile"}, where)
     measure = words_of(table["measure"], f"measure of {where}")
-    profile = words_of(table.get("profile", []), f"profile of {where}")
-    if not measure or measure == profile:
-        raise ValueError(f"{where} needs a measured run that is not its run for profiles")
-    return Workload(tuple(measure), tuple(profile))
+    try:
+        return Workload(tuple(measure), runs_of(table.get("profile", [])))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def _source(value: object, where: str) -> InputSource:
@@ -84,6 +86,6 @@ def _source(value: object, where: str) -> InputSource:
 
 def _check_standard_input(workloads: Mapping[str, Workload], inputs: Mapping[str, object]) -> None:
     for name, workload in workloads.items():
-        for word in (*workload.measure, *workload.profile):
+        for word in chain(*workload.each):
             if word[:1] == "<" and word[1:] and word[1:] not in inputs:
                 raise ValueError(f"{name} reads {word[1:]}, which there is not")

@@ -23,7 +23,7 @@ from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
 from nestor.workload.callgrind import MeasureError
-from nestor.workload.counts import Measurement
+from nestor.workload.counts import Measurement, sum_of
 from nestor.workload.kept import measure_kept
 
 Aliases = Mapping[str, frozenset[str]]
@@ -50,19 +50,23 @@ class RunBuild(UnitBuild):
         mode: str,
         keep: bool = False,
     ) -> Assembly:
-        """Link ``program`` and run it on the input ``mode`` under callgrind."""
-        words = None if program.workload is None else getattr(program.workload, mode)
-        if not words:
-            return failed_assembly(f"it has no {mode} run")
+        """Link ``program`` and count its runs of the kind ``mode``, which are added up."""
+        runs = () if program.workload is None else program.workload.runs(mode)
+        if not runs:
+            return failed_assembly(
+                f"it has no {mode} run; 'nestor corpus capture --out CORPUS --runs FILE' gives it"
+                " one (docs/guide/workloads.md)"
+            )
         linked, binary = link_rollouts(pool, program, rollouts, "gc", keep=True)
         if linked.measure is None or binary is None:
             return failed_assembly(linked.failure or "not linked")
         folder = Path(cache_place()) / "measurements"
         try:
             path = pool.objects.path(binary)
-            run = measure_kept(
-                pool.corpus, program, path, words, pool.plugin.toolchain, folder
-            ).first
+            run = sum_of(
+                measure_kept(pool.corpus, program, path, r, pool.plugin.toolchain, folder).first
+                for r in runs
+            )
             names = aliases(path)
         except (MeasureError, ObjectError) as error:
             return failed_assembly(str(error))

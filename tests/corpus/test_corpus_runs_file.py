@@ -1,13 +1,15 @@
-"""Smoke tests of one's own programs: from a file into the corpus, and run only when asked to."""
+"""Runs of one's own programs: from a file into the corpus, and run only when asked to."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from nestor.corpus import smoke, store
-from nestor.corpus.smoke_file import SmokeFileError, add_smoke_tests, read_smoke_file
+from nestor.corpus.model import Workload
+from nestor.corpus.runs_file import RunsFileError, add_runs, read_runs_file
 from nestor.errors import NestorError
 from tests.command import nestor
 
@@ -44,13 +46,13 @@ def write_project(tree: SourceTree) -> Path:
 def test_a_smoke_test_is_added_kept_and_run_only_on_request(tree: SourceTree) -> None:
     mark = write_project(tree)
     tree.write(
-        "smoke.toml",
+        "runs.toml",
         '[programs]\none = ["in.txt"]\n"source/two" = ["<in.txt"]\n'
         '[inputs]\n"in.txt" = "tests/data.txt"\n',
     )
     out = str(tree.wrappers.corpus)
     capture = ["corpus", "capture", "--out", out]
-    done = nestor(*capture, "--smoke", "smoke.toml", "--", "make", cwd=tree.source)
+    done = nestor(*capture, "--runs", "runs.toml", "--", "make", cwd=tree.source)
     assert done.returncode == 0, done.stderr
     corpus = store.load(tree.wrappers.corpus)
     store.verify(corpus)
@@ -72,20 +74,57 @@ def test_a_smoke_test_is_added_kept_and_run_only_on_request(tree: SourceTree) ->
 def test_a_run_without_arguments_and_no_run_any_more(tree: SourceTree, tmp_path: Path) -> None:
     write_project(tree)
     assert tree.run(["make"]).returncode == 0
-    file = tree.write("smoke.toml", '[programs]\none = ["<"]\ntwo = ["x"]\n')
-    corpus = add_smoke_tests(tree.finalise(), read_smoke_file(file))
+    file = tree.write("runs.toml", '[programs]\none = ["<"]\ntwo = ["x"]\n')
+    corpus = add_runs(tree.finalise(), read_runs_file(file))
     prepared = smoke.prepare(corpus, corpus.program("demo/one"), tmp_path / "run")
     assert prepared == smoke.SmokeRun((), None)
     file.write_text("[programs]\ntwo = []\n")
-    corpus = add_smoke_tests(corpus, read_smoke_file(file))
+    corpus = add_runs(corpus, read_runs_file(file))
     assert [p.smoke for p in corpus.programs] == [("<",), ()]
     assert store.load(corpus.root) == corpus
+
+
+def test_a_workload_of_several_runs_is_added_kept_and_taken_away(tree: SourceTree) -> None:
+    write_project(tree)
+    file = tree.write(
+        "runs.toml",
+        '[workloads.one]\nprofile = [["in.txt"], ["<in.txt"]]\nmeasure = ["in.txt", "-"]\n'
+        '[workloads.two]\nprofile = ["in.txt"]\nmeasure = ["<in.txt"]\n'
+        '[inputs]\n"in.txt" = "tests/data.txt"\n',
+    )
+    out = str(tree.wrappers.corpus)
+    capture = ["corpus", "capture", "--out", out]
+    done = nestor(*capture, "--runs", "runs.toml", "--", "make", cwd=tree.source)
+    assert done.returncode == 0, done.stderr
+    corpus = store.load(tree.wrappers.corpus)
+    assert {p.name: p.workload for p in corpus.programs} == {
+        "source/one": Workload(("in.txt", "-"), (("in.txt",), ("<in.txt",))),
+        "source/two": Workload(("<in.txt",), (("in.txt",),)),
+    }
+    assert nestor(*capture, "--", "make", "-B", cwd=tree.source).returncode == 0
+    assert store.load(tree.wrappers.corpus) == corpus
+    shown = nestor("workload", "list", out, "--json")
+    assert [one["profile"] for one in json.loads(shown.stdout)] == [
+        [["in.txt"], ["<in.txt"]], [["in.txt"]],
+    ]  # fmt: skip
+    file.write_text("[workloads.one]\n")
+    changed = add_runs(corpus, read_runs_file(file))
+    assert changed.program("source/one").workload is None
+    assert changed.program("source/two") == corpus.program("source/two")
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[programs\n", "smoke.toml cannot be used"),
+        ('[workloads]\none = ["x"]\n', "workload of one must be a table of 'profile' and"),
+        ('[workloads.one]\nprofil = ["x"]\n', "workload of one must be a table of 'profile' and"),
+        ('[workloads.one]\nprofile = ["x"]\n', "one needs runs 'profile', and another one as"),
+        ('[workloads.one]\nmeasure = ["x"]\n', "one needs runs 'profile', and another one as"),
+        ('[workloads.one]\nmeasure = ["x"]\nprofile = ["x"]\n', "measured run is a run for prof"),
+        ('[workloads.one]\nmeasure = ["x"]\nprofile = [["y"], []]\n', "a run has no arguments"),
+        ('[workloads.one]\nmeasure = ["x"]\nprofile = [["y"], "z"]\n', "must be texts"),
+        ('[workloads.one]\nmeasure = ["<x"]\nprofile = ["y"]\n', "one reads x, which"),
+        ("[programs\n", "runs.toml cannot be used"),
         ("[program]\n", r"no table \[program\]"),
         ('[programs]\none = "x"\n', "one must be a list"),
         ("programs = 1\n", "programs must be a table"),
@@ -95,20 +134,20 @@ def test_a_run_without_arguments_and_no_run_any_more(tree: SourceTree, tmp_path:
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str, reason: str) -> None:
-    path = tmp_path / "smoke.toml"
+    path = tmp_path / "runs.toml"
     path.write_text(text)
-    with pytest.raises(SmokeFileError, match=reason):
-        read_smoke_file(path)
+    with pytest.raises(RunsFileError, match=reason):
+        read_runs_file(path)
 
 
 def test_names_and_inputs_that_do_not_exist(tree: SourceTree) -> None:
     write_project(tree)
     assert tree.run(["make"]).returncode == 0
     corpus = tree.finalise()
-    file = tree.write("smoke.toml", '[programs]\nthree = ["x"]\n')
+    file = tree.write("runs.toml", '[programs]\nthree = ["x"]\n')
     with pytest.raises(NestorError, match=r"three is no program .*: demo/one, demo/two\."):
-        add_smoke_tests(corpus, read_smoke_file(file))
+        add_runs(corpus, read_runs_file(file))
     file.write_text('[inputs]\nx = "gone.txt"\n')
     with pytest.raises(NestorError, match=r"gone\.txt cannot be read as an input"):
-        read_smoke_file(file)
+        read_runs_file(file)
     assert store.load(corpus.root) == corpus
