@@ -6,6 +6,7 @@ and cachegrind takes 0.5 s but counts no entries.
 """
 
 import re
+import shlex
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
@@ -62,13 +63,14 @@ def measure(
             valgrind, "--tool=callgrind", "--cache-sim=yes", "--demangle=no",
             "--separate-recs=1",  # else the inner calls of a function f are those of "f'2"
             f"--callgrind-out-file={out}",
+            f"--log-file={out}.log",  # what the program itself says went wrong stands alone
         )  # fmt: skip
         library = fixed_time_library(toolchain)
         run = run_program(corpus, program, binary, words, limits, under=under, beside=(library,))
         if run is None:
             raise MeasureError(f"{program.name} has no run of this kind.")
         if not run.outcome.ok or not out.exists():
-            raise MeasureError(f"{program.name} {run.outcome.reason}")
+            raise MeasureError(f"the run {shlex.join(words)!r:.200} {run.outcome.reason}")
         reader = _Reader()
         with out.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
