@@ -140,11 +140,18 @@ def test_callers_inlined_into_one_another_are_judged_together() -> None:
     assert len(vain_sites(logs, calls, overrides, before, {HOT: 250.0})) == 2
 
 
-def test_in_a_caller_that_never_ran_nothing_is_turned_around() -> None:
+@pytest.mark.parametrize(
+    ("entries", "score", "turned"),
+    [(0, 1e6, False), (3, 1e4, False), (3, 1e6, True), (1000, 1e4, True), (999, 1e4, False)],
+)
+def test_nothing_is_taken_back_in_a_caller_of_which_the_run_tells_little(
+    entries: int, score: float, turned: bool
+) -> None:
     logs = log(
         INLINED | {"caller": HOT, "callee": LEAF},
-        INLINED | {"caller": COLD, "callee": LEAF},
+        INLINED | {"caller": OTHER, "callee": LEAF},
     )
-    functions = {HOT: 1e6, COLD: 1e6, LEAF: 10.0}
-    found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, functions=functions, calls=CALLS)
-    assert [one.move.key.number for one in found.every] == [1]
+    functions = {HOT: 2e6, OTHER: score, LEAF: 10.0}
+    calls = Calls(CALLS.edges, {HOT: 1, OTHER: entries, LEAF: 5000})
+    found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, functions=functions, calls=calls)
+    assert [one.move.key.number for one in found.every] == [1, 2][: 1 + turned]

@@ -30,6 +30,8 @@ COLD: Final = 0.01
 """Calls that are reached in no more than this part of the entries of their function are cold."""
 SURE: Final = 1000
 """So many entries of a function tell which of its calls are seldom reached."""
+HOT: Final = 0.01
+"""A function that ran and has this part of the score tells it, too."""
 CHEAP: Final = 40
 """A site of less ``cost_estimate`` costs about what its call does: inlined everywhere."""
 

@@ -11,7 +11,9 @@ from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, sites_of
 from nestor.problems.inlining_speed.executed import (
+    HOT,
     SELDOM,
+    SURE,
     Written,
     kept_sites,
     proposal,
@@ -43,8 +45,8 @@ class SpeedMoves(SiteMoves):
     ) -> Candidates:
         """Return the sites: those that are kept and called most, then inlined ones in hot callers.
 
-        In callers that never ran nothing is turned around: only code would be saved, and another
-        input may spend its time there.
+        A call is taken back only in callers that this run tells of: elsewhere only code would be
+        saved, and another input may spend its time there.
 
         :param functions: what each function executes, by id.
         :param calls: of the run; without them no site is known to be called.
@@ -57,7 +59,6 @@ class SpeedMoves(SiteMoves):
             context[site.caller] ^= hash((site.key.number, site.answer)) & (1 << 63) - 1
         ranked = kept_sites(trajectories, calls or Calls())
         called = [one for one in ranked if one.saved > SELDOM * total]
-        elsewhere = {site.callee for site in sites if site.answer}
         entries = calls.entries if calls else {}
 
         def candidate(site: Site, distance: float) -> Candidate:
@@ -68,9 +69,10 @@ class SpeedMoves(SiteMoves):
         kept = [candidate(one.site, 1.0 - one.saved / most) for one in called]
         inlined = []
         for site in sites:
-            distance = 1.0 - weights.get(site.caller, 0.0) / most
-            ran = entries.get(site.caller, 1) > 0 or site.caller in elsewhere
-            if site.answer and ran and distance < _FARTHEST:
+            executed, entered = weights.get(site.caller, 0.0), entries.get(site.caller, SURE)
+            distance = 1.0 - executed / most
+            told = entered >= SURE or (entered > 0 and executed >= HOT * total)
+            if site.answer and told and distance < _FARTHEST:
                 inlined.append(candidate(site, distance))
         return Candidates(first=[kept, inlined])
 
