@@ -19,6 +19,7 @@ from nestor.corpus import store
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.evaluate import workloads as judging
 from nestor.evaluate.workloads import measure_workloads, require_workloads
+from nestor.problem.overrides import OverridesError
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from nestor.workload.counts import Counts, J, Measurement
@@ -87,6 +88,10 @@ def test_the_commands(
     assert times["programs"][0]["seconds"].keys() == {"stock", "stock again", POLICY}
     assert Time((POLICY,), program=("first",), rounds=3, **settings).run() == 0
     assert "stock again: mean" in capsys.readouterr().out
+    overrides = tmp_path / "overrides.txt"
+    overrides.write_text("nestor-overrides 1\nno line of this format\n")
+    with pytest.raises(OverridesError, match=r"overrides\.txt"):
+        Time((POLICY,), program=("first",), overrides=overrides, rounds=3, **settings).run()
 
 
 def test_a_corpus_without_workloads_is_refused(workloads: Corpus) -> None:

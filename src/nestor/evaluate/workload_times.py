@@ -21,6 +21,7 @@ def time_programs(
     rounds: int,
     core: int,
     clock: Clock,
+    overrides: str | None = None,
     progress: Progress = silent,
 ) -> tuple[list[Timing], list[Failure]]:
     """Build ``programs`` stock and under each policy, and time one program after the other.
@@ -28,9 +29,14 @@ def time_programs(
     A policy whose build of a program failed is left out there, and named in the failures.
 
     :param core: the processor that all runs are pinned to.
+    :param overrides: the text of a file of answers that stand above every policy's.
     """
     sides: list[NamedPolicy | None] = [None, *policies]
-    jobs = [Job(program, "gc", policy) for program in programs for policy in sides]
+    jobs = [
+        Job(program, "gc", policy, overrides=None if policy is None else overrides)
+        for program in programs
+        for policy in sides
+    ]
     binaries = build_binaries(pool, jobs, progress)
     timings: list[Timing] = []
     failures: list[Failure] = []

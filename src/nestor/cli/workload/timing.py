@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.policies.builds import overrides_text
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import programs_named, ready_plugin
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
@@ -36,6 +37,8 @@ class Time:
         nestor workload time --policy my.safetensors --corpus corpus/speed-cg
         nestor workload time --policy my.safetensors --corpus corpus/speed-cg --rounds 40 \
             --program lua sqlite3 --core 1
+        nestor workload time --problem inlining-speed --policy default --overrides \
+            tuned/app/overrides.txt --corpus corpus/app --program app
     """
 
     policy: tuple[str, ...]
@@ -48,6 +51,8 @@ class Time:
     """Which projects to judge by (default: held-out ones)."""
     program: tuple[str, ...] = ()
     """Programs, by their names or the last parts of them (default: all of the split)."""
+    overrides: Path | None = None
+    """Answers that stand above the policies' (docs/reference/formats.md)."""
     rounds: int = 15
     """Runs of each build."""
     core: int | None = None
@@ -73,6 +78,7 @@ class Time:
             raise NestorError("Nothing to time: name a policy.")
         if self.rounds < 3:
             raise NestorError("Too few rounds for an interval: --rounds takes 3 or more.")
+        overrides = overrides_text(problem, self.overrides)
         corpus = store.load(self.corpus)
         named = programs_named(corpus, self.program)
         programs = require_workloads(corpus, named or select_programs(corpus, self.split))
@@ -82,7 +88,8 @@ class Time:
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 timings, failures = time_programs(
                     StockKeepingPool(pool), programs, policies,
-                    rounds=self.rounds, core=core, clock=self.clock, progress=report,
+                    rounds=self.rounds, core=core, clock=self.clock, overrides=overrides,
+                    progress=report,
                 )  # fmt: skip
         projects = {program.name: program.project for program in programs}
         names = [policy.name for policy in policies]
