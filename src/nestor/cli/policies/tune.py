@@ -44,6 +44,9 @@ class Tune:
     never larger than stock in the modes that --mode names, and its size in the others is shown. The
     search can be stopped at any time; the same command goes on, and more --compiles go further.
 
+    Where the score is what runs execute (--problem inlining-speed), the program needs a workload:
+    docs/guide/workloads.md says how to give it one.
+
     Where register allocation is decided the compiler itself searches: --trials allocations of each
     function, the most expensive functions first. These overrides are for the policy 'default', and
     under them no function costs more than stock.
