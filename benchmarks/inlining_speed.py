@@ -1,11 +1,13 @@
 """What searches for speed found, program by program, on the searched input and on another one.
 
-    nestor tune lz4 --corpus SPEED --out TUNED/lz4 --problem inlining-speed --compiles 10 --json
+    nestor tune lz4 --corpus SPEED --out TUNED/lz4 --problem inlining-speed --json
         > lz4.json
     python -m benchmarks.inlining_speed lz4.json lua.json … [--table tuned]
-        [--json benchmarks/results/inlining_speed.json]
+        [--several several/lua.json …] [--json benchmarks/results/inlining_speed.json]
 
-Rows are worst first by J on the input `measure`, which no search has seen.
+Rows are worst first by J on the input `measure`, which no search has seen. ``--several`` names
+searches of some of these programs by more runs, and sets the two side by side in a table of its
+own, with the mean of all programs where these take the place of the others.
 """
 
 import argparse
@@ -29,6 +31,13 @@ COLUMNS: Final = [
     ("code", "{:+.2f} %"),
     ("sites", "{}"),
     ("compiles", "{:.1f}"),
+]
+SEVERAL: Final = [
+    ("program", "{}"),
+    ("one input searched: J, unseen input", "{:+.2f} %"),
+    ("several: J, unseen input", "{:+.2f} %"),
+    ("J, searched inputs", "{:+.2f} %"),
+    ("code", "{:+.2f} %"),
 ]
 _RESAMPLES: Final = 10_000
 _FEWEST: Final = 5
@@ -59,6 +68,19 @@ def rows(searches: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     return [*each, [f"mean of {len(each)}", *means[:3], round(means[3]), means[4]]]
 
 
+def several_rows(
+    one: Sequence[Mapping[str, Any]], several: Sequence[Mapping[str, Any]]
+) -> list[list[Any]]:
+    """Return what more runs do for some programs, and what they make of the means of all."""
+    before = {cells[0]: cells for cells in map(row, one)}
+    after = {cells[0]: cells for cells in map(row, several)}
+    each = [[name, before[name][1], *cells[1:4]] for name, cells in sorted(after.items())]
+    every = list({**before, **after}.values())
+    means = [statistics.fmean(cells[column] for cells in every) for column in (1, 2, 3)]
+    alone = statistics.fmean(cells[1] for cells in before.values())
+    return [*each, [f"mean of {len(every)}, these {len(each)} by several", alone, *means]]
+
+
 def interval(changes: Sequence[float]) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of the mean over programs."""
     drawn = np.random.default_rng(0).choice(changes, (_RESAMPLES, len(changes)))
@@ -71,9 +93,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("found", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--table", default="tuned", help="its name in the result file")
+    parser.add_argument("--several", nargs="+", type=Path, metavar="FILE", default=[])
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
     options = parser.parse_args()
-    cells = rows([json.loads(path.read_text()) for path in options.found])
+    found = [json.loads(path.read_text()) for path in options.found]
+    cells = rows(found)
     for own in cells:
         print(" | ".join(f.format(cell) for (_, f), cell in zip(COLUMNS, own, strict=True)))
     values: dict[str, Any] = {}
@@ -81,8 +105,13 @@ def main() -> int:
         low, high = interval([own[1] for own in cells[:-1]])
         print(f"J on the unseen input, 95 % interval of the mean: {low:+.2f} to {high:+.2f} %")
         values = {f"{options.table}_interval_pct": [low, high]}
+    tables = {options.table: table(COLUMNS, cells)}
+    if options.several:
+        more = several_rows(found, [json.loads(path.read_text()) for path in options.several])
+        tables[f"{options.table}_several"] = table(SEVERAL, more)
+        for own in more:
+            print(" | ".join(f.format(cell) for (_, f), cell in zip(SEVERAL, own, strict=True)))
     if options.json:
-        tables = {options.table: table(COLUMNS, cells)}
         place = machine.describe(find())
         record.write(options.json, "Inlining for speed, by program.", tables, place, **values)
     return 0
