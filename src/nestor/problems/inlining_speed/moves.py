@@ -71,8 +71,8 @@ class SpeedMoves(SiteMoves):
         for site in sites:
             executed, entered = weights.get(site.caller, 0.0), entries.get(site.caller, SURE)
             distance = 1.0 - executed / most
-            told = entered >= SURE or (entered > 0 and executed >= HOT * total)
-            if site.answer and told and distance < _FARTHEST:
+            has_evidence = entered >= SURE or (entered > 0 and executed >= HOT * total)
+            if site.answer and has_evidence and distance < _FARTHEST:
                 inlined.append(candidate(site, distance))
         return Candidates(first=[kept, inlined])
 
