@@ -1,6 +1,7 @@
 """Workloads of recipes: read from files, their inputs, and the tier that has them."""
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from nestor.corpus.fetch.reading import read_recipes
 from nestor.corpus.fetch.tables import RecipeError
 from nestor.corpus.fetch.tiers import recipe_folder, recipes, usual_level
 from nestor.corpus.fetch.workloads import with_workloads
-from nestor.corpus.model import Project, Workload
+from nestor.corpus.layout import MANIFEST
+from nestor.corpus.model import CorpusError, Project, Workload
 from tests.corpus.conftest import SourceTree
 
 WORKLOADS = """
@@ -156,3 +158,21 @@ def test_only_linked_modules_are_taken_and_runs_are_kept(tree: SourceTree) -> No
     # Captured again without a selection, the program keeps its runs.
     again = tree.finalise()
     assert again.program("demo/prog").workload == workload
+
+
+@pytest.mark.parametrize("word", ["x" * 100_001, "a\0b", 7])
+def test_words_of_runs_in_a_manifest_are_bounded(tree: SourceTree, word: object) -> None:
+    tree.write("main.c", "int main(void) { return 0; }")
+    assert tree.cc("-c", "main.c").returncode == 0
+    assert tree.cc("main.o", "-o", "prog").returncode == 0
+    corpus = tree.finalise()
+    workload = Workload(("1",), (("2",),))
+    store.save(replace(corpus, programs=(replace(corpus.programs[0], workload=workload),)))
+    path = corpus.root / MANIFEST
+    manifest = json.loads(path.read_text())
+    for runs in ({"measure": [word]}, {"profile": [["2"], [word]]}):
+        broken = {**manifest["programs"][0]["workload"], **runs}
+        program = {**manifest["programs"][0], "workload": broken}
+        path.write_text(json.dumps({**manifest, "programs": [program]}))
+        with pytest.raises(CorpusError, match="is damaged"):
+            store.load(corpus.root)

@@ -257,8 +257,8 @@ def _workload_entry(workload: Workload | None) -> dict[str, Any]:
 
 
 def _workload(entry: dict[str, Any]) -> Workload:
-    (measure,) = runs_of(entry["measure"])
-    return Workload(measure, runs_of(entry["profile"]))
+    profile = tuple(tuple(map(_text, run)) for run in runs_of(entry["profile"]))
+    return Workload(tuple(map(_text, entry["measure"])), profile)
 
 
 def _text(value: object) -> str:
