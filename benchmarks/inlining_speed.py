@@ -98,8 +98,6 @@ def main() -> int:
     options = parser.parse_args()
     found = [json.loads(path.read_text()) for path in options.found]
     cells = rows(found)
-    for own in cells:
-        print(" | ".join(f.format(cell) for (_, f), cell in zip(COLUMNS, own, strict=True)))
     values: dict[str, Any] = {}
     if len(cells) > _FEWEST:
         low, high = interval([own[1] for own in cells[:-1]])
@@ -109,8 +107,7 @@ def main() -> int:
     if options.several:
         more = several_rows(found, [json.loads(path.read_text()) for path in options.several])
         tables[f"{options.table}_several"] = table(SEVERAL, more)
-        for own in more:
-            print(" | ".join(f.format(cell) for (_, f), cell in zip(SEVERAL, own, strict=True)))
+    record.show(tables)
     if options.json:
         place = machine.describe(find())
         record.write(options.json, "Inlining for speed, by program.", tables, place, **values)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nestor.corpus import smoke, store
-from nestor.corpus.model import Workload
+from nestor.corpus.model import Corpus, Workload
 from nestor.corpus.runs_file import RunsFileError, add_runs, read_runs_file
 from nestor.errors import NestorError
 from tests.command import nestor
@@ -43,26 +43,26 @@ def write_project(tree: SourceTree) -> Path:
     return mark
 
 
-def test_a_smoke_test_is_added_kept_and_run_only_on_request(tree: SourceTree) -> None:
-    mark = write_project(tree)
-    tree.write(
-        "runs.toml",
-        '[programs]\none = ["in.txt"]\n"source/two" = ["<in.txt"]\n'
-        '[inputs]\n"in.txt" = "tests/data.txt"\n',
-    )
-    out = str(tree.wrappers.corpus)
-    capture = ["corpus", "capture", "--out", out]
+def captured(tree: SourceTree, runs: str) -> Corpus:
+    """Return the corpus of the project with these runs, which another capture does not forget."""
+    tree.write("runs.toml", runs + '[inputs]\n"in.txt" = "tests/data.txt"\n')
+    capture = ["corpus", "capture", "--out", str(tree.wrappers.corpus)]
     done = nestor(*capture, "--runs", "runs.toml", "--", "make", cwd=tree.source)
     assert done.returncode == 0, done.stderr
     corpus = store.load(tree.wrappers.corpus)
     store.verify(corpus)
+    assert nestor(*capture, "--", "make", "-B", cwd=tree.source).returncode == 0
+    assert store.load(tree.wrappers.corpus) == corpus
+    return corpus
+
+
+def test_a_smoke_test_is_added_kept_and_run_only_on_request(tree: SourceTree) -> None:
+    mark = write_project(tree)
+    corpus = captured(tree, '[programs]\none = ["in.txt"]\n"source/two" = ["<in.txt"]\n')
     assert {p.name: p.smoke for p in corpus.programs} == {
         "source/one": ("in.txt",), "source/two": ("<in.txt",),
     }  # fmt: skip
-    # Another capture of the same build forgets nothing.
-    assert nestor(*capture, "--", "make", "-B", cwd=tree.source).returncode == 0
-    assert store.load(tree.wrappers.corpus) == corpus
-    judge = ["evaluate", "--policy", "always", "--corpus", out]
+    judge = ["evaluate", "--policy", "always", "--corpus", str(corpus.root)]
     assert nestor(*judge, cwd=tree.source).returncode == 0
     assert not mark.exists()
     done = nestor(*judge, "--smoke", cwd=tree.source)
@@ -86,28 +86,20 @@ def test_a_run_without_arguments_and_no_run_any_more(tree: SourceTree, tmp_path:
 
 def test_a_workload_of_several_runs_is_added_kept_and_taken_away(tree: SourceTree) -> None:
     write_project(tree)
-    file = tree.write(
-        "runs.toml",
+    corpus = captured(
+        tree,
         '[workloads.one]\nprofile = [["in.txt"], ["<in.txt"]]\nmeasure = ["in.txt", "-"]\n'
-        '[workloads.two]\nprofile = ["in.txt"]\nmeasure = ["<in.txt"]\n'
-        '[inputs]\n"in.txt" = "tests/data.txt"\n',
+        '[workloads.two]\nprofile = ["in.txt"]\nmeasure = ["<in.txt"]\n',
     )
-    out = str(tree.wrappers.corpus)
-    capture = ["corpus", "capture", "--out", out]
-    done = nestor(*capture, "--runs", "runs.toml", "--", "make", cwd=tree.source)
-    assert done.returncode == 0, done.stderr
-    corpus = store.load(tree.wrappers.corpus)
     assert {p.name: p.workload for p in corpus.programs} == {
         "source/one": Workload(("in.txt", "-"), (("in.txt",), ("<in.txt",))),
         "source/two": Workload(("<in.txt",), (("in.txt",),)),
     }
-    assert nestor(*capture, "--", "make", "-B", cwd=tree.source).returncode == 0
-    assert store.load(tree.wrappers.corpus) == corpus
-    shown = nestor("workload", "list", out, "--json")
+    shown = nestor("workload", "list", str(corpus.root), "--json")
     assert [one["profile"] for one in json.loads(shown.stdout)] == [
         [["in.txt"], ["<in.txt"]], [["in.txt"]],
     ]  # fmt: skip
-    file.write_text("[workloads.one]\n")
+    file = tree.write("runs.toml", "[workloads.one]\n")
     changed = add_runs(corpus, read_runs_file(file))
     assert changed.program("source/one").workload is None
     assert changed.program("source/two") == corpus.program("source/two")

@@ -56,7 +56,7 @@ def identity_of(
 
     :param settings: a dataclass of plain data.
     """
-    return {
+    identity = {
         "corpus": pool.corpus.digest,
         "program": program.name,
         "runs": _runs_of(pool.corpus, program),
@@ -66,18 +66,19 @@ def identity_of(
         "plugin": pool.plugin.digest,
         "policy": policy.digest,
         "summary": None if summary is None else hashlib.sha256(summary.encode()).hexdigest(),
-        "settings": json.loads(json.dumps(asdict(settings))),
+        "settings": asdict(settings),
         "search": {k: v for k, v in asdict(budget).items() if k != "compiles"},
         "seed": seed,
     }
+    plain: dict[str, Any] = json.loads(json.dumps(identity))  # as it is read back
+    return plain
 
 
 def _runs_of(corpus: Corpus, program: Program) -> Any:
     """Return the longer runs of a program and what they read; the corpus's digest has neither."""
     if program.workload is None:
         return None
-    inputs = corpus.project(program.project).inputs
-    return json.loads(json.dumps([asdict(program.workload), inputs]))
+    return [asdict(program.workload), corpus.project(program.project).inputs]
 
 
 def save(path: Path, identity: Mapping[str, Any], kept: KeptSearch, problem: Problem) -> None:
@@ -140,7 +141,7 @@ def load(path: Path, identity: Mapping[str, Any], problem: Problem) -> KeptSearc
         functions={},
         trajectories={},
         modules={},
-        outputs=content.get("outputs", {}),
+        outputs=content["outputs"],
     )
     state = State(
         step=int(content["step"]),

@@ -6,7 +6,6 @@
 
 #include "EvaluatorFile.h"
 #include "llvm/ADT/STLExtras.h"
-#include <limits>
 #include <optional>
 
 using namespace llvm;
