@@ -24,13 +24,17 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Final
 
 from nestor.corpus import store
+from nestor.corpus.fetch.tables import table_of
 from nestor.corpus.files import LIMIT
 from nestor.corpus.model import Arguments, Corpus, CorpusError, Program, Workload, runs_of
+from nestor.corpus.smoke import check_standard_input
 from nestor.errors import NestorError
 from nestor.files import read_regular, write_atomically
+
+_TABLES: Final = ("programs", "workloads", "inputs")
 
 
 class RunsFileError(NestorError):
@@ -57,18 +61,17 @@ def read_runs_file(path: Path) -> RunsFile:
     """
     try:
         tables = tomllib.loads(read_regular(path, "runs").decode())
-        others = sorted(tables.keys() - {"programs", "workloads", "inputs"})
+        others = sorted(tables.keys() - set(_TABLES))
         if others:
             there = "[programs], [workloads.PROGRAM] and [inputs]"
             raise ValueError(f"there is no table [{others[0]}]; write {there}")
-        programs = {name: _words(name, words) for name, words in _table(tables, "programs").items()}
-        workloads = {n: _workload(n, table) for n, table in _table(tables, "workloads").items()}
-        inputs = {name: _place(name, place) for name, place in _table(tables, "inputs").items()}
+        own = {name: table_of(tables.get(name, {}), name) for name in _TABLES}
+        programs = {name: _words(name, words) for name, words in own["programs"].items()}
+        workloads = {name: _workload(name, table) for name, table in own["workloads"].items()}
+        inputs = {name: _place(name, place) for name, place in own["inputs"].items()}
         longer = [(name, w) for name, kept in workloads.items() if kept for w in kept.each]
         for name, words in (*programs.items(), *longer):
-            absent = [w[1:] for w in words if w[:1] == "<" and w[1:] and w[1:] not in inputs]
-            if absent:
-                raise ValueError(f"{name} reads {absent[0]}, which [inputs] does not have")
+            check_standard_input(name, words, inputs)
     except (ValueError, TypeError) as error:
         raise RunsFileError(f"{path} cannot be used as runs of programs: {error}.") from error
     contents = {
@@ -117,13 +120,6 @@ def _named(corpus: Corpus, name: str, path: Path) -> Program:
     there = ", ".join(p.name for p in found or corpus.programs) or "none"
     what = "fits several programs" if found else "is no program of the corpus"
     raise CorpusError(f"{path}: {name} {what}; there are: {there}.")
-
-
-def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
-    table = tables.get(name, {})
-    if not isinstance(table, dict):
-        raise TypeError(f"{name} must be a table")
-    return table
 
 
 def _workload(name: str, table: object) -> Workload | None:

@@ -1,7 +1,7 @@
 """Running a program of a corpus: its arguments, and the files that they name."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,20 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     for name, digest in corpus.project(program.project).inputs:
         shutil.copyfile(corpus.input(digest), folder / name)
-    named = [word[1:] for word in words if word.startswith("<")]
+    named = _redirected(words)
     arguments = tuple(word for word in words if not word.startswith("<"))
     return SmokeRun(arguments, folder / Path(named[0]).name if named and named[0] else None)
+
+
+def check_standard_input(name: str, words: Sequence[str], inputs: Container[str]) -> None:
+    """Refuse a run of the program ``name`` that reads a file which ``inputs`` do not have.
+
+    :raises ValueError: naming both.
+    """
+    for read in _redirected(words):
+        if read and read not in inputs:
+            raise ValueError(f"{name} reads {read}, which [inputs] does not have")
+
+
+def _redirected(words: Sequence[str]) -> list[str]:
+    return [word[1:] for word in words if word.startswith("<")]

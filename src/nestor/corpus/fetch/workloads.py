@@ -14,9 +14,7 @@ A file names the programs of the project's recipe that have a workload, and what
     "run.lua" = { text = "print(1)" }
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from nestor.corpus.fetch.generated import KINDS
@@ -24,6 +22,7 @@ from nestor.corpus.fetch.inputs import FromSeed, FromSources, FromText, InputSou
 from nestor.corpus.fetch.recipe import Recipe
 from nestor.corpus.fetch.tables import Context, check_keys, read_toml, table_of, text_of, words_of
 from nestor.corpus.model import Workload, runs_of
+from nestor.corpus.smoke import check_standard_input
 
 
 def with_workloads(recipe: Recipe, folder: Path) -> Recipe:
@@ -47,7 +46,9 @@ def with_workloads(recipe: Recipe, folder: Path) -> Recipe:
         strange = sorted(set(workloads) - set(recipe.programs))
         if strange:
             raise ValueError(f"{strange[0]} is no program of the recipe")
-        _check_standard_input(workloads, {**inputs, **recipe.inputs})
+        for name, workload in workloads.items():
+            for words in workload.each:
+                check_standard_input(name, words, {**inputs, **recipe.inputs})
     return replace(
         recipe,
         programs={name: recipe.programs[name] for name in workloads},
@@ -82,10 +83,3 @@ def _source(value: object, where: str) -> InputSource:
     if not isinstance(size, int) or not isinstance(seed, int):
         raise TypeError(f"{where}: size and seed must be integers")
     return FromSeed(kind, size, seed)
-
-
-def _check_standard_input(workloads: Mapping[str, Workload], inputs: Mapping[str, object]) -> None:
-    for name, workload in workloads.items():
-        for word in chain(*workload.each):
-            if word[:1] == "<" and word[1:] and word[1:] not in inputs:
-                raise ValueError(f"{name} reads {word[1:]}, which there is not")
