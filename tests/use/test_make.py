@@ -4,13 +4,20 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from nestor.compiler.plugin import Plugin
 from tests.use.making import BUILD, LIBRARY, MAIN, MAKEFILE, OZ, digests, make, sources, times
+from tests.use.test_remembered import SLOW
+
+IGNORED = ("sed", "-n", "s/SigIgn:\\s*//p", "/proc/self/status")
+"""Prints which signals it ignores."""
 
 
 def test_the_summary_is_that_of_the_stock_build(
@@ -44,6 +51,27 @@ def test_an_edit_is_compiled_with_the_summary_that_is_there(command: Path, proje
     assert after["lib.o"] == stamps["lib.o"]
     assert digests(project) == before
     assert (project / ".nestor" / "summary.txt").read_bytes() == summary
+
+
+def test_a_later_build_waits_for_nothing(command: Path, project: Path) -> None:
+    first = make(command, IGNORED, project)
+    make(command, BUILD, project)
+    time.sleep(2.5)  # until the time of the summary tells a change for certain
+    make(command, BUILD, project)
+    line = [sys.executable, "-X", "importtime", str(command), "make", "--", *IGNORED]
+    later = subprocess.run(line, cwd=project, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in later.stderr.splitlines()}
+    assert "nestor.cli.make.quick" in imported
+    assert not imported & SLOW
+    for ignored in (first.stdout, later.stdout):
+        assert not int(ignored, 16) & 1 << signal.SIGPIPE - 1
+
+
+def test_the_command_may_be_a_compiler(command: Path, project: Path) -> None:
+    for name in ("app", "lib"):
+        line = ("clang-22", *shlex.split(OZ), "-c", f"{name}.c")
+        assert make(command, line, project).returncode == 0
+    assert (project / ".nestor" / "summary.txt").is_file()
 
 
 def test_renew_makes_the_summary_anew(command: Path, project: Path) -> None:

@@ -22,9 +22,7 @@ def entry() -> None:
     if words and words[0] == "make":
         from nestor.cli.make import quick as quick_make
 
-        status = quick_make.run(words[1:])
-        if status is not None:
-            sys.exit(status)
+        quick_make.run(words[1:])
     from nestor.cli import main
 
     main.entry()

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 
+from nestor.cli.become import become
 from nestor.cli.make import words as own_words
+from nestor.cli.make.running import environment
 from nestor.cli.use.remembered import recall
 
 TYPE_CHECKING = False
@@ -18,28 +20,28 @@ MOST_RECORDS = 5000
 """Records of compiles after which they are put together again."""
 
 
-def run(words: Sequence[str]) -> int | None:
-    """Run the build under the summary that is there; None if more must be done."""
+def run(words: Sequence[str]) -> None:
+    """Become the build, under the summary that is there; return if more must be done."""
     try:
         own = own_words.split(words)
     except own_words.WrongWordsError:
-        return None
+        return
     if own.renew or own.json or os.path.exists(own.unfinished):  # noqa: PTH110
-        return None
+        return
     if own.all_again and os.path.exists(own.left):  # noqa: PTH110
-        return None
+        return
     scripts = recall(key(own))
     if scripts is None or not _are(scripts, own.folder):
-        return None
+        return
     try:
         if len(os.listdir(f"{own.folder}/compiles")) > MOST_RECORDS:  # noqa: PTH208
-            return None
+            return
     except OSError:
-        return None
-    from nestor.cli.make import running
-
-    status = running.run(own.command, own.folder, cached=True)
-    return None if status == running.NOT_FOUND else status
+        return
+    try:
+        become(own.command, environment(os.environ, own.folder, cached=True))
+    except OSError:
+        return  # who takes more time says what is wrong
 
 
 def key(own: own_words.Words) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from nestor.cli.make.place import VARIABLE
 
@@ -21,12 +20,14 @@ def run(command: Sequence[str], folder: str, *, cached: bool, quiet: bool = Fals
     :param cached: whether ccache may answer; without it every compile leaves its record.
     :param quiet: send what it prints to standard error, where it mixes with no JSON.
     """
-    program = shutil.which(command[0])
-    if program is None:
-        return NOT_FOUND
+    import shutil  # here, since it takes long, and builds after an edit need no more than the rest
+
     from nestor.corpus.capture.driver import run as run_to_end
 
     settings = environment(os.environ, folder, cached=cached)
+    program = shutil.which(command[0], path=settings["PATH"])
+    if program is None:
+        return NOT_FOUND
     if not quiet:
         return run_to_end(program, command[1:], settings)
     words = ["-c", 'exec "$0" "$@" >&2', program, *command[1:]]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
+from nestor.cli.become import become
 from nestor.cli.make.place import record, with_summary
 from nestor.cli.use.remembered import recall
 
 TYPE_CHECKING = False  # as typing has it, whose import takes longer than all else here
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Never
 
 
 def run(name: str, words: Sequence[str]) -> int | None:
@@ -40,11 +42,10 @@ def run(name: str, words: Sequence[str]) -> int | None:
     return start(command, rest)
 
 
-def start(command: Sequence[str], rest: Sequence[str]) -> int:
+def start(command: Sequence[str], rest: Sequence[str]) -> Never:
     """Become the compiler: run ``command`` with the user's own words ``rest``."""
-    sys.stdout.flush()
     record(command[0], rest)
-    return os.execv(command[0], [*command, *rest])  # noqa: S606  as the user asked
+    become([*command, *rest], os.environ)
 
 
 def key_of_clang(name: str, own: Sequence[str], lto: str) -> list[str]:

@@ -5,6 +5,7 @@ Kept apart and free of imports that take time: a wrapper starts once per source 
 
 import os
 import shlex
+import signal
 from collections.abc import Mapping, Sequence
 
 
@@ -30,6 +31,7 @@ def run(
         [program, *arguments],
         os.environ if environment is None else environment,
         file_actions=actions,
+        setsigdef=[signal.SIGPIPE],  # which Python ignores
     )
     while True:
         try:
