@@ -113,13 +113,15 @@ def test_what_clang_refuses_the_systems_compiler_compiles(
     nested = "int h(int x) { int g(int y) { return x + y; } return g(1); }\n"
     uses = "int h(int); int main(void) { return h(1) - 2; }\n"
     rules = "build-arch:\n\tgcc -c h.c\n\tgcc -c uses.c\n\tgcc h.o uses.o -o uses\n"
-    package = _package(tmp_path / "demo", rules, **{"h.c": nested, "uses.c": uses})
+    files = {"h.c": '#include "h.h"\n', "h.h": nested, "uses.c": uses}
+    package = _package(tmp_path / "demo", rules, **files)
     corpus = fetch_packages([str(package)], tmp_path / "corpus", toolchain).corpus
     (program,) = corpus.programs
     assert program.modules == ("demo/uses.o",)
     assert sum(item.kind == "foreign" for item in program.inputs) == 1
     assert [m.project for m in corpus.missing] == ["demo"]
     assert corpus.missing[0].reason.startswith("h.c: ")
+    assert "error: function definition is not allowed here" in corpus.missing[0].reason
 
 
 def test_a_configure_test_hears_of_clang(tmp_path: Path, toolchain: Toolchain) -> None:

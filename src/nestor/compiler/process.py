@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from nestor.compiler.messages import error_of
 from nestor.compiler.orphans import killed_if_left, marked
 from nestor.temporary import run_folder
 
@@ -73,9 +74,7 @@ class Outcome:
     @property
     def reason(self) -> str:
         """One line that says what went wrong."""
-        lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
-        errors = [line for line in lines if "error:" in line]
-        detail = (errors or lines or [f"exit status {self.returncode}"])[0]
+        detail = error_of(self.stderr) or f"exit status {self.returncode}"
         return f"{self.ending.value}: {detail[:300]}"
 
 
