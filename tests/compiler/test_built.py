@@ -4,14 +4,12 @@ import errno
 import fcntl
 import multiprocessing
 import os
-import shutil
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from nestor.compiler.built import build_once
-from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.process import run
 from nestor.compiler.toolchain import Toolchain
 from nestor.files import adding, locked
@@ -98,23 +96,3 @@ def test_a_file_that_was_cut_is_built_again(toolchain: Toolchain, tmp_path: Path
         os.truncate(path, size)
         build_once(path, build)
         assert path.read_bytes() == content
-
-
-def _plugin(toolchain: Toolchain) -> str:
-    return ensure_plugin(toolchain).digest
-
-
-def test_two_processes_build_the_plugin_once(
-    plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cmake, log = shutil.which("cmake"), tmp_path / "log"
-    (tmp_path / "bin").mkdir()
-    wrapper = tmp_path / "bin" / "cmake"
-    wrapper.write_text(f'#!/bin/sh\necho "$1" >> "{log}"\nexec "{cmake}" "$@"\n')
-    wrapper.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
-    with ProcessPoolExecutor(2, _SPAWN) as processes:
-        first, second = processes.map(_plugin, [plugin.toolchain] * 2, timeout=600)
-    assert first == second
-    assert log.read_text().split() == ["-S", "--build"]

@@ -71,6 +71,14 @@ def test_a_smoke_test_is_added_kept_and_run_only_on_request(tree: SourceTree) ->
     assert mark.read_text().count("ran\n") >= 4
 
 
+def test_a_run_finds_inputs_of_the_same_date(tree: SourceTree, tmp_path: Path) -> None:
+    """An archiver writes it into its output, and two runs of a program should leave the same."""
+    write_project(tree)
+    corpus = captured(tree, '[programs]\none = ["in.txt"]\n')
+    smoke.prepare(corpus, corpus.program("source/one"), tmp_path / "run")
+    assert (tmp_path / "run" / "in.txt").stat().st_mtime == smoke.INPUTS_DATE
+
+
 def test_a_run_without_arguments_and_no_run_any_more(tree: SourceTree, tmp_path: Path) -> None:
     write_project(tree)
     assert tree.run(["make"]).returncode == 0

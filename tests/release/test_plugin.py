@@ -1,8 +1,10 @@
 """A released plugin decides by what it carries, in whatever way a build takes it."""
 
+import multiprocessing
 import os
 import shutil
 import subprocess
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import pytest
 
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.lto import link_flags
-from nestor.compiler.plugin import Plugin
+from nestor.compiler.plugin import Plugin, parts_path
+from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
 from nestor.policy.names import DEFAULT, NamedPolicy
@@ -25,8 +28,8 @@ from tests.conftest import SOURCE
 pytestmark = pytest.mark.xdist_group("release")  # one worker builds the plugin
 
 NAME = "lean"
-# Under the stock heuristic another object than under the policy, whatever that decides.
-POLICY = "never"
+# The first changes every object that has calls.
+POLICIES = ("never", "shipped-eviction")
 
 
 def named(name: str) -> NamedPolicy:
@@ -52,7 +55,7 @@ class Prefix:
 @pytest.fixture(scope="session")
 def prefix(plugin: Plugin, tmp_path_factory: pytest.TempPathFactory) -> Prefix:
     root = tmp_path_factory.mktemp("prefix")
-    policies = (named(POLICY), named("shipped-eviction"))
+    policies = tuple(map(named, POLICIES))
     settings = ReleaseSettings(name=NAME, version="1.2")
     released = release_plugin(policies, root, plugin, settings)
     file = tmp_path_factory.mktemp("file") / "policy.safetensors"
@@ -195,19 +198,40 @@ def test_a_debian_package_comes_and_goes(prefix: Prefix, tmp_path: Path) -> None
     assert not (root / "usr/lib/nestor").exists()
 
 
-def test_bytes_do_not_depend_on_place_and_time(
+def _carrying(toolchain: Toolchain) -> bytes:
+    return build_plugin(toolchain, [named(name) for name in POLICIES])
+
+
+def test_bytes_do_not_depend_on_place_time_and_cache(
     prefix: Prefix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = tmp_path / "a folder with another name"
-    elsewhere.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
-    again = build_plugin(prefix.plugin.toolchain, prefix.policies)
-    assert again == prefix.find("lib/nestor/*.plugin").read_bytes()
-    assert str(prefix.root).encode() not in again and b"nestor-run-" not in again
-    release_plugin(prefix.policies, elsewhere / "out", prefix.plugin, ReleaseSettings(NAME, "1.2"))
-    files = {path.relative_to(prefix.root) for path in prefix.released.files}
-    for path in files:
-        assert (elsewhere / "out" / path).read_bytes() == (prefix.root / path).read_bytes()
+    """Two processes begin without a cache: one compiles the plugin, and then both what it carries.
+
+    Then the cache is damaged.
+    """
+    elsewhere, log = tmp_path / "a folder with another name", tmp_path / "log"
+    wrapper = tmp_path / "bin" / "cmake"
+    for folder in (elsewhere, wrapper.parent):
+        folder.mkdir()
+    wrapper.write_text(f'#!/bin/sh\necho "$1" >> "{log}"\nexec "{shutil.which("cmake")}" "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    toolchain, expected = prefix.plugin.toolchain, prefix.find("lib/nestor/*.plugin").read_bytes()
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes:
+        assert list(processes.map(_carrying, [toolchain] * 2, timeout=600)) == [expected] * 2
+    assert sorted(log.read_text().split()) == ["--build"] * 3 + ["-S"] * 3
+    assert str(prefix.root).encode() not in expected and b"nestor-run-" not in expected
+    os.truncate(parts_path(toolchain), 1000)
+    assert _carrying(toolchain) == expected
+
+
+def test_all_files_are_the_same_a_second_time(prefix: Prefix, tmp_path: Path) -> None:
+    release_plugin(prefix.policies, tmp_path, prefix.plugin, ReleaseSettings(NAME, "1.2"))
+    for path in prefix.released.files:
+        own = path.relative_to(prefix.root)
+        assert (tmp_path / own).read_bytes() == path.read_bytes()
 
 
 def test_no_package_without_the_tool(prefix: Prefix, monkeypatch: pytest.MonkeyPatch) -> None:

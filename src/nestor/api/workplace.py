@@ -49,7 +49,7 @@ def open_pool(
 ) -> LocalPool:
     """Return a pool that compiles modules of ``corpus``: a context manager.
 
-    The first pool on a machine builds the plugin, which takes about half a minute, and compares
+    The first pool on a machine builds the plugin, which takes 35 CPU-seconds, and compares
     its objects with those of the stock compiler.
 
     :param problem: what policies decide in it.

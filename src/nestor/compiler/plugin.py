@@ -17,7 +17,7 @@ from nestor.compiler.built import build_once, digest_of, is_complete
 from nestor.compiler.cache import cache_place
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
-from nestor.files import sha256_of
+from nestor.files import adding, sha256_of
 from nestor.progress import Progress, silent
 
 LOADS_BEFORE_OPTIONS: Final = 22
@@ -25,6 +25,8 @@ LOADS_BEFORE_OPTIONS: Final = 22
 
 FILE_NAME: Final = "nestor.plugin"
 """Not ``nestor.so``: Meson and others take any word of a compile that ends so for a library."""
+
+_PARTS: Final = "nestor-parts.a"
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,16 @@ def plugin_path(toolchain: Toolchain) -> Path:
     return cache_folder() / "plugins" / sources_digest(toolchain.build_id) / FILE_NAME
 
 
+def parts_path(toolchain: Toolchain) -> Path:
+    """Return where that is kept of which the plugin for ``toolchain`` was linked.
+
+    The archive has all but the policies that a plugin carries.
+    """
+    return plugin_path(toolchain).with_name(_PARTS)
+
+
 def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
-    """Return the plugin for ``toolchain``, building it if need be (about 20 CPU-seconds).
+    """Return the plugin for ``toolchain``, building it if need be (about 35 CPU-seconds).
 
     Safe to call from several processes at once: one builds, the others wait.
 
@@ -116,6 +126,8 @@ def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
 
         def build(folder: Path) -> Path:
             configure_and_build(toolchain, folder, progress=progress)
+            with adding(parts_path(toolchain)) as scratch:
+                shutil.copy2(folder / _PARTS, scratch)
             return folder / FILE_NAME
 
         build_once(path, build)

@@ -1,11 +1,16 @@
 """Running a program of a corpus: its arguments, and the files that they name."""
 
+import os
 import shutil
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from nestor.corpus.model import Corpus, Program
+
+INPUTS_DATE: Final = 1_500_000_000
+"""When the inputs of a run were changed last, in seconds since 1970: an archiver writes it down."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     for name, digest in corpus.project(program.project).inputs:
         shutil.copyfile(corpus.input(digest), folder / name)
+        os.utime(folder / name, (INPUTS_DATE, INPUTS_DATE))
     named = _redirected(words)
     arguments = tuple(word for word in words if not word.startswith("<"))
     return SmokeRun(arguments, folder / Path(named[0]).name if named and named[0] else None)

@@ -4,14 +4,22 @@ The policy files stand in the plugin as they are, and are read by the same code 
 can differ but where the bytes come from.
 """
 
+import shutil
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.plugin import FILE_NAME, Plugin, configure_and_build, source_folder
+from nestor.compiler.plugin import (
+    FILE_NAME,
+    Plugin,
+    configure_and_build,
+    ensure_plugin,
+    parts_path,
+    source_folder,
+)
 from nestor.compiler.process import run_tool
-from nestor.compiler.toolchain import Toolchain
+from nestor.compiler.toolchain import Toolchain, ToolchainError
 from nestor.policy.names import NamedPolicy
 from nestor.problem.in_builds import problems_in_builds, require_apart
 from nestor.progress import Progress, silent
@@ -104,8 +112,15 @@ def build_plugin(
         source = folder / "Embedded.cpp"
         source.write_text(_SOURCE.format(tables=tables, choices=choices))
         definitions = [f"-DNESTOR_EMBEDDED={source}", "-DCMAKE_MODULE_LINKER_FLAGS=-Wl,-s"]
-        configure_and_build(toolchain, folder / "build", definitions, progress)
-        return (folder / "build" / FILE_NAME).read_bytes()
+        build = folder / "build"
+        ensure_plugin(toolchain, progress)
+        try:
+            parts = f"-DNESTOR_PARTS={parts_path(toolchain)}"
+            configure_and_build(toolchain, build, [*definitions, parts], progress)
+        except ToolchainError:  # the cache has lost them, or a part of them
+            shutil.rmtree(build, ignore_errors=True)
+            configure_and_build(toolchain, build, definitions, progress)
+        return (build / FILE_NAME).read_bytes()
 
 
 def check_objects(plugin: Plugin, content: bytes, policies: Sequence[NamedPolicy]) -> None:

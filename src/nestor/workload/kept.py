@@ -16,6 +16,7 @@ from typing import Any
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, Program
+from nestor.corpus.smoke import INPUTS_DATE
 from nestor.files import sha256_of, write_atomically
 from nestor.workload.callgrind import measure
 from nestor.workload.counts import Measurement
@@ -83,7 +84,8 @@ def measure_kept(
 def _digest(corpus: Corpus, program: Program, binary: Path, words: Sequence[str]) -> str:
     inputs = corpus.project(program.project).inputs
     depends = [
-        program.name, sha256_of(binary), list(words), list(inputs), _version(), sha256_of(source()),
+        program.name, sha256_of(binary), list(words), list(inputs), INPUTS_DATE, _version(),
+        sha256_of(source()),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(depends).encode()).hexdigest()
 
