@@ -15,6 +15,7 @@ from typing import Final
 
 from nestor.compiler.built import build_once, digest_of, is_complete
 from nestor.compiler.cache import cache_place
+from nestor.compiler.messages import build_error
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
 from nestor.files import adding, sha256_of
@@ -158,10 +159,9 @@ def configure_and_build(
         progress(stage, number, len(steps))
         done = run_tool(step)
         if done.returncode != 0:
-            output = (done.stdout + done.stderr).splitlines()
-            errors = [line for line in output if "rror" in line] or output[-1:]
+            said = build_error(done.stdout + done.stderr) or "no message"
             raise ToolchainError(
-                f"The plugin could not be built for LLVM {toolchain.version}: {errors[0].strip()}"
+                f"The plugin could not be built for LLVM {toolchain.version}: {said}"
                 f" (to see everything: cmake -S {source_folder() / 'plugin'} -B build)."
             )
     progress(stage, len(steps), len(steps))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from nestor.compiler.messages import error_of
+from nestor.compiler.messages import compiler_error
 from nestor.compiler.orphans import killed_if_left, marked
 from nestor.temporary import run_folder
 
@@ -74,8 +74,8 @@ class Outcome:
     @property
     def reason(self) -> str:
         """One line that says what went wrong."""
-        detail = error_of(self.stderr) or f"exit status {self.returncode}"
-        return f"{self.ending.value}: {detail[:300]}"
+        detail = compiler_error(self.stderr) or f"exit status {self.returncode}"
+        return f"{self.ending.value}: {detail}"
 
 
 def run(

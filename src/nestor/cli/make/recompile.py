@@ -14,6 +14,7 @@ from nestor.cli.make.embedded import Embedded
 from nestor.cli.make.embedded_names import SECTIONS, removal
 from nestor.cli.make.records import Record
 from nestor.cli.make.scripts import Options
+from nestor.compiler.messages import compiler_error
 from nestor.compiler.process import Limits, run, run_tool
 from nestor.compiler.toolchain import Toolchain
 from nestor.errors import NestorError
@@ -117,8 +118,7 @@ class Recompiler:
         with _restored(record.outputs, self.place / "backup"):
             done = run_tool(["env", "-C", str(record.folder), *command])
             if done.returncode != 0:
-                lines = [line for line in done.stderr.splitlines() if "error" in line]
-                said = (lines or [f"exit status {done.returncode}"])[0]
+                said = compiler_error(done.stderr) or f"exit status {done.returncode}"
                 raise CompileError(f"{record.outputs[0]}: {said}")
         for path in record.outputs:
             products.mark_new(path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 import nestor
+from nestor.compiler.messages import build_error
 from nestor.compiler.orphans import marked
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.capture.any_build import compilers_on_path
@@ -33,7 +34,6 @@ _WRAPPER = (
     "sys.path.insert(0, {package!r}); from nestor.cli.corpus.cc import run; "
     "sys.exit(run({language!r}, sys.argv[1:]))"
 )
-_ERROR = re.compile(r"(?i)\berror: |CMake Error|\*\*\* ")
 _C_NAMES = ("cc", "gcc", "clang", "clang-{major}")
 _CXX_NAMES = ("c++", "g++", "clang++", "clang++-{major}")
 
@@ -146,10 +146,8 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"{command[0]}: {error}") from error
     if done.returncode != 0:
-        text = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
-        errors = [line for line in text if _ERROR.search(line)] or text[-1:]
-        last = errors[0].strip() if errors else "no message"
-        raise BuildError(f"{Path(command[0]).name} failed ({done.returncode}): {last:.300}")
+        said = build_error((done.stdout + done.stderr).decode(errors="replace")) or "no message"
+        raise BuildError(f"{Path(command[0]).name} failed ({done.returncode}): {said}")
 
 
 def run_for_user(

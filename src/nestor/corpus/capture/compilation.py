@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nestor.compiler.messages import error_of
+from nestor.compiler.messages import compiler_error
 from nestor.corpus.capture import driver
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.capture.precompiled import (
@@ -213,7 +213,7 @@ def _compile(
             clang, _bitcode_line(job, where.source, scratch), _fixed_date()
         )
         if status != 0:
-            reason = error_of(messages) or "no message"
+            reason = compiler_error(messages) or "no message"
             _fail(where, _place(job.input, where.source), reason)
             return None
         digest = journal.add_bitcode(scratch)

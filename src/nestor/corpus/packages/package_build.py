@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nestor.compiler.messages import build_error
 from nestor.compiler.orphans import killed_if_left, marked
 from nestor.corpus.packages.failure import PackageError, Reason
 from nestor.corpus.packages.sources import PROFILES
@@ -18,9 +19,6 @@ from nestor.temporary import run_folder
 _POLL_SECONDS: Final = 0.2
 _LOOK_SECONDS: Final = 10.0
 _GIB: Final = 1 << 30
-_ERROR: Final = re.compile(
-    r"(?i)\berror: |\bfatal error|CMake Error|undefined reference|\*\*\* |: not found$"
-)
 _TAIL_BYTES: Final = 1 << 20
 
 
@@ -71,7 +69,8 @@ def build_package(
     if status != 0 and re.search(r"No rule to make target .build-arch'", _tail(log)):
         status = _run([*command, "-Tbuild"], source, ours, work, limits, until, log)
     if status != 0:
-        raise PackageError("build failed", _message(_tail(log), status))
+        said = build_error(_tail(log)) or f"exit status {status}"
+        raise PackageError("build failed", said)
 
 
 def _run(
@@ -130,9 +129,3 @@ def _tail(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
         return file.read().decode(errors="replace")
-
-
-def _message(text: str, status: int) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR.search(line)]
-    return (errors or lines[-1:] or [f"exit status {status}"])[0][:300]

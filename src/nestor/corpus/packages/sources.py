@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from nestor.compiler.messages import build_error
 from nestor.corpus.fetch.debian import Archive, DebianError
 from nestor.corpus.packages.failure import PackageError
 
@@ -68,7 +69,7 @@ class Provider:
             raise PackageError("no source", f"{package!r} is no name of a source package")
         done = _run(["dpkg-source", "--no-check", "-x", str(description), str(place)], folder)
         if done.returncode != 0:
-            raise PackageError("no source", _first_error(done.stdout))
+            raise PackageError("no source", build_error(done.stdout) or "no message")
 
     def install_dependencies(self, source: Path) -> tuple[str, ...]:
         """Install what a build needs and return the packages that are new.
@@ -99,7 +100,7 @@ class Provider:
         done = _run(command, source)
         found = re.search(r"Unmet build (?:dependencies|conflicts): (.+)", done.stdout)
         if done.returncode != 0 and found is None:
-            raise PackageError("build dependencies", _first_error(done.stdout))
+            raise PackageError("build dependencies", build_error(done.stdout) or "no message")
         return found[1].strip() if found else ""
 
 
@@ -126,9 +127,3 @@ def _run(command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[s
         ) from None
     except subprocess.TimeoutExpired:
         raise PackageError("no source", f"{command[0]} took more than ten minutes") from None
-
-
-def _first_error(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if re.search(r"(?i)\berror\b", line)]
-    return (errors or lines[-1:] or ["no message"])[0][:300]
