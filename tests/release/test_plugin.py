@@ -114,6 +114,14 @@ def test_a_configuration_file_of_clang(prefix: Prefix, source: Path, tmp_path: P
     assert compiled([*clang, f"--config={moved}/lib/nestor/{NAME}.cfg"], source) == expected
 
 
+def test_a_release_for_an_older_llvm(older_plugin: Plugin, source: Path, tmp_path: Path) -> None:
+    """It parses options before it loads plugins, so that a plugin must not depend on any."""
+    released = release_plugin((named("never"),), tmp_path / "out", older_plugin)
+    clang: list[str | Path] = [older_plugin.toolchain.clang, "-Oz"]
+    stock = compiled(clang, source)
+    assert compiled([*clang, *released.compile_flags], source) != stock
+
+
 def test_a_link_by_lto(prefix: Prefix, source: Path, tmp_path: Path) -> None:
     clang: list[str | Path] = [prefix.plugin.toolchain.clang, "-Oz", "-flto"]
     (source.with_suffix(".bc")).write_bytes(compiled(clang, source))

@@ -135,13 +135,14 @@ def check_objects(plugin: Plugin, content: bytes, policies: Sequence[NamedPolicy
         folder = Path(name)
         released = folder / FILE_NAME
         released.write_bytes(content)
-        by_file = [f"-fpass-plugin={plugin.path}"]
+        options = []
         for number, named in enumerate(policies):
             assert named.policy is not None
             problem = named.policy.metadata.problem
             file = folder / f"{number}.safetensors"
             file.write_bytes(named.data)
-            by_file += ["-Xclang", "-mllvm", "-Xclang", f"{able[problem].policy}={file}"]
+            options.append(f"{able[problem].policy}={file}")
+        by_file = plugin.driver_words(options)
         level = usual_level(policies)
         for source in sorted((source_folder() / "identity").glob("probe.c*")):
             objects = [
