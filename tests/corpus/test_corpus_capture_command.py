@@ -113,3 +113,18 @@ def test_a_corpus_of_before_with_such_a_program_has_nothing_to_compare(tree: Sou
         done = nestor(*words, *more, cwd=tree.source)
         assert (done.returncode, done.stderr[:8]) == (1, "nestor: ")
     assert "nothing to compare" in nestor(*words, cwd=tree.source).stderr
+
+
+def test_the_modules_are_listed_by_the_command_that_messages_name(tree: SourceTree) -> None:
+    with_library(tree)
+    for name in ("lib/lib.c", "main.c"):
+        assert tree.cc("-c", name).returncode == 0
+    assert tree.cc("main.o", "lib.o", "-o", "prog").returncode == 0
+    root = str(tree.finalise().root)
+    done = nestor("log", "--corpus", root, "--unit", "nothing.o")
+    assert done.returncode == 1
+    assert f"'nestor corpus info {root} --modules' lists them" in " ".join(done.stderr.split())
+    shown = nestor("corpus", "info", root, "--modules")
+    assert shown.stdout.split() == ["demo/lib.o", "demo/main.o"]
+    as_json = json.loads(nestor("corpus", "info", root, "--modules", "--json").stdout)
+    assert as_json == [{"name": name, "programs": ["demo/prog"]} for name in shown.stdout.split()]

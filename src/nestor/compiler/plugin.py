@@ -15,10 +15,10 @@ from typing import Final
 
 from nestor.compiler.built import build_once, digest_of, is_complete
 from nestor.compiler.cache import cache_place
-from nestor.compiler.messages import build_error
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
 from nestor.files import adding, sha256_of
+from nestor.messages import build_error
 from nestor.progress import Progress, silent
 
 LOADS_BEFORE_OPTIONS: Final = 22

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from nestor.compiler.messages import compiler_error
 from nestor.compiler.orphans import killed_if_left, marked
+from nestor.messages import compiler_error
 from nestor.temporary import run_folder
 
 _NOTHING = Path(os.devnull)

@@ -193,7 +193,8 @@ class Corpus:
             return self.by_name[name]
         except KeyError:
             raise CorpusError(
-                f"The corpus {self.root} has no module {name}; 'nestor corpus info' lists them."
+                f"The corpus {self.root} has no module {name}; 'nestor corpus info --modules' lists"
+                " them."
             ) from None
 
     def program(self, name: str) -> Program:

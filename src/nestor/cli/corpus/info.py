@@ -6,7 +6,7 @@ from pathlib import Path
 import tyro
 
 from nestor.cli.console import progress
-from nestor.cli.corpus.show import show
+from nestor.cli.corpus.show import show, show_modules
 from nestor.corpus import store
 
 
@@ -17,12 +17,15 @@ class Info:
     Examples:
         nestor corpus info corpus/tiny
         nestor corpus info corpus/tiny --verify --json
+        nestor corpus info corpus/tiny --modules | grep lz4
     """
 
     directory: tyro.conf.Positional[Path]
     """The corpus."""
     verify: bool = False
     """Read every file and compare its sha256 with the manifest."""
+    modules: bool = False
+    """Print the names of all modules instead, one in a line; as JSON with their programs."""
     json: bool = False
     """Print as JSON."""
 
@@ -32,5 +35,8 @@ class Info:
         if self.verify:
             with progress() as report:
                 store.verify(corpus, report)
-        show(corpus, self.json)
+        if self.modules:
+            show_modules(corpus, self.json)
+        else:
+            show(corpus, self.json)
         return 0

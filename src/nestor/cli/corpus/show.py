@@ -18,6 +18,19 @@ def show(corpus: Corpus, json: bool) -> None:
         print_table(corpus)
 
 
+def show_modules(corpus: Corpus, json: bool) -> None:
+    """Print the name of each module, as JSON with its programs if ``json`` is set."""
+    if not json:
+        for module in corpus.modules:
+            stdout.print(escape(module.name), soft_wrap=True)
+        return
+    programs: dict[str, list[str]] = {module.name: [] for module in corpus.modules}
+    for program in corpus.programs:
+        for name in program.modules:
+            programs[name].append(program.name)
+    print_json([{"name": name, "programs": own} for name, own in programs.items()])
+
+
 def print_table(corpus: Corpus, present: tuple[str, ...] = ()) -> None:
     """Print what is missing, then one row a project.
 

@@ -14,11 +14,11 @@ from nestor.cli.make.embedded import Embedded
 from nestor.cli.make.embedded_names import SECTIONS, removal
 from nestor.cli.make.records import Record
 from nestor.cli.make.scripts import Options
-from nestor.compiler.messages import compiler_error
 from nestor.compiler.process import Limits, run, run_tool
 from nestor.compiler.toolchain import Toolchain
 from nestor.errors import NestorError
 from nestor.files import replacing
+from nestor.messages import compiler_error
 
 _LIMITS: Final = Limits(seconds=3600, memory_mib=65_536)
 

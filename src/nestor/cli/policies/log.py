@@ -131,7 +131,7 @@ class Log:
         if len(named) != 1:
             raise NestorError(
                 f"'{self.unit}' is the name of {len(named)} modules of the corpus"
-                f" {self.corpus}; 'nestor corpus info {self.corpus} --json' lists them."
+                f" {self.corpus}; 'nestor corpus info {self.corpus} --modules' lists them."
             )
         policy = problem.policy(self.policy)
         with progress() as report:

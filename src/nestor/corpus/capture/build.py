@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TextIO
 
 import nestor
-from nestor.compiler.messages import build_error
 from nestor.compiler.orphans import marked
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.capture.any_build import compilers_on_path
@@ -24,6 +23,7 @@ from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.errors import NestorError
 from nestor.files import replacing
+from nestor.messages import build_error
 from nestor.progress import Progress, silent
 from nestor.temporary import run_folder
 

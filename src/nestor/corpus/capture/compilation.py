@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nestor.compiler.messages import compiler_error
 from nestor.corpus.capture import driver
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.capture.precompiled import (
@@ -25,6 +24,7 @@ from nestor.corpus.capture.response_files import expanded, is_stream
 from nestor.corpus.capture.source_tree import debug_paths, source_tree
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of, parse_level
+from nestor.messages import compiler_error
 
 _NO_OBJECT = frozenset(
     {

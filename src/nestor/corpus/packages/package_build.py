@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.messages import build_error
 from nestor.compiler.orphans import killed_if_left, marked
 from nestor.corpus.packages.failure import PackageError, Reason
 from nestor.corpus.packages.sources import PROFILES
+from nestor.messages import build_error
 from nestor.temporary import run_folder
 
 _POLL_SECONDS: Final = 0.2

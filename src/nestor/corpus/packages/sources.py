@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.messages import build_error
 from nestor.corpus.fetch.debian import Archive, DebianError
 from nestor.corpus.packages.failure import PackageError
+from nestor.messages import build_error
 
 PROFILES: Final = "nocheck,nodoc"
 """Build profiles: neither tests nor documentation are built, so what they need is not installed."""
