@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # pyarrow takes a while to import
 _SHOWN = (
     ("mispredicts", "mispredicts"),
     ("indirect_mispredicts", "indirect"),
-    ("l1_misses", "L1 misses"),
+    ("l1_misses", "L1d misses"),
     ("l2_misses", "L2 misses"),
     ("llc_misses", "LLC misses"),
     ("tlb_misses", "TLB misses"),
