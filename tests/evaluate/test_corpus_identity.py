@@ -237,4 +237,4 @@ def test_the_command_succeeds_where_all_is_identical(sound: Corpus, tmp_path: Pa
         check=False,
     )
     assert done.returncode == 0
-    assert "identical; 1 modules, 5 of 5 comparisons hold" in done.stdout
+    assert "identical; 1 module, 5 of 5 comparisons hold" in done.stdout

@@ -78,6 +78,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things as text, such as ``1 module`` and ``1,234 modules``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def percent(change: float | None) -> str:
     """Return a change as text: green when smaller, red when larger."""
     if change is None:

@@ -6,7 +6,7 @@ from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import counted, print_json, stdout
 from nestor.corpus.model import Corpus
 
 
@@ -57,8 +57,8 @@ def print_table(corpus: Corpus, present: tuple[str, ...] = ()) -> None:
         )
     stdout.print(table)
     stdout.print(
-        f"{len(corpus.modules)} modules, {len(corpus.programs)} programs, "
-        f"{corpus.dropped_options} options left out, corpus {corpus.digest[:12]}, "
+        f"{counted(len(corpus.modules), 'module')}, {counted(len(corpus.programs), 'program')}, "
+        f"{counted(corpus.dropped_options, 'option')} left out, corpus {corpus.digest[:12]}, "
         f"clang {corpus.toolchain or 'unknown'} {corpus.level}"
         + (f"; {len(present)} projects were complete already" if present else "")
     )

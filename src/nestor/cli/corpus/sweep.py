@@ -6,7 +6,7 @@ from pathlib import Path
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
 from nestor.corpus import store
 from nestor.evaluate.sweep import Sweep as SweepResult
@@ -57,7 +57,8 @@ def _show_sweep(result: SweepResult) -> None:
         stdout.print(f"[red]failed[/red] {escape(name)}: {escape(reason)}")
     slowest = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.slowest)
     stdout.print(
-        f"{result.modules} modules, {len(result.failures)} failures, {result.jobs} jobs: "
+        f"{counted(result.modules, 'module')}, {counted(len(result.failures), 'failure')},"
+        f" {counted(result.jobs, 'job')}: "
         f"{result.cpu_seconds:.1f} CPU seconds, {result.wall_seconds:.1f} seconds, "
         f"{result.modules_per_second:.1f} modules a second, peak {result.peak_mib:.0f} MiB\n"
         f"slowest: {escape(slowest)}"

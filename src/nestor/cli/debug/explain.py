@@ -8,7 +8,7 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain, find
@@ -165,7 +165,7 @@ def _show(problem: Problem, policy: str, found: LineReport, names: Mapping[str, 
         near = ", ".join(map(str, found.near))
         stdout.print(
             f"No call on {escape(found.line.file)}:{found.line.number} was looked at in"
-            f" {found.modules} modules"
+            f" {counted(found.modules, 'module')}"
             + (f"; there are some on the lines {near}." if near else "."),
             soft_wrap=True,
         )

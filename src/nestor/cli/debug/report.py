@@ -7,7 +7,7 @@ from typing import Final
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
 from nestor.corpus import store
@@ -123,7 +123,8 @@ class Report:
         for side, count in zip(sides.policies, decisions, strict=True):
             change = 100 * (side.columns[score] / before - 1) if before else 0.0
             stdout.print(
-                f"{escape(side.policy.name)}: {count:,} decisions, {score} {percent(change)}"
+                f"{escape(side.policy.name)}: {counted(count, 'decision')},"
+                f" {score} {percent(change)}"
             )
         stdout.print(f"{escape(str(self.out))}: {len(text.encode()):,} bytes", soft_wrap=True)
         return 0

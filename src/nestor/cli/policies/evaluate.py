@@ -9,7 +9,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import (
     check_summary,
     chosen_build,
@@ -224,7 +224,7 @@ def _show_costs(result: Evaluation) -> None:
     elif any(result.compared()):
         ratio += " (stock objects of an earlier run: --fresh compiles them again)"
     remarks = "".join(
-        f", {len(units)} modules {remark.words}"
+        f", {counted(len(units), 'module')} {remark.words}"
         for remark in result.report.remarks
         if (units := result.remarks.get(remark.key))
     )
@@ -235,7 +235,7 @@ def _show_costs(result: Evaluation) -> None:
         else ""
     )
     stdout.print(
-        f"compile CPU {ratio}, {result.decisions:,} decisions,"
-        f" {len(result.failures)} failures{remarks}{smoke}",
+        f"compile CPU {ratio}, {counted(result.decisions, 'decision')},"
+        f" {counted(len(result.failures), 'failure')}{remarks}{smoke}",
         soft_wrap=True,
     )

@@ -8,7 +8,7 @@ from typing import Literal
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import DEFAULT_PROBLEM
@@ -93,10 +93,10 @@ def show(result: CorpusIdentity, seconds: float) -> None:
     differing = result.differing
     verdict = "[green]identical[/]" if result.holds else "[bold red]not identical[/]"
     stdout.print(
-        f"{escape(result.policy)}: {verdict}; {len(result.modules):,} modules,"
+        f"{escape(result.policy)}: {verdict}; {counted(len(result.modules), 'module')},"
         f" {result.identical:,} of {result.comparisons:,} comparisons hold,"
         f" {len(differing)} differ, {len(result.failures)} compiles failed;"
-        f" {result.decisions:,} decisions, {seconds:.0f} s",
+        f" {counted(result.decisions, 'decision')}, {seconds:.0f} s",
         soft_wrap=True,
     )
     lines = [

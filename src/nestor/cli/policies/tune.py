@@ -11,7 +11,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.build.build import Build, inside_lto
-from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.remarks import remark
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
@@ -239,7 +239,7 @@ def _show(result: Tuned, path: Path, report: Report) -> None:
         change = percent(100 * (after[report.score] / before[report.score] - 1))
         stdout.print(f"{mode:6} {' → '.join(sizes)} {report.unit} {change}{changes}{note}")
     stdout.print(
-        f"{len(result.overrides):,} overrides on top of the policy"
+        f"{counted(len(result.overrides), 'override')} on top of the policy"
         f" {escape(result.policy.name)}: {escape(str(path))}",
         soft_wrap=True,
     )

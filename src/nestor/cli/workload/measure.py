@@ -10,7 +10,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import programs_named, ready_plugin
@@ -146,10 +146,11 @@ def show(result: "WorkloadEvaluation") -> None:
         return
     low, high = total["ci95"]
     stdout.print(
-        f"{total['programs']} programs: J mean {percent(total['mean_pct'])} (95 % interval by"
-        f" project {low:+.2f} … {high:+.2f} %), median {percent(total['median_pct'])},"
+        f"{counted(total['programs'], 'program')}: J mean {percent(total['mean_pct'])}"
+        f" (95 % interval by project {low:+.2f} … {high:+.2f} %),"
+        f" median {percent(total['median_pct'])},"
         f" worst {percent(total['worst_pct'])}, best {percent(total['best_pct'])},"
-        f" {len(result.failures)} failures",
+        f" {counted(len(result.failures), 'failure')}",
         soft_wrap=True,
     )
 

@@ -10,7 +10,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.policies.builds import overrides_text
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import programs_named, ready_plugin
@@ -152,7 +152,8 @@ def _show(timings: Sequence[Timing], policies: Sequence[str], projects: Mapping[
         if mean is not None:
             low, high = mean["ci95"]
             stdout.print(
-                f"{escape(name)}: mean {mean['mean_pct']:+.2f} % of {mean['programs']} programs"
+                f"{escape(name)}: mean {mean['mean_pct']:+.2f} % of"
+                f" {counted(mean['programs'], 'program')}"
                 f" (95 % interval by project {low:+.2f} … {high:+.2f} %)",
                 soft_wrap=True,
             )
