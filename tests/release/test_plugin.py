@@ -233,6 +233,7 @@ def test_bytes_do_not_depend_on_place_time_and_cache(
     assert str(prefix.root).encode() not in expected and b"nestor-run-" not in expected
     os.truncate(parts_path(toolchain), 1000)
     assert _carrying(toolchain) == expected
+    assert parts_path(toolchain).stat().st_size > 1000, "mended"
 
 
 def test_all_files_are_the_same_a_second_time(prefix: Prefix, tmp_path: Path) -> None:

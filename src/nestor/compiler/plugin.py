@@ -17,7 +17,7 @@ from nestor.compiler.built import build_once, digest_of, is_complete
 from nestor.compiler.cache import cache_place
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError, capabilities
-from nestor.files import adding, sha256_of
+from nestor.files import replacing, sha256_of
 from nestor.messages import build_error
 from nestor.progress import Progress, silent
 
@@ -105,11 +105,17 @@ def plugin_path(toolchain: Toolchain) -> Path:
 
 
 def parts_path(toolchain: Toolchain) -> Path:
-    """Return where that is kept of which the plugin for ``toolchain`` was linked.
+    """Return where the archive of the parts of the plugin for ``toolchain`` is or will be.
 
-    The archive has all but the policies that a plugin carries.
+    A plugin is linked of them and of the policies that it carries (``native/policy/Embedded.h``).
     """
     return plugin_path(toolchain).with_name(_PARTS)
+
+
+def keep_parts(toolchain: Toolchain, build: Path) -> None:
+    """Keep the parts that were compiled in the folder ``build``, in the place of others."""
+    with replacing(parts_path(toolchain)) as scratch:
+        shutil.copy2(build / _PARTS, scratch)
 
 
 def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
@@ -127,8 +133,7 @@ def ensure_plugin(toolchain: Toolchain, progress: Progress = silent) -> Plugin:
 
         def build(folder: Path) -> Path:
             configure_and_build(toolchain, folder, progress=progress)
-            with adding(parts_path(toolchain)) as scratch:
-                shutil.copy2(folder / _PARTS, scratch)
+            keep_parts(toolchain, folder)
             return folder / FILE_NAME
 
         build_once(path, build)

@@ -15,6 +15,7 @@ from nestor.compiler.plugin import (
     Plugin,
     configure_and_build,
     ensure_plugin,
+    keep_parts,
     parts_path,
     source_folder,
 )
@@ -120,6 +121,7 @@ def build_plugin(
         except ToolchainError:  # the cache has lost them, or a part of them
             shutil.rmtree(build, ignore_errors=True)
             configure_and_build(toolchain, build, definitions, progress)
+            keep_parts(toolchain, build)
         return (build / FILE_NAME).read_bytes()
 
 
