@@ -89,7 +89,7 @@ def test_objects_are_those_of_the_options(system: str, never: Policy, tmp_path: 
     _check(bench, never, tmp_path)
 
 
-@pytest.mark.parametrize("system", ["cmake Release", "meson", "make"])
+@pytest.mark.parametrize("system", ["cmake Release", "meson", "make", "autotools"])
 def test_register_allocation_at_o2(system: str, keep: Policy, tmp_path: Path) -> None:
     sources = _write(tmp_path / "p", system, PRESSURE)
     project = Project("p", system, sources, _SYSTEMS[system], level="-O2")

@@ -46,9 +46,10 @@ def with_workloads(recipe: Recipe, folder: Path) -> Recipe:
         strange = sorted(set(workloads) - set(recipe.programs))
         if strange:
             raise ValueError(f"{strange[0]} is no program of the recipe")
+        readable = {**inputs, **recipe.inputs}
         for name, workload in workloads.items():
             for words in workload.each:
-                check_standard_input(name, words, {**inputs, **recipe.inputs})
+                check_standard_input(name, words, readable)
     return replace(
         recipe,
         programs={name: recipe.programs[name] for name in workloads},
