@@ -226,7 +226,7 @@ def test_a_first_build_of_the_plugin_is_announced(
     line, reason = done.stderr.splitlines()
     version = plugin.toolchain.version
     assert line == (
-        f"nestor: Building the plugin for clang {version} (about half a minute, once) …"
+        f"nestor: Building the plugin for clang {version} (some 20 seconds, once) …"
     )
     assert "an error that the test makes" in reason
     assert done.stdout.startswith("--nestor-flags-failed=The_plugin_could_not_be_built")

@@ -50,6 +50,8 @@ class Entry:
     searches: bool = False
     """Whether it searches programs: it needs a problem with moves, and keeps trials
     (``--trials``)."""
+    scores_units: bool = True
+    """Whether it learns from the scores of units alone (``Problem.scores_units``)."""
 
 
 LEARNERS: Final[Mapping[str, Entry]] = {
@@ -61,6 +63,7 @@ LEARNERS: Final[Mapping[str, Entry]] = {
         budgeted=False,
         estimates=False,
         searches=True,
+        scores_units=False,
     ),
     "bc": Entry(
         cloning.CloningSettings,
@@ -69,6 +72,7 @@ LEARNERS: Final[Mapping[str, Entry]] = {
         init="refused",
         budgeted=False,
         estimates=False,
+        scores_units=False,
     ),
     "es": Entry(
         es.EvolutionSettings,
@@ -76,6 +80,7 @@ LEARNERS: Final[Mapping[str, Entry]] = {
         "evolution strategies from --init, scored by whole programs, never worse than before",
         init="required",
         estimates=False,
+        scores_units=False,
     ),
     "ars": Entry(
         ars.RandomSearchSettings, ars.set_up, "augmented random search over a linear policy"
@@ -113,6 +118,7 @@ LEARNERS: Final[Mapping[str, Entry]] = {
         init="refused",
         budgeted=False,
         estimates=False,
+        scores_units=False,
     ),
     "best-of": Entry(
         best_of.BestOfSettings,
@@ -162,6 +168,11 @@ def check_setup(name: str, setup: Setup) -> None:
             f"The learner {name} needs a compiler that tries several policies within a compile;"
             f" that of {problem.name} does not:"
             f" {_others(lambda e: problem.rule.name in e.rules and not e.tries)}."
+        )
+    if entry.scores_units and not problem.scores_units:
+        raise NestorError(
+            f"The learner {name} learns from the scores of modules alone, and {problem.name} scores"
+            f" whole programs: {_others(lambda e: not e.scores_units and e.init != 'required')}."
         )
     if entry.searches:
         problem.moves()  # raises ProblemError if there are none

@@ -174,10 +174,11 @@ class Problem(ABC):
     together: bool = False
     """Whether a compile takes policies about other decisions too (``Request.also``)."""
     remark_passes: tuple[str, ...] = ()
-    """Passes whose remarks (:mod:`nestor.problem.places`) say what stock makes of a question, and
-    why others are not asked."""
+    """Passes whose remarks say what stock makes of a question (:mod:`nestor.problem.places`)."""
     tries: bool = False
     """Whether the compiler tries a portfolio's members (:meth:`tried`, :meth:`only`)."""
+    scores_units: bool = True
+    """Whether a unit alone has a score (:meth:`scorers`), not only a whole program."""
 
     @abstractmethod
     def compile(self, request: Request, place: Workplace) -> Rollout:
@@ -277,8 +278,7 @@ class Problem(ABC):
     def compiler_search(self) -> object | None:
         """Return the search that the compiler runs by itself, if it can.
 
-        It is a :class:`nestor.tune.compiler_search.CompilerSearch`. None: what is searched are
-        builds under :meth:`moves`.
+        A :class:`nestor.tune.compiler_search.CompilerSearch`. None: builds are, by :meth:`moves`.
         """
         return None
 

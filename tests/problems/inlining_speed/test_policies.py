@@ -10,10 +10,12 @@ from nestor.api.learning import Trained, train_policy
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.codegen.profiled import make_profiled_corpus
 from nestor.corpus.model import Corpus, CorpusError, Workload
+from nestor.errors import NestorError
 from nestor.learn.algorithms.profile import Profile, ProfileSettings, rows_of
 from nestor.learn.benefit.model import BoostSettings
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import PolicyError
+from nestor.problem.problem import ProblemError
 from nestor.problem.registry import find_problem
 from nestor.problem.rollout import Request, Rollout
 from nestor.problem.trajectory import Trajectory
@@ -99,6 +101,18 @@ def test_a_run_is_tied_to_the_counts_and_not_to_their_path(
     assert isinstance(named, dict)
     assert named["counted"] == first.digest
     assert again.path.read_bytes() == done.path.read_bytes()
+
+
+def test_learners_that_score_modules_alone_are_refused_before_they_compile(
+    plugin: Plugin, corpus: Corpus, tmp_path: Path
+) -> None:
+    with (
+        LocalPool(PROBLEM, corpus, plugin) as pool,
+        pytest.raises(NestorError, match="scores whole programs: take --learner distil or bc or"),
+    ):
+        train_policy(pool, tmp_path / "run", learner="ppo")
+    with LocalPool(PROBLEM, corpus, plugin) as pool, pytest.raises(ProblemError, match="profile"):
+        PROBLEM.scorers(pool, corpus.programs, {})
 
 
 def test_without_a_profile_run_nothing_is_made(

@@ -322,4 +322,4 @@ def _no_objects(command: Sequence[str]) -> str:
 def _report(stage: str, done: int, _total: int) -> None:
     """Say that something takes long, once."""
     if done == 0:
-        remark(f"{stage} (about half a minute, once) …")
+        remark(f"{stage} (some 20 seconds, once) …")

@@ -82,7 +82,7 @@ class Ingredients:
 def find(own: Words, progress: Progress) -> Ingredients:
     """Find compiler, plugin, policies and the user's files, and check what is new to the cache.
 
-    :param progress: hears of the plugin's build, which takes half a minute.
+    :param progress: hears of the plugin's build, which takes some 20 seconds.
     :raises NestorError: if one of them cannot be used.
     """
     if own.lto and own.summary is not None:

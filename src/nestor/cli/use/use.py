@@ -36,7 +36,7 @@ what is compiled needs the level and -flto only.
 
 The options name copies of all these files in the cache, under names that change with the content:
 after a change of a file, other options are printed, and a build system or ccache that sees them
-compiles again. The first use builds the plugin for your clang, which takes half a minute.
+compiles again. The first use builds the plugin for your clang, which takes some 20 seconds.
 
 --install puts the plugin and the files into the folder DIR, and prints options that name them
 there, so that the build needs neither the cache nor Nestor. It also writes the compilers DIR/clang
@@ -157,7 +157,7 @@ def _failure(message: str) -> str:
 def _report(stage: str, done: int, _total: int) -> None:
     """Say that something takes long, once, where the compiler's messages go."""
     if done == 0:
-        remark(f"{stage} (about half a minute, once) …")
+        remark(f"{stage} (some 20 seconds, once) …")
 
 
 def _usage(text: str, own_words: list[str], failure: str | None = None) -> int:

@@ -63,8 +63,8 @@ class InliningSpeed(InliningSize):
         rollouts: Mapping[str, Rollout],
         progress: Progress = silent,
     ) -> Scorers:
-        """Refuse to train: a unit alone has no run, and the plugin takes no such policy."""
-        raise ProblemError(_NO_POLICIES)
+        """Refuse: a unit alone has no run that could be scored."""
+        raise ProblemError(_NO_UNIT_SCORE)
 
     def profiles(self) -> CallProfiles:
         """Return what inlining calls would save of a run, and which calls to leave alone."""
@@ -93,9 +93,9 @@ class InliningSpeed(InliningSize):
         raise ProblemError(f"{self.name} has no environment.")
 
 
-_NO_POLICIES: Final = (
-    f"{NAME} has no policies yet, only searches of single programs: take 'default', or"
-    f" 'nestor tune --problem {NAME}'."
+_NO_UNIT_SCORE: Final = (
+    f"{NAME} judges whole programs by their runs, so a module alone has no score: train with"
+    " --learner profile or distil, and compare builds with 'nestor workload measure'."
 )
 
 PROBLEM = InliningSpeed(
@@ -117,5 +117,6 @@ PROBLEM = InliningSpeed(
     ),
     builtins=BUILTINS,
     kept_columns=site_credit.COLUMNS,
+    scores_units=False,
     remark_passes=(STOCK_REMARKS,),
 )
