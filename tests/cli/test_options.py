@@ -108,6 +108,7 @@ _ON_STANDARD_ERROR = {
     "main.py": "wrong usage",
     "policies/failures.py": "errors",
     "remarks.py": "remarks, which --quiet leaves out",
+    "use/use.py": "wrong usage",
 }
 
 

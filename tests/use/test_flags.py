@@ -111,6 +111,25 @@ def test_a_mistake_fails_the_build_and_is_named(command: Path, tmp_path: Path) -
     assert "There is no policy file 'typo'" in alone.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("clang shipped -Oz -c x.c", "What clang gets follows '--': nestor clang shipped -- -Oz"),
+        ("clang++ -Oz -- -c x.c", "'-Oz' is no option of 'nestor clang\\+\\+'"),
+        ("clang -- -c x.c", "No policy is named"),
+        ("clang shipped --lto -- -c x.c", "--lto is for 'nestor flags'"),
+        ("flags shipped --level", "--level needs a value"),
+        ("flags shipped --level -O2 --level -O3", "--level is given twice"),
+        ("flags shipped -- -O2", "Nothing follows '--' here"),
+    ],
+)
+def test_wrong_words_are_named_in_a_sentence(command: Path, words: str, said: str) -> None:
+    done = run(command, *words.split())
+    assert done.returncode == 2
+    assert re.fullmatch(f"nestor: {said}.* 'nestor [a-z+]+ --help' explains all.\n", done.stderr)
+    assert ("--nestor-flags-failed=" in done.stdout) == words.startswith("flags")
+
+
 def test_an_interrupt_is_no_stock_build(tmp_path: Path) -> None:
     script = (
         "from nestor.cli.use import command, use\n"
@@ -225,9 +244,7 @@ def test_a_first_build_of_the_plugin_is_announced(
     done = run(command, "flags", "shipped")
     line, reason = done.stderr.splitlines()
     version = plugin.toolchain.version
-    assert line == (
-        f"nestor: Building the plugin for clang {version} (some 20 seconds, once) …"
-    )
+    assert line == (f"nestor: Building the plugin for clang {version} (some 20 seconds, once) …")
     assert "an error that the test makes" in reason
     assert done.stdout.startswith("--nestor-flags-failed=The_plugin_could_not_be_built")
 

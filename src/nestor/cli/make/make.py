@@ -14,6 +14,7 @@ from nestor.cli.make import words as own_words
 from nestor.cli.make.place import FIRST, POLICY
 from nestor.cli.make.words import Words
 from nestor.cli.remarks import remark
+from nestor.cli.wrong_words import WrongWordsError
 from nestor.errors import NestorError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def run(name: str, given_words: list[str]) -> int:
     quick.run(given_words)
     try:
         own = own_words.split(given_words)
-    except own_words.WrongWordsError as error:
+    except WrongWordsError as error:
         if any(word in ("-h", "--help") for word in given_words):
             sys.stdout.write(HELP)
             return 0

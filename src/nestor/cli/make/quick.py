@@ -11,6 +11,7 @@ from nestor.cli.become import become
 from nestor.cli.make import words as own_words
 from nestor.cli.make.running import environment
 from nestor.cli.use.remembered import recall
+from nestor.cli.wrong_words import WrongWordsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def run(words: Sequence[str]) -> None:
     """Become the build, under the summary that is there; return if more must be done."""
     try:
         own = own_words.split(words)
-    except own_words.WrongWordsError:
+    except WrongWordsError:
         return
     if own.renew or own.json or os.path.exists(own.unfinished):  # noqa: PTH110
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from nestor.cli.make.place import LEFT_MODULES
+from nestor.cli.wrong_words import WrongWordsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,10 +61,6 @@ class Words:
     def unfinished(self) -> str:
         """The file that is there while objects are a first build's that should not stay so."""
         return f"{self.folder}/unfinished"
-
-
-class WrongWordsError(ValueError):
-    """What is wrong with a command line, in a sentence."""
 
 
 def split(words: Sequence[str]) -> Words:

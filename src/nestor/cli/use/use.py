@@ -11,6 +11,7 @@ from nestor.cli.make.place import with_summary
 from nestor.cli.remarks import remark
 from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
+from nestor.cli.wrong_words import WrongWordsError
 
 _FLAGS_HELP = """\
 usage: nestor flags POLICY… [--best] [--overrides FILE]… [--summary FILE | --lto]
@@ -95,10 +96,15 @@ def flags(name: str, own_words: list[str]) -> int:
         status = quick.run(name, own_words)
         if status is not None:
             return status
-        own, rest = words.split(own_words)
-        if own is None or rest is not None:
-            return _usage(_FLAGS_HELP, own_words, _failure("wrong usage of nestor flags"))
+        own, rest = words.split(name, own_words)
+        if rest is not None:
+            raise WrongWordsError("Nothing follows '--' here, as it does for 'nestor clang'.")
         print(_flags_text(own, own_words))
+    except WrongWordsError as error:
+        status = _usage(name, _FLAGS_HELP, own_words, error)
+        if status:
+            print(_failure(f"wrong usage of nestor flags: {error}"))
+        return status
     except BaseException as error:
         sentence = explain(error) if isinstance(error, OSError) else None
         print(_failure(sentence or str(error) or type(error).__name__))
@@ -114,9 +120,10 @@ def clang(name: str, own_words: list[str]) -> int:
     if "--" in own_words:
         index = own_words.index("--")
         own_words = [*with_summary(own_words[:index], own_words[index + 1 :]), *own_words[index:]]
-    own, rest = words.split(own_words)
-    if own is None or rest is None or own.lto or own.install is not None:
-        return _usage(_CLANG_HELP.format(name=name), own_words)
+    try:
+        own, rest = words.split_around(name, own_words)
+    except WrongWordsError as error:
+        return _usage(name, _CLANG_HELP.format(name=name), own_words, error)
     lto = quick.kind_of_lto(rest)
     from nestor.cli import lto_remarks  # not needed for help
     from nestor.cli.use import command
@@ -160,9 +167,13 @@ def _report(stage: str, done: int, _total: int) -> None:
         remark(f"{stage} (some 20 seconds, once) …")
 
 
-def _usage(text: str, own_words: list[str], failure: str | None = None) -> int:
-    help_wanted = any(word in ("-h", "--help") for word in own_words)
-    (sys.stdout if help_wanted else sys.stderr).write(text)
-    if failure is not None and not help_wanted:
-        print(failure)
-    return 0 if help_wanted else 2
+def _usage(name: str, text: str, own_words: list[str], error: WrongWordsError) -> int:
+    """Print the help if it is wanted or there is not a word, and else what is wrong."""
+    if any(word in ("-h", "--help") for word in own_words):
+        sys.stdout.write(text)
+        return 0
+    if own_words:
+        remark(f"{error} 'nestor {name} --help' explains all.")
+    else:
+        sys.stderr.write(text)
+    return 2

@@ -1,7 +1,10 @@
 """The words of ``nestor flags`` and ``nestor clang`` that are ours."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from nestor.cli.wrong_words import WrongWordsError
 
 _VALUES: Final = ("--overrides", "--summary", "--level", "--problem", "--llvm", "--install")
 _REPEATED: Final = "--overrides"
@@ -30,12 +33,16 @@ class Words:
     """Each function gets the best of what the policies and the default come to."""
 
 
-def split(words: list[str]) -> tuple[Words | None, list[str] | None]:
-    """Split ``POLICY… [OPTION [VALUE]]… [-- REST]``; the first part is None if it is not that."""
+def split(name: str, words: Sequence[str]) -> tuple[Words, list[str] | None]:
+    """Split ``POLICY… [OPTION [VALUE]]… [-- REST]``; the second part is None without a ``--``.
+
+    :param name: of the command, for errors.
+    :raises WrongWordsError: if it is not that.
+    """
     own, rest = words, None
     if "--" in words:
-        index = words.index("--")
-        own, rest = words[:index], words[index + 1 :]
+        index = list(words).index("--")
+        own, rest = words[:index], list(words[index + 1 :])
     policies: list[str] = []
     overrides: list[str] = []
     values: dict[str, str] = {}
@@ -46,23 +53,40 @@ def split(words: list[str]) -> tuple[Words | None, list[str] | None]:
             switches.add(word)
         elif word in _VALUES:
             value = next(remaining, None)
-            if value is None or word in values:
-                return None, rest
+            if value is None:
+                raise WrongWordsError(f"{word} needs a value.")
+            if word in values:
+                raise WrongWordsError(f"{word} is given twice.")
             if word == _REPEATED:
                 overrides.append(value)
             else:
                 values[word] = value
         elif word.startswith("-"):
-            return None, rest
+            raise WrongWordsError(f"'{word}' is no option of 'nestor {name}'.")
         else:
             policies.append(word)
     if not policies:
-        return None, rest
+        raise WrongWordsError("No policy is named, such as 'shipped'.")
     found = Words(
         tuple(policies),
         tuple(overrides),
         lto="--lto" in switches,
         best="--best" in switches,
-        **{name.removeprefix("--"): value for name, value in values.items()},
+        **{option.removeprefix("--"): value for option, value in values.items()},
     )
     return found, rest
+
+
+def split_around(name: str, words: Sequence[str]) -> tuple[Words, list[str]]:
+    """Split the words of a command that runs the compiler ``name``, whose own follow ``--``.
+
+    :raises WrongWordsError: if they do not, or an option is for whole builds.
+    """
+    if "--" not in words:
+        raise WrongWordsError(
+            f"What {name} gets follows '--': nestor {name} shipped -- -Oz -c x.c."
+        )
+    own, rest = split(name, words)
+    if own.lto or own.install is not None:
+        raise WrongWordsError(f"{'--lto' if own.lto else '--install'} is for 'nestor flags'.")
+    return own, rest or []
