@@ -87,6 +87,14 @@ def test_a_cache_of_another_user(tmp_path: Path) -> None:
     assert_one_sentence(done, str(folder), ": permission denied; change its", ELSEWHERE)
 
 
+@pytest.mark.parametrize("home", ["/proc/nobody", "/sys/nobody"])
+def test_a_home_that_cannot_be_made(home: str) -> None:
+    unset = ("-u", "NESTOR_CACHE", "-u", "XDG_CACHE_HOME")
+    done = run("flags", "shipped", prefix=("env", *unset, f"HOME={home}"))
+    assert_one_sentence(done, f"{Path(home).parent}", ELSEWHERE)
+    assert "Building" not in done.stderr, "nothing is built that cannot be kept"
+
+
 def test_a_result_on_a_full_disk(small_corpus: Corpus, full_disk: Path) -> None:
     out = full_disk / "guard.txt"
     words = ("--corpus", str(small_corpus.root), "--policy", "never", "--mode", "gc")

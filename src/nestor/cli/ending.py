@@ -132,7 +132,7 @@ def explain(error: OSError) -> str | None:
         return f"A file cannot be written or read: {what}." if machine else None
     path = Path(os.fsdecode(error.filename))
     remedies = [_REMEDIES[error.errno]] if error.errno in _REMEDIES else []
-    if remedies and _in_cache(path):
+    if _in_way_of_cache(path) or (remedies and _in_cache(path)):
         remedies.append("name another folder for the cache by NESTOR_CACHE")
     return f"{path}: {what}{'; ' if remedies else ''}{', or '.join(remedies)}."
 
@@ -141,6 +141,21 @@ def _in_cache(path: Path) -> bool:
     from nestor.compiler.plugin import cache_folder
 
     return any(map(path.is_relative_to, (cache_folder(), cache_folder().resolve())))
+
+
+def _in_way_of_cache(path: Path) -> bool:
+    """Tell whether ``path`` is above the cache, which is not there: a home that nobody may write."""
+    from nestor.compiler.plugin import cache_folder
+
+    folder = cache_folder()
+    return folder != path and folder.is_relative_to(path) and not _exists(folder)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # nobody may look
+        return False
 
 
 def _say(sentence: str) -> None:

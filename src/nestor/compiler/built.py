@@ -35,6 +35,7 @@ def build_once(
     whole = whole or is_complete
     if whole(path):
         return
+    path.parent.mkdir(parents=True, exist_ok=True)  # Not after a build that cannot be kept.
     with locked(path.parent / "lock"):
         if whole(path):
             return
