@@ -144,7 +144,7 @@ def _in_cache(path: Path) -> bool:
 
 
 def _in_way_of_cache(path: Path) -> bool:
-    """Tell whether ``path`` is above the cache, which is not there: a home that nobody may write."""
+    """Tell whether ``path`` is above a cache that is not there: a home that nobody may write."""
     from nestor.compiler.plugin import cache_folder
 
     folder = cache_folder()
