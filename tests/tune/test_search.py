@@ -86,6 +86,25 @@ def test_a_search_pays_and_is_never_larger(corpus: Corpus, plugin: Plugin, tmp_p
     assert "blend(int, int)" in found.text(PROBLEM), "names are those of the source"
 
 
+BLENDS = """
+static int blend_%s(int a, int b) { return (((a * 7 + b) ^ (b >> 3)) + ((a << 5) | (b & 9))) * 3; }
+int %s(int *a, int n) { return blend_%s(a[0], n); }
+int more_%s(int *a, int n) { return blend_%s(n, a[1]) - n; }
+"""
+
+
+def test_a_program_of_one_module_takes_no_more_compiles_than_it_may(
+    plugin: Plugin, tmp_path: Path
+) -> None:
+    source = "".join(BLENDS.replace("%s", name) for name in ("a", "b", "c", "d", "e"))
+    source += "int main(int n, char **v) { return a(&n, n) + more_b(&n, n) + c(&n, n); }\n"
+    made = make_corpus(tmp_path / "corpus", plugin.toolchain, {"one": source})
+    for compiles in (9, 10, 11):
+        found = run(made, plugin, tmp_path / str(compiles), compiles)
+        assert len(found.curve) > 1
+        assert found.curve[-1].compiles <= compiles
+
+
 def test_a_resumed_search_goes_the_same_way(corpus: Corpus, plugin: Plugin, tmp_path: Path) -> None:
     whole = run(corpus, plugin, tmp_path / "whole", 14)
     run(corpus, plugin, tmp_path / "parts", 6)

@@ -117,10 +117,11 @@ def search(
 def _next_step(state: State, settings: SearchSettings) -> float:
     """Return what the next step will cost, in compiles: as much as the dearer of the last two.
 
-    Later steps compile few units again. It is never taken to be more than a step of which every
-    build compiles all of them, and so much if none has been taken.
+    Later steps compile few units again. The first is taken for one of which every build compiles
+    all units; others, too, are never taken for more, with the two builds that verify.
     """
-    whole = settings.tries + 1.0
     steps = min(state.step, _STEPS_THAT_TELL)
+    if not steps:
+        return settings.tries + 1.0
     spent = [point.compiles for point in state.curve[-1 - steps :]]
-    return min(whole, max((after - before for before, after in pairwise(spent)), default=whole))
+    return min(settings.tries + 2.0, max(after - before for before, after in pairwise(spent)))
