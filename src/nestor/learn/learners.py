@@ -170,9 +170,14 @@ def check_setup(name: str, setup: Setup) -> None:
             f" {_others(lambda e: problem.rule.name in e.rules and not e.tries)}."
         )
     if entry.scores_units and not problem.scores_units:
+
+        def able(other: Entry) -> bool:
+            served = problem.rule.name in other.rules and other.init != "required"
+            return served and not other.scores_units
+
         raise NestorError(
             f"The learner {name} learns from the scores of modules alone, and {problem.name} scores"
-            f" whole programs: {_others(lambda e: not e.scores_units and e.init != 'required')}."
+            f" whole programs: {_others(able)}."
         )
     if entry.searches:
         problem.moves()  # raises ProblemError if there are none

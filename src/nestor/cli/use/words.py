@@ -41,7 +41,7 @@ def split(name: str, words: Sequence[str]) -> tuple[Words, list[str] | None]:
     """
     own, rest = words, None
     if "--" in words:
-        index = list(words).index("--")
+        index = words.index("--")
         own, rest = words[:index], list(words[index + 1 :])
     policies: list[str] = []
     overrides: list[str] = []
