@@ -60,12 +60,13 @@ def test_pass_through_commands_explain_themselves(
     assert main([name]) == 2
 
 
-@pytest.mark.parametrize("words", [["evalute"], ["corpus", "fecth"], ["problem", "lsit"]])
-def test_unknown_command_is_wrong_usage(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    assert "is no command" in capsys.readouterr().err
+@pytest.mark.parametrize("near", ["evaluate", "flags", "corpus fetch", "problem list"])
+def test_unknown_command_is_wrong_usage(near: str, capsys: pytest.CaptureFixture[str]) -> None:
+    typo = near[:-2] + near[-1] + near[-2]
+    assert main(typo.split()) == 2
+    assert f"'{typo}' is no command (is '{near}' meant?); " in capsys.readouterr().err
+    assert main(["xyzzy"]) == 2
+    assert "'xyzzy' is no command; 'nestor --help'" in capsys.readouterr().err
 
 
 def test_an_unknown_problem_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

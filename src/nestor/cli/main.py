@@ -129,11 +129,19 @@ def _group_help(group: str, names: Sequence[str]) -> str:
 
 
 def _unknown(words: list[str]) -> int:
+    from nestor.errors import meant
+
     group = sorted(name for name in COMMANDS if name.startswith(words[0] + " "))
     if group and words[1:2] in ([], ["-h"], ["--help"]):
         sys.stdout.write(_group_help(words[0], group))
         return 0 if words[1:] else USAGE_ERROR
     typed = f"'{' '.join(words[:2] if group else words[:1])}' is no command"
-    hint = f"; there are: {', '.join(group)}" if group else "; 'nestor --help' lists them all"
+    if group:
+        near = meant(" ".join(words[:2]), group)
+        hint = f"{near}; there are: {', '.join(group)}"
+    else:
+        every = [*COMMANDS, *PASS_THROUGH]
+        near = meant(words[0], sorted({name.partition(" ")[0] for name in every}))
+        hint = f"{near}; 'nestor --help' lists them all"
     sys.stderr.write(f"nestor: {typed}{hint}.\n")
     return USAGE_ERROR

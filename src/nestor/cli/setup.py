@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.corpus.model import Corpus, Program
-from nestor.errors import NestorError
+from nestor.errors import NestorError, meant
 from nestor.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,9 +42,11 @@ def program_named(corpus: Corpus, name: str) -> Program:
     """
     named = [p for p in corpus.programs if name in (p.name, p.name.rsplit("/", 1)[-1])]
     if len(named) != 1:
-        names = ", ".join(p.name for p in (named or corpus.programs))
+        names = [p.name for p in (named or corpus.programs)]
+        near = "" if named else meant(name, [n.rpartition("/")[2] for n in names])
         raise NestorError(
-            f"'{name}' is not one program of the corpus {corpus.root}; there are: {names}."
+            f"'{name}' is not one program of the corpus {corpus.root}{near}; there are:"
+            f" {', '.join(names)}."
         )
     return named[0]
 

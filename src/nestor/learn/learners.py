@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from nestor.errors import NestorError
+from nestor.errors import NestorError, meant
 from nestor.learn.algorithms import (
     ars,
     best_of,
@@ -135,7 +135,8 @@ def find_learner(name: str) -> Entry:
     :raises NestorError: if there is none.
     """
     if name not in LEARNERS:
-        raise NestorError(f"There is no learner '{name}'; there are: {', '.join(LEARNERS)}.")
+        near = meant(name, LEARNERS)
+        raise NestorError(f"There is no learner '{name}'{near}; there are: {', '.join(LEARNERS)}.")
     return LEARNERS[name]
 
 

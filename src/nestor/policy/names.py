@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from nestor.errors import meant
 from nestor.policy import bundle
 from nestor.policy.spec import Policy, PolicyError
 
@@ -87,10 +88,10 @@ def named_policy(name_or_path: str, builtins: Builtins = NO_BUILTINS) -> NamedPo
         except (OSError, ValueError):  # too long, or with a NUL: `load` words the reason
             found = True
         if not found:
-            names = ", ".join(("default", *builtins.names))
+            names = ("default", *builtins.names)
             raise PolicyError(
-                f"There is no policy file {name_or_path!r}; give the path of one, or a built-in"
-                f" policy: {names}."
+                f"There is no policy file {name_or_path!r}{meant(name_or_path, names)}; give the"
+                f" path of one, or a built-in policy: {', '.join(names)}."
             )
         data = bundle.read(name_or_path)
         return NamedPolicy.of(bundle.from_bytes(data, name_or_path), name_or_path, data)

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from nestor.errors import NestorError
+from nestor.errors import NestorError, meant
 from nestor.processor import this_machine
-from nestor.schedules.language.text import meant
 
 _CACHES: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU: Final = Path("/proc/cpuinfo")

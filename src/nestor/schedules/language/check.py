@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from nestor.errors import meant
 from nestor.schedules.language.decisions import agreeing
 from nestor.schedules.language.diagnosis import Diagnosis
 from nestor.schedules.language.library import Library, Sequence
-from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of, meant
+from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of
 
 _ANY_PARAM_KNOB: Final = re.compile(
     r"(%[\w.$-]+)\s*=\s*transform\.(?:tune\.knob|param\.constant)[^\n]*?->\s*!transform\.any_param"

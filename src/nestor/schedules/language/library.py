@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from nestor.errors import meant
 from nestor.files import read_regular_text
 from nestor.schedules.language.decisions import Decision, decisions_in
 from nestor.schedules.language.text import (
@@ -14,7 +15,6 @@ from nestor.schedules.language.text import (
     blanked,
     closing,
     line_of,
-    meant,
 )
 
 PACKAGED: Final = Path(__file__).resolve().parent.parent / "library"

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from nestor.errors import meant
 from nestor.schedules.language.decisions import Choice, Decision, agreeing, resolved
 from nestor.schedules.language.library import Library, Sequence
-from nestor.schedules.language.text import Place, ScheduleError, meant
+from nestor.schedules.language.text import Place, ScheduleError
 
 ENTRY: Final = "__transform_main"
 """The sequence at which mlir-opt begins when no other is named."""

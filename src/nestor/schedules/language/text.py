@@ -5,9 +5,7 @@ and the place of every line, and mlir-opt prints none of them. So this module fi
 decisions and regions in the text, and leaves all else to mlir-opt.
 """
 
-import difflib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -62,12 +60,6 @@ def closing(code: str, start: int, place: Place) -> int:
             if not stack:
                 return index
     raise ScheduleError(f"{place}: a bracket that opens here does not close.")
-
-
-def meant(name: str, names: Iterable[str]) -> str:
-    """Return " (is 'x' meant?)" for the one of some names that is most like ``name``, if any is."""
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f" (is '{near[0]}' meant?)" if near else ""
 
 
 def line_of(text: str, index: int) -> int:

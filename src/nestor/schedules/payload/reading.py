@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from nestor.compiler.process import Limits
+from nestor.errors import meant
 from nestor.files import read_regular_text, write_atomically
 from nestor.schedules.language.diagnosis import Diagnosis, LoweringError, explain
-from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of, meant
+from nestor.schedules.language.text import Place, ScheduleError, blanked, line_of
 from nestor.schedules.payload.exported import FOLDING, has_unit_dimensions, with_constants
 from nestor.schedules.payload.iree import without_iree
 from nestor.schedules.payload.operations import Operation, parse, split
