@@ -244,7 +244,7 @@ def test_a_first_build_of_the_plugin_is_announced(
     done = run(command, "flags", "shipped")
     line, reason = done.stderr.splitlines()
     version = plugin.toolchain.version
-    assert line == (f"nestor: Building the plugin for clang {version} (some 20 seconds, once) …")
+    assert line == f"nestor: Building the plugin for clang {version} (some 20 seconds, once) …"
     assert "an error that the test makes" in reason
     assert done.stdout.startswith("--nestor-flags-failed=The_plugin_could_not_be_built")
 

@@ -148,14 +148,8 @@ def _in_way_of_cache(path: Path) -> bool:
     from nestor.compiler.plugin import cache_folder
 
     folder = cache_folder()
-    return folder != path and folder.is_relative_to(path) and not _exists(folder)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # nobody may look
-        return False
+    there = os.path.exists(folder)  # noqa: PTH110  False also where nobody may look
+    return folder != path and folder.is_relative_to(path) and not there
 
 
 def _say(sentence: str) -> None:

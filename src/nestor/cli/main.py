@@ -3,12 +3,10 @@
 import io
 import sys
 from collections.abc import Sequence
-from typing import Final
 
 from nestor.cli.commands import COMMANDS, PASS_THROUGH, load
 from nestor.cli.ending import explained, flushed, unwound
-
-USAGE_ERROR: Final = 2
+from nestor.cli.wrong_words import USAGE_ERROR
 
 
 def entry() -> None:

@@ -28,3 +28,9 @@ def remark(text: str) -> None:
     if not _silenced:
         sys.stderr.write(f"nestor: {text}\n")
         sys.stderr.flush()
+
+
+def report_once(stage: str, done: int, _total: int) -> None:
+    """Say that the first build of a plugin takes long; a :data:`nestor.progress.Progress`."""
+    if done == 0:
+        remark(f"{stage} (some 20 seconds, once) …")

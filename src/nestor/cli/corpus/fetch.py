@@ -10,8 +10,8 @@ from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.corpus.show import as_json, print_table
-from nestor.cli.main import USAGE_ERROR
 from nestor.cli.remarks import remark
+from nestor.cli.wrong_words import USAGE_ERROR
 from nestor.compiler import toolchain
 from nestor.corpus import files
 from nestor.corpus.fetch.fetch import fetch

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +12,8 @@ from nestor.cli.make import quick, records, running, scripts
 from nestor.cli.make import words as own_words
 from nestor.cli.make.place import FIRST, POLICY
 from nestor.cli.make.words import Words
-from nestor.cli.remarks import remark
-from nestor.cli.wrong_words import WrongWordsError
+from nestor.cli.remarks import remark, report_once
+from nestor.cli.wrong_words import WrongWordsError, answer
 from nestor.errors import NestorError
 
 if TYPE_CHECKING:
@@ -58,7 +57,6 @@ examples:
   nestor make -- ./configure CFLAGS="-Oz -ffunction-sections" && nestor make -- make -j8
   nestor make --renew -- make -j8
 """
-_USAGE: Final = 2
 _JOBS: Final = re.compile(r"-j(\d*)|--jobs=(\d+)|--parallel=?(\d*)")
 
 
@@ -68,11 +66,7 @@ def run(name: str, given_words: list[str]) -> int:
     try:
         own = own_words.split(given_words)
     except WrongWordsError as error:
-        if any(word in ("-h", "--help") for word in given_words):
-            sys.stdout.write(HELP)
-            return 0
-        remark(f"{error} 'nestor make --help' explains all.")
-        return _USAGE
+        return answer("make", HELP, given_words, error)
     return _Build(own).run()
 
 
@@ -194,7 +188,7 @@ class _Build:
         memory = command.Memory(asked_for)
         problems = problems_in_builds(DEFAULT_PROBLEM)
         choice = choose(asked_for, problems)
-        plugin = self._plugin or passed_plugin(own.llvm, choice.problems, _report)
+        plugin = self._plugin or passed_plugin(own.llvm, choice.problems, report_once)
         self._plugin = plugin  # looked for once
         found = command.Ingredients(plugin, choice)
 
@@ -318,9 +312,3 @@ def _no_objects(command: Sequence[str]) -> str:
         " 'nestor make'. If a makefile sets CC itself, name the compiler:"
         f" nestor make -- {command[0]} CC=clang CXX=clang++ …"
     )
-
-
-def _report(stage: str, done: int, _total: int) -> None:
-    """Say that something takes long, once."""
-    if done == 0:
-        remark(f"{stage} (some 20 seconds, once) …")

@@ -8,10 +8,10 @@ from typing import Final
 
 from nestor.cli.ending import explain
 from nestor.cli.make.place import with_summary
-from nestor.cli.remarks import remark
+from nestor.cli.remarks import remark, report_once
 from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
-from nestor.cli.wrong_words import WrongWordsError
+from nestor.cli.wrong_words import USAGE_ERROR, WrongWordsError, answer
 
 _FLAGS_HELP = """\
 usage: nestor flags POLICY… [--best] [--overrides FILE]… [--summary FILE | --lto]
@@ -129,7 +129,7 @@ def clang(name: str, own_words: list[str]) -> int:
     from nestor.cli.use import command
 
     memory = command.Memory(own)
-    found = command.find(own, _report)
+    found = command.find(own, report_once)
     lto_remarks.remark_on_lto(own.policies, lto=bool(lto))
     line = found.compiler(name, lto)
     key = quick.key_of_clang(name, own_words[: own_words.index("--")], lto)
@@ -143,7 +143,7 @@ def _flags_text(own: Words, own_words: list[str]) -> str:
     from nestor.cli.use import command, install
 
     memory = command.Memory(own)
-    found = command.find(own, _report)
+    found = command.find(own, report_once)
     lto_remarks.remark_on_lto(own.policies, lto=own.lto)
     if own.install is not None:
         folder = Path(own.install)
@@ -161,19 +161,9 @@ def _failure(message: str) -> str:
     return _FAILURE + word[:_LONGEST_FAILURE].strip("_.")
 
 
-def _report(stage: str, done: int, _total: int) -> None:
-    """Say that something takes long, once, where the compiler's messages go."""
-    if done == 0:
-        remark(f"{stage} (some 20 seconds, once) …")
-
-
 def _usage(name: str, text: str, own_words: list[str], error: WrongWordsError) -> int:
-    """Print the help if it is wanted or there is not a word, and else what is wrong."""
-    if any(word in ("-h", "--help") for word in own_words):
-        sys.stdout.write(text)
-        return 0
+    """Say what is wrong; without a word, print the help."""
     if own_words:
-        remark(f"{error} 'nestor {name} --help' explains all.")
-    else:
-        sys.stderr.write(text)
-    return 2
+        return answer(name, text, own_words, error)
+    sys.stderr.write(text)
+    return USAGE_ERROR
