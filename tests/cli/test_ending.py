@@ -149,6 +149,20 @@ def test_an_interrupt_while_importing(words: tuple[str, ...], module: str, tmp_p
     assert not output or output.startswith("--nestor-flags-failed=")
 
 
+def test_an_interrupt_inside_a_string(tmp_path: Path) -> None:
+    """The status stays 130 where the interpreter, started by -m, would end by the signal."""
+    code = (
+        "import os, signal, sys\n"
+        "from nestor.cli.ending import unwound\n"
+        "string = 'os.kill(os.getpid(), signal.SIGINT)'\n"
+        "sys.exit(unwound(lambda: exec(string), resumes=False))\n"
+    )
+    (tmp_path / "interrupted.py").write_text(code)
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "nestor: interrupted\n")
+
+
 def test_a_second_interrupt_ends_at_once(tmp_path: Path) -> None:
     """Where cleaning up takes long, and without a traceback."""
     code = (

@@ -82,9 +82,20 @@ def unwound(command: Callable[[], int], resumes: bool) -> int:
             raise
         kept = "; the same command goes on from here" if resumes else ""
         sys.stderr.write(f"nestor: {_SAID[signals.received]}{kept}\n")
+        _forget_interrupt()
         return 128 + signals.received
     finally:
         signals.uninstall()
+
+
+def _forget_interrupt() -> None:
+    """Let the interpreter end by the status that it is told.
+
+    ``python -m`` ends by SIGINT when an interrupt has left a string that was being executed, as
+    ``dataclasses`` does for each class, even if it was caught further out. The next string that
+    runs to its end resets that (``run_eval_code_obj`` of CPython).
+    """
+    eval("None")  # noqa: S307  a literal
 
 
 def explained(command: Callable[[], int]) -> int:
