@@ -94,7 +94,9 @@ def again(line: dict[str, Any], options: argparse.Namespace) -> bool:
     if line["programs"]:
         if options.incomplete and not _complete(line):
             return True
-        return bool(options.changed) and line.get("policies") != digests(tuple(options.policies))
+        known = line.get("policies", {})
+        now = digests(tuple(options.policies))
+        return bool(options.changed) and any(known.get(x) != now[x] for x in now)
     return not reasons.isdisjoint(options.again)
 
 
@@ -213,6 +215,26 @@ def _changes(
     return changes
 
 
+def merged(earlier: dict[str, Any], line: dict[str, Any]) -> dict[str, Any]:
+    """Return a package's earlier line with what the new one says of the policies judged anew.
+
+    The earlier line stays as it is where the programs are others by now, or cannot be built.
+    """
+    if not earlier["programs"]:
+        return line
+    stock = {p["name"]: p["stock"] for p in earlier["programs"]}
+    if stock != {p["name"]: p["stock"] for p in line["programs"]}:
+        print(f"{line['package']}: other stock programs, the earlier line stays", file=sys.stderr)
+        return earlier
+    found = {p["name"]: p["change"] for p in line["programs"]}
+    programs = [p | {"change": p["change"] | found[p["name"]]} for p in earlier["programs"]]
+    return earlier | {
+        "programs": programs,
+        "policies": earlier["policies"] | line["policies"],
+        "machine": line["machine"],
+    }
+
+
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the packages that have no line yet; one line is kept after each."""
     seen = read_hashes(options.seen) if options.seen else None
@@ -223,8 +245,8 @@ def run_judge(options: argparse.Namespace) -> int:
         for package in wanted(options):
             place = options.results / f"{package.language.replace('+', 'x')}.jsonl"
             before = lines_of(place) if place.exists() else []
-            before = [x for x in before if x["package"] != package.name or not again(x, options)]
-            if package.name in {line["package"] for line in before}:
+            earlier = next((x for x in before if x["package"] == package.name), None)
+            if earlier is not None and not again(earlier, options):
                 continue
             if time.monotonic() > until or left == 0:
                 break
@@ -233,7 +255,11 @@ def run_judge(options: argparse.Namespace) -> int:
             if options.fetch_only and line["modules"]:
                 print(f"{package.name}: {line['modules']} modules", flush=True)
                 continue
-            write_atomically(place, "".join(f"{json.dumps(one)}\n" for one in [*before, line]))
+            if earlier is None:
+                lines = [*before, line]
+            else:
+                lines = [merged(earlier, line) if x is earlier else x for x in before]
+            write_atomically(place, "".join(f"{json.dumps(one)}\n" for one in lines))
             reasons = ", ".join(failure["reason"] for failure in line["failures"])
             print(f"{package.name}: {len(line['programs'])} programs {reasons}", flush=True)
     return 0
@@ -284,7 +310,9 @@ def main() -> int:
         "--again", nargs="+", default=[], choices=REASONS, help="try what failed for these reasons"
     )
     one.add_argument(
-        "--changed", action="store_true", help="judge again what other policies were judged on"
+        "--changed",
+        action="store_true",
+        help="judge again what was judged under other files of --policies; other policies stay",
     )
     one.add_argument(
         "--incomplete", action="store_true", help="judge again what was not built in every way"

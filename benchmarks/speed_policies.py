@@ -88,9 +88,10 @@ def main() -> int:
     measured = [json.loads(Path(file).read_text()) for _, _, file in named]
     builds = [changes(found) for found in measured]
     tables = {options.table: shown([how for how, _, _ in named], rows(builds))}
-    if len(named) > 1:
+    stock = against_first(measured)
+    if any(total or code for own in stock for total, code in own.values()):
         print()
-        cells = rows(against_first(measured))
+        cells = rows(stock)
         tables["stock"] = shown([f"stock {how}" for how, _, _ in named[1:]], cells)
     if options.card:
         made = find_problem("inlining-speed").policy(options.card).policy

@@ -243,6 +243,7 @@ def test_ccache_answers_once_there_is_a_summary(command: Path, project: Path) ->
     [
         ([], "The build's command follows '--'"),
         (["make", "-j8"], "The build's command follows '--'"),
+        (["shipped", "--", "make"], "a policy is named by --policy shipped"),
         (["--"], "There is no command after '--'"),
         (["--link", "x", "--", "make"], "--link x is none of gc, no-gc, icf"),
         (["--jobs", "0", "--", "make"], "--jobs 0 is no whole number from 1 on"),

@@ -1,6 +1,5 @@
 """The code of programs and libraries by its address, for sources that give addresses alone."""
 
-import bisect
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -95,11 +94,6 @@ class Image:
             if segment.offset <= offset < segment.offset + len(segment.code):
                 return segment.address + offset - segment.offset
         return None
-
-    def function_at(self, address: int) -> str:
-        """Return the function that begins last before an address."""
-        place = bisect.bisect_right(self.function_start, address) - 1
-        return self.function_name[place] if place >= 0 else ""
 
 
 def kind_of(code: bytes) -> int:

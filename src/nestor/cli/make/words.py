@@ -78,6 +78,11 @@ def split(words: Sequence[str]) -> Words:
         name, equals, value = word.partition("=")
         if word in _SWITCHES:
             switches.add(word)
+        elif not word.startswith("-"):
+            raise WrongWordsError(
+                f"'{word}' stands before '--': a policy is named by --policy {word}, and the"
+                " build's command follows '--'."
+            )
         elif name not in _VALUES:
             raise WrongWordsError(
                 f"'{word}' is no option of 'nestor make', and stands before '--'."
