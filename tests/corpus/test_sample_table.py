@@ -115,3 +115,23 @@ def test_draws_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert judged == ["a", "x", "b", "y"]
     assert sample_judgement.main() == 0
     assert judged == ["a", "x", "b", "y", "c"]
+
+
+def test_a_policy_is_judged_again_and_the_others_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = {"machine": {"processor": "one"}}
+    earlier = _line("one", [-4.0, 3.0], policies={"shipped": "a", "distilled": "b"}, **machine)
+    line = _line("one", [0.0, 0.0], policies={"distilled": "c"}, **machine)
+    for program, change in zip(line["programs"], (-1.0, -2.0), strict=True):
+        program["change"] = {"distilled": {"gc": [change, change]}}
+    found = sample_judgement.merged(earlier, line)
+    assert found["policies"] == {"shipped": "a", "distilled": "c"}
+    assert [program["change"] for program in found["programs"]] == [
+        {"shipped": {"gc": [-4.0, -8.0]}, "distilled": {"gc": [-1.0, -1.0]}},
+        {"shipped": {"gc": [3.0, 6.0]}, "distilled": {"gc": [-2.0, -2.0]}},
+    ]
+    line["programs"][0]["stock"]["gc"]["linked"] += 1
+    assert sample_judgement.merged(earlier, line) is earlier, "the package is another one by now"
+    assert "other stock programs" in capsys.readouterr().err
+    lost = _line("one", [], **machine)
+    assert sample_judgement.merged(earlier, lost) is earlier
+    assert sample_judgement.merged(lost, line) is line
