@@ -230,8 +230,8 @@ def merged(earlier: dict[str, Any], line: dict[str, Any]) -> dict[str, Any]:
     programs = [p | {"change": p["change"] | found[p["name"]]} for p in earlier["programs"]]
     return earlier | {
         "programs": programs,
-        "policies": earlier["policies"] | line["policies"],
-        "machine": line["machine"],
+        "policies": earlier.get("policies", {}) | line.get("policies", {}),
+        "machine": line.get("machine", {}),
     }
 
 

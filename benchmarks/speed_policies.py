@@ -89,7 +89,7 @@ def main() -> int:
     builds = [changes(found) for found in measured]
     tables = {options.table: shown([how for how, _, _ in named], rows(builds))}
     stock = against_first(measured)
-    if any(total or code for own in stock for total, code in own.values()):
+    if any(code for own in stock for _, code in own.values()):
         print()
         cells = rows(stock)
         tables["stock"] = shown([f"stock {how}" for how, _, _ in named[1:]], cells)
