@@ -1,12 +1,12 @@
 """What would inlining for speed gain if it were known how often each call runs?
 
-    python -m benchmarks.speed_ceiling PLAIN COUNTED [--take 0.8] [--leave 0] [--program P…] > F
+    python -m benchmarks.speed_ceiling PLAIN COUNTED [--take 0.8] [--leave 0] > F
     python -m benchmarks.speed_policies 'inlined=F' 'kept too=G' --table ceiling --json RESULT
 
 A policy learned from profiles predicts what inlining a call saves of a run for a per cent of the
 code (``nestor train inlining-speed --learner profile``). Here the answers go by the counts
-themselves, through the limits and the restraint of that policy: no prediction on the same labels
-can be better. PLAIN is a corpus with workloads, COUNTED the same with profiles ('nestor corpus
+themselves, through the limits and the restraint of that policy, so that nothing has to be
+predicted. PLAIN is a corpus with workloads, COUNTED the same with profiles ('nestor corpus
 profile'). Every program is built under its own answers, run, and compared with stock, as ``nestor
 workload measure`` does, whose JSON is printed.
 """
