@@ -15,14 +15,16 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from nestor.api.workplace import open_corpus, open_pool
 from nestor.corpus.model import Program
-from nestor.evaluate.workloads import WorkloadEvaluation, measure_workloads
+from nestor.evaluate.workloads import WorkloadEvaluation, measure_workloads, require_workloads
 from nestor.learn.accounting import Tally
+from nestor.learn.algorithms.profile import counted_benefits
 from nestor.learn.benefit.model import Limits
 from nestor.learn.programs import default_rollouts, units_of
 from nestor.policy.branches import one_tree
@@ -36,7 +38,6 @@ from nestor.problems.inlining_speed.restraint import restrained
 
 NAME: Final = "inlining-speed"
 PROBLEM: Final = find_problem(NAME)
-_IDS: Final = (1 << 64) - 1
 
 
 def restraint() -> TreesPolicy:
@@ -57,23 +58,16 @@ def answers(
 
     A site in a function of several modules is inlined if one of them asks for it.
     """
-    names = [name for name in program.modules if name in plain and name in counted]
-    column = PROBLEM.report.detail[0]
-    code = sum(PROBLEM.columns(plain[name].outcome)[column] for name in names)
     found: dict[Key, bool] = {}
-    for name in names:
-        log, counts = plain[name].trajectory, counted[name].trajectory
-        if log is None or counts is None or not len(log):
-            continue
-        benefits = PROBLEM.profiles().benefits(log, counts)
+    for log, benefits in counted_benefits(PROBLEM, program, plain, counted):
         sites = log.decisions[benefits.rows]
-        density = benefits.gain / (benefits.cost / code)
+        density = benefits.gain / benefits.cost
         free = keeps.logits(log.rows(keeps.features)[benefits.rows]) == 0
         inlined = sites[log.default_column] != 0
         for site in sites["site"][free & inlined & (density < limits.leave)].tolist():
-            found.setdefault(Key("site", site & _IDS), False)
+            found.setdefault(Key("site", site % 2**64), False)
         for site in sites["site"][free & ~inlined & (density > limits.take)].tolist():
-            found[Key("site", site & _IDS)] = True
+            found[Key("site", site % 2**64)] = True
     return found
 
 
@@ -97,22 +91,23 @@ def main() -> int:
     options = parser.parse_args()
     corpus, other = open_corpus(options.plain), open_corpus(options.counted)
     ran = {program.name for program in other.programs}
-    programs = [p for p in corpus.programs if corpus.splits[p.project] in options.split]
-    programs = [p for p in programs if p.name in ran and p.workload is not None]
-    units = units_of(corpus, programs)
+    chosen = [p for p in corpus.programs if corpus.splits[p.project] in options.split]
+    programs = require_workloads(corpus, [p for p in chosen if p.name in ran])
     with open_pool(other, NAME) as pool:
         counted = default_rollouts(pool, units_of(other, programs), Tally())
     limits, keeps = Limits(options.take, options.leave), restraint()
     with open_pool(corpus, NAME) as pool:
-        plain = default_rollouts(pool, units, Tally())
+        plain = default_rollouts(pool, units_of(corpus, programs), Tally())
         results = [
             measured(pool, p, answers(p, plain, counted, keeps, limits), options.work)
             for p in programs
         ]
-    rows = [row.to_json() for result in results for row in result.programs]
-    failures = [asdict(failure) for result in results for failure in result.failures]
-    about = {"problem": NAME, "limits": asdict(limits), "programs": rows, "failures": failures}
-    print(json.dumps({"workloads": [about]}))
+    every = replace(
+        results[0],
+        programs=tuple(chain.from_iterable(result.programs for result in results)),
+        failures=tuple(chain.from_iterable(result.failures for result in results)),
+    )
+    print(json.dumps({"workloads": [every.to_json() | {"limits": asdict(limits)}]}))
     return 0
 
 

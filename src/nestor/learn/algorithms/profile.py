@@ -9,8 +9,8 @@ without a profile under policies of several limits, choose one.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +30,10 @@ from nestor.learn.setup import Ready, Setup
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
 from nestor.policy.trees import TreesPolicy
+from nestor.problem.benefit import Benefits
 from nestor.problem.problem import Problem
 from nestor.problem.rollout import Rollout
+from nestor.problem.trajectory import Trajectory
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 Bytes = npt.NDArray[np.uint8]
@@ -147,22 +149,39 @@ def rows_of(
 
     :param plain: what the default heuristic did, by unit; ``counted``, with a profile.
     """
+    both = plain.keys() & counted.keys()
+    plain, counted = ({name: side[name] for name in both} for side in (plain, counted))
     x, gain, cost = [], [], []
     for program, rollouts in itertools.product(programs, (plain, counted)):
-        names = [name for name in program.modules if name in plain and name in counted]
-        columns = [problem.columns(rollouts[name].outcome) for name in names]
-        code = sum(own[problem.report.detail[0]] for own in columns)
-        for name in names:
-            log, counts = rollouts[name].trajectory, counted[name].trajectory
-            if log is None or counts is None or not len(log) or not code:
-                continue
-            found = problem.profiles().benefits(log, counts)
+        for log, found in counted_benefits(problem, program, rollouts, counted):
             x.append(log.rows(features)[found.rows])
             gain.append(found.gain)
-            cost.append(found.cost / code)
+            cost.append(found.cost)
     if not x:
         raise NestorError("No question of the training programs has counts.")
     return Rows(np.concatenate(x).astype(np.float64), np.concatenate(gain), np.concatenate(cost))
+
+
+def counted_benefits(
+    problem: Problem,
+    program: Program,
+    rollouts: Mapping[str, Rollout],
+    counted: Mapping[str, Rollout],
+) -> Iterator[tuple[Trajectory, Benefits]]:
+    """Yield the log of each unit of ``program``, and what its answers would save and cost.
+
+    :param rollouts: what the default heuristic did, by unit; ``counted``, with a profile.
+    :return: costs are parts of the program's code in place of bytes.
+    """
+    names = [name for name in program.modules if name in rollouts and name in counted]
+    columns = [problem.columns(rollouts[name].outcome) for name in names]
+    code = sum(own[problem.report.detail[0]] for own in columns)
+    for name in names:
+        log, counts = rollouts[name].trajectory, counted[name].trajectory
+        if log is None or counts is None or not len(log) or not code:
+            continue
+        found = problem.profiles().benefits(log, counts)
+        yield log, replace(found, cost=found.cost / code)
 
 
 def _counted_corpus(settings: ProfileSettings) -> Corpus:
