@@ -22,7 +22,7 @@ RESULT: Final = Path("benchmarks/results/cost_machines.json")
 PRESENT: Final = "present"
 SPLITS: Final = {"random": "random", "sequence-disjoint": "new sequences"}
 _KEY: Final = 4
-"""Cells of a row of ``splits`` that say which run it is."""
+"""Cells of a row that say which run it is."""
 
 _COMMON: Final = (
     ("n", "{:,}"), ("MAPE", "{:.2f} %"), ("median", "{:.2f} %"), ("Kendall", "{:.3f}"),
@@ -34,7 +34,7 @@ COLUMNS: Final = {
         ("training", "{}"),
     ),
     "adapted": (
-        ("machine", "{}"), ("from", "{}"), ("labels", "{:,}"), ("blocks are", "{}"), *_COMMON,
+        ("machine", "{}"), ("from", "{}"), ("labels", "{:,}"), ("split", "{}"), *_COMMON,
         ("full: MAPE", "{:.2f} %"), ("by full", "{:.2f}"), ("training", "{}"),
     ),
 }  # fmt: skip
@@ -60,13 +60,13 @@ def adapted_with(
 ) -> list[list[Any]]:
     """Return the rows of ``adapted`` with those of ``runs`` on few labels added or replaced."""
     whole = {tuple(row[:_KEY]): float(row[5]) for row in full}
-    found = {tuple(row[:3]): list(row) for row in rows}
+    found = {tuple(row[:_KEY]): list(row) for row in rows}
     for run in runs:
         if run["source"] is not None:
-            key = (run["machine"], run["source"], run["labels"])
+            key = (run["machine"], run["source"], run["labels"], SPLITS[run["split"]])
             of_all = whole.get((run["machine"], SPLITS[run["split"]], run["seed"], PRESENT))
             found[key] = [
-                *key, "chosen", *_measured(run), of_all,
+                *key, *_measured(run), of_all,
                 None if of_all is None else run["mape"] / of_all, f"{run['cpu_seconds']:.0f} CPU-s",
             ]  # fmt: skip
     return list(found.values())

@@ -6,7 +6,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from nestor.policy.trees import TreesPolicy
 from nestor.problem.trajectory import F64, Trajectory
 
 
@@ -32,6 +31,3 @@ class Profiles(Protocol):
         :param trajectory: of a unit, without a profile or with one.
         :param counted: of the same unit with a profile.
         """
-
-    def restrained(self, policy: TreesPolicy) -> TreesPolicy:
-        """Return a policy learned from profiles without deviations that they cannot judge."""

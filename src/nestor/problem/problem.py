@@ -231,6 +231,10 @@ class Problem(ABC):
         """Return what profiles say of answers; raises ProblemError if they say nothing."""
         raise ProblemError(f"Profiles say nothing of {self.name}: take another learner.")
 
+    def restrained(self, policy: Policy) -> Policy:
+        """Return a learned policy without the deviations that learners are known to misjudge."""
+        return policy
+
     def tried(self, outcome: Any) -> Mapping[str, F64]:
         """Return what a compile under a portfolio tells of its members, by part (function).
 
@@ -252,10 +256,9 @@ class Problem(ABC):
     def builds(self) -> Mapping[str, object]:
         """Return the ways to build a whole program, by name; the first is the usual one.
 
-        Each is a :class:`nestor.build.build.Build`, a protocol of the layer above; who builds
-        takes them from :func:`nestor.build.build.builds_of`.
-
-        Where nothing is linked that is :func:`nestor.build.objects.object_builds`.
+        Each is a :class:`nestor.build.build.Build`, a protocol of the layer above, and taken from
+        :func:`nestor.build.build.builds_of`. Where nothing is linked that is
+        :func:`nestor.build.objects.object_builds`.
         """
 
     def overrides(self) -> OverrideFormat:
@@ -278,7 +281,7 @@ class Problem(ABC):
     def compiler_search(self) -> object | None:
         """Return the search that the compiler runs by itself, if it can.
 
-        A :class:`nestor.tune.compiler_search.CompilerSearch`. None: builds are, by :meth:`moves`.
+        A :class:`nestor.tune.compiler_search.CompilerSearch`; None: by :meth:`moves`.
         """
         return None
 
@@ -342,9 +345,6 @@ class Problem(ABC):
 
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one decision as ``nestor log`` shows it, by column."""
-        return {
-            "question": row,
-            "default": trajectory.default[row].item(),
-            "answer": trajectory.answer[row].item(),
-            "logit": float(trajectory.decisions["logit"][row]),
-        }
+        default, answer = trajectory.default[row].item(), trajectory.answer[row].item()
+        logit = float(trajectory.decisions["logit"][row])
+        return {"question": row, "default": default, "answer": answer, "logit": logit}

@@ -56,14 +56,14 @@ def eager(names: tuple[str, ...]) -> TreesPolicy:
 def test_deviations(default: int, changed: dict[str, float], deviates: bool) -> None:
     call = {**CALL, **changed, "inlining_default": float(default)}
     row = np.array([[call.get(name, 0.0) for name in NAMES]])
-    found = PROBLEM.profiles().restrained(eager(NAMES))
+    found = PROBLEM.restrained(eager(NAMES))
     assert (found.logits(row) > 0).tolist() == [deviates]
 
 
 def test_its_range_is_kept_and_its_features_are_needed() -> None:
     within = np.tile([0.0, 5.0], (len(NAMES), 1))
-    found = PROBLEM.profiles().restrained(replace(eager(NAMES), range=within))
+    found = PROBLEM.restrained(replace(eager(NAMES), range=within))
     assert found.range is not None
     assert found.range.tolist() == within.tolist()
     with pytest.raises(PolicyError, match="needs a policy that reads it"):
-        PROBLEM.profiles().restrained(eager(("inlining_default",)))
+        PROBLEM.restrained(eager(("inlining_default",)))

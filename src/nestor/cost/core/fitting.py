@@ -6,36 +6,36 @@ round moves all variants of a form together, later ones each alone; a form too r
 keeps the values of its category.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nestor.cost.core.alternatives import ALTERNATIVES
 from nestor.cost.core.machine_fitting import (
     draw_sample,
     fit_machine,
     fit_machine_from_scratch,
 )
-from nestor.cost.core.parameters import (
-    ALU,
-    DIVIDER,
-    FLOAT,
-    FLOAT_DIVIDER,
-    FLOAT_STORE,
-    PORT_CHOICES,
-    CoreParameters,
-    FormParameters,
-    ports,
-)
+from nestor.cost.core.parameters import CoreParameters, FormParameters
 from nestor.cost.core.simulator import F64, I64, Simulator
 from nestor.cost.core.slow_forms import with_slow_forms
+from nestor.cost.core.transfer import (
+    families,
+    fill_variants,
+    forget_stack_faults,
+    take_shared,
+    usual_costs,
+)
 from nestor.cost.isa.template_layout import VARIANTS
 from nestor.progress import Progress, silent
 
 _BEYOND_CHANCE: Final = 2.0
-"""Standard errors of the sum of gains, block by block."""
+_OF_FEW: Final = 1.2
+"""Standard errors of the sum of gains, block by block: of what is frequent, and of few labels,
+where more than one block must say it."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class FittingSettings:
     """Parameter sets with the largest summed errors that are fitted again, by more blocks."""
     refining_blocks: int = 1500
     """Blocks to judge one of these by, at most."""
+    transferred: bool = False
+    """Whether the fit starts from another machine's costs, with few labels (``transfer``)."""
 
 
 def fit(
@@ -83,7 +85,12 @@ def fit(
         for number in set(simulator.forms(int(block)).tolist()):
             uses.setdefault(number, []).append(int(block))
     forms = np.array(core.forms)
+    categories = simulator.templates.categories()
+    evidence = _OF_FEW if settings.transferred else 0.0
     simulator.set_core(core)
+    if settings.transferred:
+        forget_stack_faults(simulator, forms, uses, settings.fewest)
+        _fit_families(simulator, forms, uses, labels, settings, random)
     for round_ in range(settings.passes):
         groups: dict[int, list[int]] = {}
         for number in uses:
@@ -94,11 +101,17 @@ def fit(
         for done, group in enumerate(order):
             blocks = np.unique(np.concatenate([uses[n] for n in groups[group]]))
             blocks = _various(simulator, random.permutation(blocks), settings)
+            numbers, logs = groups[group], labels[blocks]
+            if settings.transferred:
+                usual = usual_costs(forms, categories, numbers[0])
+                take_shared(simulator, forms, numbers, blocks, logs, [usual])
             if len(blocks) < settings.fewest:
                 continue
-            _improve(simulator, forms, groups[group], blocks, labels[blocks], settings.tolerance)
+            _improve(simulator, forms, numbers, blocks, logs, settings.tolerance, evidence)
             if done % 16 == 0:
                 progress(f"Fitting the core, round {round_ + 1}", done, len(order))
+        if settings.transferred and round_ == 0:
+            fill_variants(simulator, forms, uses)
         progress(f"Fitting the core, round {round_ + 1}", len(order), len(order))
         if settings.machine:
             core = fit_machine(simulator, CoreParameters(core.settings, np.array(forms)), sample)
@@ -106,6 +119,29 @@ def fit(
     if settings.passes:
         _refine(simulator, forms, uses, labels, settings, seed, progress)
     return CoreParameters(core.settings, forms)
+
+
+def _fit_families(
+    simulator: Simulator,
+    forms: NDArray[np.int32],
+    uses: Mapping[int, Sequence[int]],
+    labels: F64,
+    settings: FittingSettings,
+    random: np.random.Generator,
+) -> None:
+    """Let forms of one mnemonic cost the same where labels allow it, and fit them together."""
+    categories = simulator.templates.categories()
+    more = replace(settings, blocks=3 * settings.blocks)
+    for numbers in families(uses, simulator):
+        blocks = np.unique(np.concatenate([uses[n] for n in numbers]))
+        blocks = _various(simulator, random.permutation(blocks), more)
+        if len(blocks) < settings.fewest:
+            continue
+        rows = [*forms[numbers], usual_costs(forms, categories, numbers[0])]
+        shared = list({row.tobytes(): row for row in rows}.values())
+        take_shared(simulator, forms, numbers, blocks, labels[blocks], shared)
+        if len(np.unique(forms[numbers], axis=0)) == 1:
+            _improve(simulator, forms, numbers, blocks, labels[blocks], settings.tolerance)
 
 
 def _refine(
@@ -133,7 +169,10 @@ def _refine(
     for done, number in enumerate(order):
         blocks = _various(simulator, random.permutation(np.array(uses[number])), more)
         if len(blocks) > settings.blocks:
-            _improve(simulator, forms, [number], blocks, labels[blocks], settings.tolerance, True)
+            _improve(
+                simulator, forms, [number], blocks, labels[blocks], settings.tolerance,
+                _BEYOND_CHANCE, in_proportion=False,
+            )  # fmt: skip
         progress("Fitting what is frequent", done, len(order))
 
 
@@ -198,11 +237,13 @@ def _improve(
     blocks: I64,
     labels: F64,
     tolerance: float,
-    significant: bool = False,
+    evidence: float = 0.0,
+    in_proportion: bool = True,
 ) -> None:
     """Try other parameters for the form's variants ``numbers`` and keep the best in ``forms``.
 
-    :param significant: ask for a gain beyond chance in place of one in proportion to the blocks.
+    :param evidence: standard errors that a gain must exceed.
+    :param in_proportion: ask for a gain in proportion to the blocks too.
     """
     current = np.zeros(len(blocks))
     errors = np.zeros(len(blocks))
@@ -210,16 +251,16 @@ def _improve(
     first = best
     for _ in range(2):
         start = best
-        for alternatives in _ALTERNATIVES:
+        for alternatives in ALTERNATIVES:
             best_row = FormParameters(*forms[numbers[0]].tolist())
             for row in alternatives(best_row):
                 values = np.array(row, dtype=np.int32)
                 for number in numbers:
                     simulator.set_form(number, values)
                 loss = simulator.loss(blocks, labels, current, errors)
-                least = 0.004 * len(blocks)
-                if significant:
-                    least = _BEYOND_CHANCE * float(np.linalg.norm(current - errors))
+                least = 0.004 * len(blocks) if in_proportion else 0.0
+                if evidence:
+                    least = max(least, evidence * float(np.linalg.norm(current - errors)))
                 if loss < best - tolerance - least:
                     best, best_row = loss, row
                     current[:] = errors
@@ -228,77 +269,3 @@ def _improve(
                 simulator.set_form(number, forms[number])
         if best > start - 0.02 * first:
             return
-
-
-def _around(value: int, small: range, least: int) -> list[int]:
-    """Return other values near and far: a few small ones, steps, and factors."""
-    near = {value + d for d in (-2, -1, 1, 2)} | {value * f // 10 for f in (5, 8, 9, 11, 13, 20)}
-    return sorted(v for v in near | set(small) if v >= least and v != value)
-
-
-def _latencies(row: FormParameters) -> Iterator[FormParameters]:
-    for value in _around(row.latency, range(5), 0):
-        yield row._replace(latency=value)
-
-
-def _slots(row: FormParameters) -> Iterator[FormParameters]:
-    for value in _around(row.slots, range(1, 3), 1):
-        yield row._replace(slots=value)
-
-
-def _first_ports(row: FormParameters) -> Iterator[FormParameters]:
-    for mask in _other_ports(row.ports):
-        yield row._replace(ports=mask, executions=max(row.executions, 1))
-    for count in _around(row.executions, range(3), 0):
-        yield row._replace(ports=(row.ports or ALU) if count else 0, executions=count)
-
-
-def _busy(row: FormParameters) -> Iterator[FormParameters]:
-    if row.executions:
-        for value in _around(row.busy, range(1, 4), 1):
-            yield row._replace(busy=min(value, 500))
-
-
-def _second_ports(row: FormParameters) -> Iterator[FormParameters]:
-    if row.executions:
-        for mask in _SECOND:
-            if mask != row.second_ports:
-                yield row._replace(
-                    second_ports=mask, second_executions=max(row.second_executions, 1)
-                )
-    if row.second_executions:
-        for count in _around(row.second_executions, range(3), 0):
-            mask = row.second_ports if count else 0
-            yield row._replace(second_ports=mask, second_executions=count)
-
-
-def _load_extra(row: FormParameters) -> Iterator[FormParameters]:
-    for value in range(row.load_extra - 2, row.load_extra + 3):
-        if -3 <= value <= 12 and value != row.load_extra:
-            yield row._replace(load_extra=value)
-
-
-def _other_ports(mask: int) -> list[int]:
-    """Return other sets of ports on the same side of the core, or of both if there is none yet."""
-    if mask & (FLOAT | FLOAT_STORE | FLOAT_DIVIDER):
-        sides = FLOAT | FLOAT_STORE | FLOAT_DIVIDER
-    elif mask:
-        sides = ALU | DIVIDER
-    else:
-        sides = ALU | FLOAT | FLOAT_STORE
-    return [choice for choice in PORT_CHOICES if choice != mask and not choice & ~sides]
-
-
-_SECOND = (
-    ports(0),
-    ports(0, 1, 2),
-    ALU,
-    ports(16),
-    FLOAT_STORE,
-    ports(12, 13),
-    ports(13, 14),
-    FLOAT,
-)
-
-_ALTERNATIVES = (_latencies, _slots, _first_ports, _busy, _second_ports, _load_extra)
-"""Other values of one parameter of a form each, in the order in which they are tried."""

@@ -229,7 +229,9 @@ def _rows_of(
     core = CoreParameters(settings.simulation, starting_forms(templates.categories()))
     if start is not None:
         core = widened(CoreParameters(settings.simulation, start.forms), templates)
-    fitting = FittingSettings(passes=settings.passes, machine=settings.machine)
+    fitting = FittingSettings(
+        passes=settings.passes, machine=settings.machine, transferred=start is not None
+    )
     core = fit(session, core, kept, table.cycles, fitting, seed, progress)
     session.set_core(core)
     session.calibrate(number, 1.0)

@@ -165,9 +165,8 @@ class Distil:
             fitted = gain_model.fit(kind, data, across, self.seed + number)
             for caution in settings.cautions:
                 followed = replace(gain, caution=caution)
-                policy = gain_model.policy(
-                    kind, fitted, data, self.features, self.problem, followed
-                )
+                own = gain_model.policy(kind, fitted, data, self.features, self.problem, followed)
+                policy = self.problem.restrained(own)
                 found.append(Candidate(number, caution, policy, self.validate(policy)))
         start = None
         if state.step == 0 and self.start is not None:

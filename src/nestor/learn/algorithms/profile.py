@@ -110,7 +110,7 @@ class Profile:
     def _tried(self, density: TreesPolicy, take: float, seen: model.F64) -> Tried:
         limits = model.Limits(take, self.settings.leave)
         own = model.policy(density, self.problem.default_column, limits, seen)
-        policy = self.problem.profiles().restrained(own)
+        policy = self.problem.restrained(own)
         if self.validate is None:
             return Tried(take, policy, 0.0, 0.0, 0.0)
         found = self.validate(policy)

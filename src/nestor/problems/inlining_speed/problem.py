@@ -10,6 +10,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Program
 from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
+from nestor.policy.spec import Policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.benefit import Benefits
 from nestor.problem.identity import Way
@@ -39,10 +40,6 @@ class CallProfiles:
         """Return what inlining each call would save of a run, and cost of the code."""
         return benefits(trajectory, counted)
 
-    def restrained(self, policy: TreesPolicy) -> TreesPolicy:
-        """Return ``policy`` so that it keeps to stock where counts of calls mislead."""
-        return restrained(policy)
-
 
 @dataclass(frozen=True)
 class InliningSpeed(InliningSize):
@@ -69,6 +66,15 @@ class InliningSpeed(InliningSize):
     def profiles(self) -> CallProfiles:
         """Return what inlining calls would save of a run, and which calls to leave alone."""
         return CallProfiles()
+
+    def restrained(self, policy: Policy) -> Policy:
+        """Return ``policy`` so that it keeps to stock where one call's saving misleads.
+
+        :raises ProblemError: if it is not of trees.
+        """
+        if not isinstance(policy, TreesPolicy):
+            raise ProblemError(f"{self.name} restrains trees alone: take --distil.model trees.")
+        return restrained(policy)
 
     def moves(self, summary: str | None = None) -> SpeedMoves:
         """Return the moves of single sites, hot ones first."""
