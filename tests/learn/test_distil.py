@@ -117,6 +117,17 @@ def test_candidates_differ_in_their_draws(monkeypatch: pytest.MonkeyPatch) -> No
     assert across == [pytest.approx(correlation)] * 2
 
 
+def test_candidates_keep_to_what_the_problem_leaves_to_policies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    none = Trees().nothing(FEATURES, PROBLEM.name)
+    monkeypatch.setattr(type(PROBLEM), "restrained", lambda _self, _policy: none)
+    learner = Experience([-0.01]).learner(replace(SETTINGS, rounds=1))
+    state = run(learner, learner.init(), 1)
+    assert bundle.digest(learner.policy(state)) == bundle.digest(none)
+    assert (none.logits(np.ones((3, len(FEATURES)))) == 0).all()
+
+
 @pytest.mark.parametrize("model", ["trees", "network"])
 def test_model_is_of_the_kind_of_the_settings(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = []

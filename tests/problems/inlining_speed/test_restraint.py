@@ -1,13 +1,16 @@
-"""Where a policy learned from profiles keeps to the default."""
+"""Where a learned policy keeps to the default."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from nestor.learn.distil.gain_network import Network
+from nestor.learn.distil.gain_trees import Trees
 from nestor.policy.metadata import Metadata
 from nestor.policy.spec import PolicyError
 from nestor.policy.trees import TreesPolicy
+from nestor.problem.problem import ProblemError
 from nestor.problem.registry import find_problem
 
 PROBLEM = find_problem("inlining-speed")
@@ -67,3 +70,9 @@ def test_its_range_is_kept_and_its_features_are_needed() -> None:
     assert found.range.tolist() == within.tolist()
     with pytest.raises(PolicyError, match="needs a policy that reads it"):
         PROBLEM.restrained(eager(("inlining_default",)))
+
+
+def test_networks_are_refused_in_one_sentence() -> None:
+    PROBLEM.restrained(Trees().nothing(NAMES, PROBLEM.name))
+    with pytest.raises(ProblemError, match=r"restrains trees alone: take --distil\.model trees\.$"):
+        PROBLEM.restrained(Network().nothing(NAMES, PROBLEM.name))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from nestor.build.build import builds_of
 from nestor.errors import NestorError
 from nestor.learn.distil import gain_model
-from nestor.learn.distil.gain_model import GainSettings
+from nestor.learn.distil.gain_model import GainSettings, Kind
 from nestor.learn.distil.gain_network import Network
 from nestor.learn.distil.gain_trees import Trees
 from nestor.learn.distil.searches import Searches, start_digest
@@ -69,6 +69,10 @@ class DistilSettings:
     usual way). With ``copies`` they are also weighed as parts of larger programs."""
     projects: tuple[str, ...] = ()
     """Training projects to search (default: all)."""
+
+    def kind(self) -> Kind:
+        """Return how models are fitted."""
+        return self.trees if self.model == "trees" else self.network
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ class Distil:
         settings, gain = self.settings, self.settings.gain
         earlier = [part.tobytes().hex() for part in state.searched.reshape(-1, 32)]
         trials = self.search(earlier, _unpack(state.policy))
-        kind = settings.trees if settings.model == "trees" else settings.network
+        kind = settings.kind()
         data = gain_model.rows(trials, self.features, self.problem, gain, self.seed)
         across = gain_model.predict_across(kind, data, gain, self.seed)
         found = []
@@ -220,7 +224,8 @@ def set_up(settings: DistilSettings, setup: Setup) -> Ready:
     """Make distillation of searches ready to run.
 
     :raises NestorError: for a build or a training project that does not exist.
-    :raises ProblemError: if the problem has no moves.
+    :raises ProblemError: if the problem has no moves, or no use for models of this kind.
+    :raises PolicyError: if ``features`` lack one that the problem needs.
     """
     pool, problem, builds = setup.pool, setup.problem, builds_of(setup.problem)
     problem.moves()  # refuses at once if there are none
@@ -231,6 +236,7 @@ def set_up(settings: DistilSettings, setup: Setup) -> Ready:
     sets = problem.features
     features = setup.features or (sets.unit if build.whole else sets.program)
     require_extent(features, sets.extent, settings.gain.outliers)
+    problem.restrained(settings.kind().nothing(features, problem.name))  # refuses before a search
     programs = largest_programs(training_programs(pool.corpus))
     if settings.projects:
         programs = tuple(p for p in programs if p.project in settings.projects)

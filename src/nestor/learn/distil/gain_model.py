@@ -44,6 +44,9 @@ class Kind(Protocol):
     def fit(self, x: F64, y: F64, weight: F64, seed: int, *, coarse: bool) -> Model:
         """Fit ``y`` ``[rows]``; ``coarse`` where less detail will do."""
 
+    def nothing(self, features: Sequence[str], problem: str) -> Policy:
+        """Return the deviation policy whose logit is 0."""
+
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
         """Return the policy of the summed logits."""
 

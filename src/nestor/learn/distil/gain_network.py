@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.policy import network
-from nestor.policy.network import LogNormalisation, MlpPolicy
+from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
 from nestor.policy.spec import Policy, PolicyError
 
 F64 = npt.NDArray[np.float64]
@@ -60,6 +60,13 @@ class Network:
             optimiser.step()
             schedule.step()
         return Perceptron(network.from_torch(net, template))
+
+    def nothing(self, features: Sequence[str], problem: str) -> MlpPolicy:
+        """Return the policy. See :class:`nestor.learn.distil.gain_model.Kind`."""
+        count = len(features)
+        normalisation = LogNormalisation(np.zeros(count), np.ones(count))
+        layer = Layer(np.zeros((1, count), np.float32), np.zeros(1, np.float32))
+        return network.build(features, "deviation", normalisation, [layer], problem=problem)
 
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
         """Sum. See :class:`nestor.learn.distil.gain_model.Kind`."""

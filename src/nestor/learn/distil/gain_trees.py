@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from nestor.policy import trees
 from nestor.policy.boosting import Boosting, boost
+from nestor.policy.metadata import Metadata
 from nestor.policy.spec import Policy, PolicyError
 from nestor.policy.trees import TreesPolicy, from_lightgbm
 
@@ -41,6 +42,14 @@ class Trees:
             feature_fraction=0.7,
         )
         return BoostedTrees(boost(x, y, weight, seed, boosting))
+
+    def nothing(self, features: Sequence[str], problem: str) -> TreesPolicy:
+        """Return the policy. See :class:`nestor.learn.distil.gain_model.Kind`."""
+        metadata = Metadata("trees", tuple(features), "deviation", "none", {}, problem=problem)
+        none, zero = np.zeros(1, np.int32), np.zeros(1)
+        return TreesPolicy(
+            metadata, root=none, feature=none - 1, threshold=zero, left=none, right=none, value=zero
+        )
 
     def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
         """Sum. See :class:`nestor.learn.distil.gain_model.Kind`."""
