@@ -126,3 +126,13 @@ def test_odd_costs_of_another_machine_are_left_behind() -> None:
         for transferred in (False, True)
     ]  # fmt: skip
     assert found == [40, 3]
+
+
+def test_no_passes_leave_the_costs_as_they_were(multiplied: tuple[Simulator, I32]) -> None:
+    simulator, forms = multiplied
+    number = int(simulator.forms(0)[0])
+    forms[number, LATENCY] = 40
+    start = CoreParameters(MachineSettings(), forms)
+    settings = FittingSettings(passes=0, transferred=True)
+    found = fit(simulator, start, np.arange(len(CHAINS)), np.ones(len(CHAINS)), settings)
+    assert (found.forms == forms).all()

@@ -3,7 +3,8 @@
 Latencies, ports and slots are small whole numbers and the simulation is not a smooth function of
 them, so each form's are improved in turn by trying others on the blocks that contain it. The first
 round moves all variants of a form together, later ones each alone; a form too rare to show anything
-keeps the values of its category.
+keeps the values of its category. Where the values that the fit starts from are another machine's and
+labels are few, :mod:`nestor.cost.core.transfer` says what of them stays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,9 +87,10 @@ def fit(
             uses.setdefault(number, []).append(int(block))
     forms = np.array(core.forms)
     categories = simulator.templates.categories()
-    evidence = _OF_FEW if settings.transferred else 0.0
+    transferred = settings.transferred and settings.passes > 0
+    evidence = _OF_FEW if transferred else 0.0
     simulator.set_core(core)
-    if settings.transferred:
+    if transferred:
         forget_stack_faults(simulator, forms, uses, settings.fewest)
         _fit_families(simulator, forms, uses, labels, settings, random)
     for round_ in range(settings.passes):
@@ -102,7 +104,7 @@ def fit(
             blocks = np.unique(np.concatenate([uses[n] for n in groups[group]]))
             blocks = _various(simulator, random.permutation(blocks), settings)
             numbers, logs = groups[group], labels[blocks]
-            if settings.transferred:
+            if transferred:
                 usual = usual_costs(forms, categories, numbers[0])
                 take_shared(simulator, forms, numbers, blocks, logs, [usual])
             if len(blocks) < settings.fewest:
@@ -110,7 +112,7 @@ def fit(
             _improve(simulator, forms, numbers, blocks, logs, settings.tolerance, evidence)
             if done % 16 == 0:
                 progress(f"Fitting the core, round {round_ + 1}", done, len(order))
-        if settings.transferred and round_ == 0:
+        if transferred and round_ == 0:
             fill_variants(simulator, forms, uses)
         progress(f"Fitting the core, round {round_ + 1}", len(order), len(order))
         if settings.machine:
