@@ -3,8 +3,8 @@
 Latencies, ports and slots are small whole numbers and the simulation is not a smooth function of
 them, so each form's are improved in turn by trying others on the blocks that contain it. The first
 round moves all variants of a form together, later ones each alone; a form too rare to show anything
-keeps the values of its category. Where the values that the fit starts from are another machine's and
-labels are few, :mod:`nestor.cost.core.transfer` says what of them stays.
+keeps the values of its category. Where a fit starts from another machine's values and labels are
+few, :mod:`nestor.cost.core.transfer` says what of them stays.
 """
 
 from collections.abc import Mapping, Sequence
