@@ -117,14 +117,6 @@ class GraphNetwork:
             schedule.step()
         return fitted
 
-    def nothing(self, features: Sequence[str], problem: str) -> Policy:
-        """Refuse: there is no such policy in a compiler yet."""
-        raise NotImplementedError
-
-    def weighted_sum(self, parts: Sequence[tuple[Policy, float]], offset: float) -> Policy:
-        """Refuse: there is no such policy in a compiler yet."""
-        raise NotImplementedError
-
     def _module(self, inputs: int) -> "torch.nn.ModuleDict":
         from torch import nn
 

@@ -23,14 +23,6 @@ LOADS = ("d9c0", "d9c0ddd9")  # fld st(0), which moves the x87 stack; fld st(0),
 LATENCY = 1
 
 
-def uses_of(simulator: Simulator, blocks: int) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for block in range(blocks):
-        for number in set(simulator.forms(block).tolist()):
-            found.setdefault(number, []).append(block)
-    return found
-
-
 def core_of(simulator: Simulator, forms: I32) -> CoreParameters:
     core = CoreParameters(MachineSettings(), forms)
     simulator.set_core(core)
@@ -47,7 +39,7 @@ def multiplied() -> tuple[Simulator, I32]:
 def test_forms_of_one_mnemonic_are_a_family(multiplied: tuple[Simulator, I32]) -> None:
     simulator, _ = multiplied
     simulator.keep([*CHAINS, bytes.fromhex("0faf03"), bytes.fromhex("90")])
-    found = list(families(uses_of(simulator, len(CHAINS) + 2), simulator))
+    found = list(families(simulator.uses(np.arange(len(CHAINS) + 2)), simulator))
     names = {simulator.templates.forms[number // VARIANTS] for number in found[0]}
     assert len(found) == 1  # that with a memory operand is alone, and so is nop
     assert len(names) == 4
@@ -66,7 +58,7 @@ def test_shared_costs_are_taken_unless_own_ones_explain_more(
     labels = np.log(simulator.rates(np.arange(len(CHAINS))).astype(np.float64))
     forms[number, LATENCY] = 9
     core_of(simulator, forms)
-    blocks = np.array(uses_of(simulator, len(CHAINS))[number])
+    blocks = np.array(simulator.uses(np.arange(len(CHAINS)))[number])
     take_shared(simulator, forms, [number], blocks, labels[blocks], [shared])
     assert (forms[number] == shared).all() == taken
 
@@ -75,7 +67,7 @@ def test_variants_without_labels_follow_the_most_frequent_one(
     multiplied: tuple[Simulator, I32],
 ) -> None:
     simulator, forms = multiplied
-    uses = uses_of(simulator, len(CHAINS))
+    uses = simulator.uses(np.arange(len(CHAINS)))
     number = int(simulator.forms(0)[0])
     first = number // VARIANTS * VARIANTS
     forms[number, LATENCY] = 7

@@ -7,7 +7,6 @@ keeps the values of its category. Where a fit starts from another machine's valu
 few, :mod:`nestor.cost.core.transfer` says what of them stays.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,13 +23,14 @@ from nestor.cost.core.parameters import CoreParameters, FormParameters
 from nestor.cost.core.simulator import F64, I64, Simulator
 from nestor.cost.core.slow_forms import with_slow_forms
 from nestor.cost.core.transfer import (
+    Uses,
     families,
     fill_variants,
     forget_stack_faults,
     take_shared,
     usual_costs,
 )
-from nestor.cost.isa.template_layout import VARIANTS
+from nestor.cost.isa.template_layout import STACK_VARIANTS, VARIANTS
 from nestor.progress import Progress, silent
 
 _BEYOND_CHANCE: Final = 2.0
@@ -81,10 +81,7 @@ def fit(
     labels = np.log(cycles)
     core = _fit_start(simulator, core, rows, cycles, settings, seed)
     sample = draw_sample(simulator, rows, cycles, seed)
-    uses: dict[int, list[int]] = {}
-    for block in rows:
-        for number in set(simulator.forms(int(block)).tolist()):
-            uses.setdefault(number, []).append(int(block))
+    uses = simulator.uses(rows)
     forms = np.array(core.forms)
     categories = simulator.templates.categories()
     transferred = settings.transferred and settings.passes > 0
@@ -96,7 +93,7 @@ def fit(
     for round_ in range(settings.passes):
         groups: dict[int, list[int]] = {}
         for number in uses:
-            groups.setdefault(number // (VARIANTS // 2) if round_ == 0 else number, []).append(
+            groups.setdefault(number // STACK_VARIANTS if round_ == 0 else number, []).append(
                 number
             )
         order = sorted(groups, key=lambda g: (-sum(len(uses[n]) for n in groups[g]), g))
@@ -126,7 +123,7 @@ def fit(
 def _fit_families(
     simulator: Simulator,
     forms: NDArray[np.int32],
-    uses: Mapping[int, Sequence[int]],
+    uses: Uses,
     labels: F64,
     settings: FittingSettings,
     random: np.random.Generator,
@@ -149,7 +146,7 @@ def _fit_families(
 def _refine(
     simulator: Simulator,
     forms: NDArray[np.int32],
-    uses: Mapping[int, Sequence[int]],
+    uses: Uses,
     labels: F64,
     settings: FittingSettings,
     seed: int,

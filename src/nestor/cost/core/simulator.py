@@ -188,6 +188,14 @@ class Simulator:
                 return out[:count].copy()
             out = np.zeros(count, dtype=np.int32)
 
+    def uses(self, rows: I64) -> dict[int, list[int]]:
+        """Return the kept blocks out of ``rows`` that have each parameter set (:meth:`forms`)."""
+        found: dict[int, list[int]] = {}
+        for block in rows.tolist():
+            for number in set(self.forms(block).tolist()):
+                found.setdefault(number, []).append(block)
+        return found
+
     def operations(self, block: int) -> tuple[Operation, ...]:
         """Return the decoded instructions of a kept block."""
         found = []

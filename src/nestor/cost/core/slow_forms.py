@@ -11,15 +11,13 @@ import numpy as np
 
 from nestor.cost.core.parameters import CoreParameters, FormParameters
 from nestor.cost.core.simulator import F64, I64, Simulator
-from nestor.cost.isa.template_layout import VARIANTS
+from nestor.cost.isa.template_layout import STACK_VARIANTS
 
 _FAR: float = float(np.e)
 """A label so many times the simulated cycles shows a form that is slow."""
 _LEAST = 12.0
 """Missing cycles that no chain through memory explains."""
 _MOST_SLOTS = 20_000
-_TOGETHER = VARIANTS // 2
-"""Parameter sets that are slow together: those of blocks whose x87 stack overflows are apart."""
 
 
 def with_slow_forms(
@@ -37,7 +35,7 @@ def with_slow_forms(
     """
     simulator.set_core(core)
     simulated = simulator.rates(rows).astype(np.float64)
-    of_block = [simulator.forms(int(block)) // _TOGETHER for block in rows]
+    of_block = [simulator.forms(int(block)) // STACK_VARIANTS for block in rows]
     uses: dict[int, int] = defaultdict(int)
     for forms in of_block:
         for form in set(forms.tolist()):
@@ -53,6 +51,6 @@ def with_slow_forms(
         if len(of_form) < fewest or np.median(of_form) < _FAR or np.median(missing[form]) < _LEAST:
             continue
         slots = round(float(np.median(missing[form])) * core.settings.dispatch_width)
-        place = slice(form * _TOGETHER, (form + 1) * _TOGETHER)
+        place = slice(form * STACK_VARIANTS, (form + 1) * STACK_VARIANTS)
         changed[place, FormParameters._fields.index("slots")] = min(max(slots, 1), _MOST_SLOTS)
     return CoreParameters(core.settings, changed)

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from nestor.cost.core.parameters import I32
 from nestor.cost.core.simulator import F64, I64, Simulator
-from nestor.cost.isa.template_layout import VARIANTS
+from nestor.cost.isa.template_layout import STACK_VARIANTS, VARIANTS
 
-_HALF = VARIANTS // 2
-"""Parameter sets that belong together: those of blocks that move the x87 stack are apart."""
 _SHARED = 0.002
 """Log error of a block that costs may lose for being those of many forms."""
 
@@ -35,7 +33,7 @@ def families(uses: Uses, simulator: Simulator) -> Iterator[list[int]]:
     found: dict[tuple[int, bool, int], list[int]] = {}
     for number in uses:
         form, variant = divmod(number, VARIANTS)
-        key = int(mnemonics[form]), names[form].endswith(" mem"), variant // _HALF
+        key = int(mnemonics[form]), names[form].endswith(" mem"), variant // STACK_VARIANTS
         found.setdefault(key, []).append(number)
     order = sorted(found, key=lambda key: (-sum(len(uses[n]) for n in found[key]), key))
     return (found[key] for key in order if len({n // VARIANTS for n in found[key]}) > 1)
@@ -47,16 +45,13 @@ def forget_stack_faults(simulator: Simulator, forms: I32, uses: Uses, fewest: in
     :param fewest: labels that are enough to keep what the fit started from.
     """
     categories = simulator.templates.categories()
-    usual: dict[tuple[int, int], NDArray[np.int32]] = {}
-    before = forms.copy()
-    for number in range(len(forms)):
-        form, variant = divmod(number, VARIANTS)
-        if variant >= _HALF and len(uses.get(number, ())) < fewest:
-            key = int(categories[form]), variant
-            if key not in usual:
-                usual[key] = usual_costs(before, categories, number)
-            forms[number] = usual[key]
-            simulator.set_form(number, forms[number])
+    for category in np.unique(categories):
+        members = np.flatnonzero(categories == category) * VARIANTS
+        for variant in range(VARIANTS - STACK_VARIANTS, VARIANTS):
+            numbers = (members + variant).tolist()
+            few = [number for number in numbers if len(uses.get(number, ())) < fewest]
+            forms[few] = usual_costs(forms, categories, numbers[0])
+            _set(simulator, few, forms[few])
 
 
 def usual_costs(forms: I32, categories: I64, number: int) -> NDArray[np.int32]:
@@ -102,7 +97,9 @@ def fill_variants(simulator: Simulator, forms: I32, uses: Uses) -> None:
     for form, numbers in labelled.items():
         for number in range(form * VARIANTS, (form + 1) * VARIANTS):
             if number not in uses:
-                half = [n for n in numbers if n // _HALF == number // _HALF] or numbers
+                half = [
+                    n for n in numbers if n // STACK_VARIANTS == number // STACK_VARIANTS
+                ] or numbers
                 forms[number] = forms[max(half, key=lambda n: (len(uses[n]), -n))]
                 simulator.set_form(number, forms[number])
 

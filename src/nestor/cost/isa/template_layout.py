@@ -132,6 +132,8 @@ class DecodeStatus(IntEnum):
 
 VARIANTS: Final = 8
 """Parameter sets of one instruction form, by addressing mode and idiom (``variantOf``)."""
+STACK_VARIANTS: Final = VARIANTS // 2
+"""The last so many of these are those of blocks that move the x87 stack, the others of the rest."""
 LARGEST_WINDOW: Final = 512
 """Operations between dispatch and retirement that the native core can hold."""
 

@@ -38,11 +38,15 @@ class Model(Protocol):
         """Return the deviation policy whose logit is the prediction."""
 
 
-class Kind(Protocol):
-    """A way to fit models, and to make one policy of several."""
+class Fitter(Protocol):
+    """A way to fit models."""
 
     def fit(self, x: F64, y: F64, weight: F64, seed: int, *, coarse: bool) -> Model:
         """Fit ``y`` ``[rows]``; ``coarse`` where less detail will do."""
+
+
+class Kind(Fitter, Protocol):
+    """A way to fit models, and to make one policy of several."""
 
     def nothing(self, features: Sequence[str], problem: str) -> Policy:
         """Return the deviation policy whose logit is 0."""
@@ -139,7 +143,7 @@ def rows(
     )
 
 
-def predict_across(kind: Kind, data: Rows, settings: GainSettings, seed: int) -> F64:
+def predict_across(kind: Fitter, data: Rows, settings: GainSettings, seed: int) -> F64:
     """Return every row's gain by models that have not seen its project, ``[repeats, rows]``.
 
     :raises TrialsError: if the trials are of one project only.
@@ -160,7 +164,7 @@ def predict_across(kind: Kind, data: Rows, settings: GainSettings, seed: int) ->
     return across
 
 
-def fit(kind: Kind, data: Rows, across: F64, seed: int) -> Fit:
+def fit(kind: Fitter, data: Rows, across: F64, seed: int) -> Fit:
     """Fit both models; ``across`` says how far the first is off on projects it has not seen."""
     off = np.abs(data.y - across).mean(axis=0)
     return Fit(

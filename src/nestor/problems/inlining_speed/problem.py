@@ -64,7 +64,7 @@ class InliningSpeed(InliningSize):
         raise ProblemError(_NO_UNIT_SCORE)
 
     def profiles(self) -> CallProfiles:
-        """Return what inlining calls would save of a run, and which calls to leave alone."""
+        """Return what inlining calls would save of a run."""
         return CallProfiles()
 
     def restrained(self, policy: Policy) -> Policy:
