@@ -34,8 +34,8 @@ from nestor.problem.rollout import Request, Rollout
 from nestor.problems.inlining_size.log import FAILED
 from nestor.problems.inlining_size.search.overrides import Key, to_text
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, sites_of
-from nestor.tune.credit import assign, changes
 from nestor.tune.moves import Move
+from nestor.tune.steps.credit import assign, changes
 
 _LARGEST: Final = 260_000
 """Bytes of bitcode; larger modules take long and hold more of the same."""

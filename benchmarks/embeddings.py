@@ -55,8 +55,9 @@ from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.size.examples import drawn
 from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.tune.moves import Evidence
 from nestor.tune.search import Point, SearchSettings, State, search
-from nestor.tune.step import Trial
+from nestor.tune.steps.step import Trial
 
 F64 = npt.NDArray[np.float64]
 ENOUGH = 3000
@@ -104,10 +105,10 @@ class Logs(Recorder):
         self._folder, self._observed = folder, 0
         folder.mkdir(parents=True, exist_ok=True)
 
-    def observe(self, build: ProgramBuild, trials: Sequence[Trial]) -> None:
+    def observe(self, build: ProgramBuild, evidence: Evidence, trials: Sequence[Trial]) -> None:
         """Add what ``trials`` found, and where."""
         before = len(self)
-        super().observe(build, trials)
+        super().observe(build, evidence, trials)
         moves = [trial.move.questions for trial in trials]
         rows = [question.row for own in moves if len(own) <= LARGEST_GROUP for question in own]
         assert len(rows) == len(self) - before

@@ -16,8 +16,8 @@ from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
 from nestor.progress import Progress, silent
-from nestor.tune.credit import assign, changes
 from nestor.tune.moves import Move
+from nestor.tune.steps.credit import assign, changes
 
 Answers = Mapping[Key, bool]
 

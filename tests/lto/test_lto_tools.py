@@ -12,10 +12,10 @@ from nestor.policy.names import DEFAULT
 from nestor.problems.inlining_size.search.overrides import Key, parse
 from nestor.problems.inlining_size.search.sites import sites_of
 from nestor.rollout.local_pool import LocalPool
-from nestor.tune.credit import changes
 from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, tune
+from nestor.tune.steps.credit import changes
 from tests.inlining import KINDS, PROBLEM, lto, policy_named
 
 

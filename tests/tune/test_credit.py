@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestor.tune.credit import assign, changes
+from nestor.tune.steps.credit import assign, changes
 
 
 def test_disjoint_moves_are_paid_apart() -> None:

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nestor.tune.estimates import Terms, hopes
+from nestor.tune.steps.estimates import Terms, hopes
 
 CALLS = {0: 48.0, 1: 48.0, 2: 48.0}
 """What the three calls of a function are believed to add."""

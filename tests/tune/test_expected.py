@@ -11,12 +11,13 @@ from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.policy.bundle import from_bytes, to_bytes
 from nestor.policy.trees import TreesPolicy
 from nestor.problems.inlining_size.search import expected
+from nestor.problems.inlining_size.search.expected import EXPECTED
 from nestor.problems.inlining_size.search.moves import SiteMoves
-from nestor.tune.moves import Candidate
-from nestor.tune.pairs import pairs
+from nestor.tune.moves import Candidate, Evidence
 from nestor.tune.search import SearchSettings
 from nestor.tune.state import State, Tried
-from nestor.tune.step import Step
+from nestor.tune.steps.pairs import pairs
+from nestor.tune.steps.step import Step
 
 
 def every(moves: SiteMoves, build: ProgramBuild, exact: int = 0) -> list[Candidate]:
@@ -89,19 +90,19 @@ def test_trees_learn_which_moves_save_and_keep_it() -> None:
     x = rng.normal(size=(2000, len(expected.FEATURES)))
     saves = x[:, 3] > 1.0
     saved = np.where(saves & (rng.random(2000) < 0.5), 20.0, 0.0)
-    trees = expected.fit(x, saved, np.ones(2000))
-    found = expected.expected(trees, x)
+    trees = EXPECTED.fit(x, saved, np.ones(2000))
+    found = EXPECTED.of(x, trees)
     assert found.min() > 0
     assert found[saves].mean() == pytest.approx(10.0, rel=0.2)
     assert found[~saves].mean() < 1.0
     again = from_bytes(to_bytes(trees))
     assert isinstance(again, TreesPolicy)
-    np.testing.assert_array_equal(expected.expected(again, x), found)
-    assert len(expected.expected(trees, x[:0])) == 0
+    np.testing.assert_array_equal(EXPECTED.of(x, again), found)
+    assert len(EXPECTED.of(x[:0], trees)) == 0
 
 
 def test_the_packaged_trees_are_of_these_features() -> None:
-    assert expected.packaged().features == expected.FEATURES
+    assert EXPECTED.packaged.features == EXPECTED.features == expected.FEATURES
 
 
 def test_the_most_promising_moves_are_tried_first(
@@ -113,8 +114,10 @@ def test_the_most_promising_moves_are_tried_first(
     step = Step(made, moves, build, State(), settings, np.random.default_rng(0))
     candidates = every(moves, build)
     reach = moves.reach(build.trajectories)
-    savings = moves.expected(build.trajectories, candidates, reach, build.functions["gc"], {})
-    assert savings is not None
+    evidence = Evidence(build.functions["gc"])
+    x = moves.features(build.trajectories, candidates, reach, evidence, {})
+    assert moves.improvement is not None
+    savings = moves.improvement.of(x)
     by_key = dict(zip((c.move.identity for c in candidates), savings.tolist(), strict=True))
     tried = [trial.candidate for trial in step.attempt(0)]
     assert tried
@@ -129,10 +132,10 @@ def test_a_recorder_keeps_what_moves_changed(builder: tuple[ProgramBuilder, Site
     build = made.build({})
     settings = SearchSettings(exact=0, learned=False)
     step = Step(made, moves, build, State(), settings, np.random.default_rng(0))
-    recorder = Recorder()
+    recorder = Recorder(moves, None)
     first, second = step.attempt(0), step.attempt(1)
-    recorder.observe(build, first)
-    recorder.observe(build, [replace(first[0]), *second])
+    recorder.observe(build, step.evidence, first)
+    recorder.observe(build, step.evidence, [replace(first[0]), *second])
     assert recorder.changes == [t.change["gc"] for t in (*first, first[0], *second)]
     column = expected.FEATURES.index("found")
     again = recorder.features[1][0, column]
@@ -152,9 +155,9 @@ def test_a_project_is_ordered_by_trees_that_have_not_seen_it() -> None:
     def program(sign: float) -> Moves:
         x = rng.normal(size=(400, len(expected.FEATURES)))
         changes = np.where(sign * x[:, 5] > 1.5, -20.0, 5.0)
-        return Moves(x, changes, rng.random(400))
+        return Moves(x, changes, rng.random(400), np.ones(400))
 
-    *others, mean = rows({"a": program(1), "b": program(1), "c": program(-1)})
+    *others, mean = rows(EXPECTED, {"a": program(1), "b": program(1), "c": program(-1)})
     learned = [row[-3] for row in others]
     assert isinstance(learned[2], float)
     assert learned[2] < 10, "its own moves would have said the opposite"

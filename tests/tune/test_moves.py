@@ -7,8 +7,8 @@ from nestor.problems.inlining_size.search.moves import FAR_FROM_DEFAULT, SiteMov
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, effective, pins_of, sites_of
 from nestor.tune.moves import Candidate, Move
-from nestor.tune.pairs import pairs
 from nestor.tune.state import Tried
+from nestor.tune.steps.pairs import pairs
 
 
 def named(build: ProgramBuild, name: str) -> int:

@@ -8,9 +8,9 @@ import pytest
 
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.tune.moves import Candidate, Candidates, Move
-from nestor.tune.order import Order
 from nestor.tune.search import SearchSettings
 from nestor.tune.state import Tried
+from nestor.tune.steps.order import Order
 
 
 def candidate(number: int, *units: str, distance: float = 0.0) -> Candidate:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from nestor.build.build import BuildError
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.tune.moves import MoveSource
 from nestor.tune.proposals import FIRST_EXTENT, propose
@@ -36,10 +37,11 @@ class Moves:
     def plain(self, build: ProgramBuild) -> dict[str, Any]:
         return {}
 
-    def proposal(
-        self, build: ProgramBuild, plain: ProgramBuild | None, extent: float
-    ) -> dict[str, Any]:
-        assert plain is None
+    def written(self, plain: ProgramBuild) -> Calls | None:
+        return Calls(entries={1: int(plain.overrides["extent"])})
+
+    def proposal(self, build: ProgramBuild, written: Calls | None, extent: float) -> dict[str, Any]:
+        assert written is None
         return {"extent": build.overrides.get("extent") or extent}
 
     def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def best_of(
     builder = Builder(weigh)
     start = ProgramBuild({}, "J", {"run": {"J": 100.0, "text": 100.0}}, {"run": {}}, {}, {})
     source = cast(MoveSource, moves or Moves())
-    found = propose(cast(ProgramBuilder, builder), source, start, LIMITS, most)
+    found, _ = propose(cast(ProgramBuilder, builder), source, start, LIMITS, most)
     return found, builder
 
 
@@ -97,9 +99,9 @@ def test_a_proposal_is_told_of_the_build_without_inlining() -> None:
             return {"extent": -1.0}
 
         def proposal(
-            self, build: ProgramBuild, plain: ProgramBuild | None, extent: float
+            self, build: ProgramBuild, written: Calls | None, extent: float
         ) -> dict[str, Any]:
-            return {"extent": 1.0} if plain and plain.overrides == self.plain(build) else {}
+            return {"extent": 1.0} if written == Calls(entries={1: -1}) else {}
 
     found, builder = best_of(lambda extent: (100 - extent, 100), moves=Informed())
     assert builder.extents == [-1.0, 1.0]

@@ -114,10 +114,15 @@ def test_a_resumed_search_goes_the_same_way(corpus: Corpus, plugin: Plugin, tmp_
     with pytest.raises(NestorError, match=r"another search; it differs in: seed\. Take"):
         run(corpus, plugin, tmp_path / "parts", 14, seed=1)
     path = tmp_path / "parts" / "search.json"
-    kept = json.loads(path.read_text())
+    before = path.read_text()
+    kept = json.loads(before)
     del kept["identity"]["search"]["covered"]  # as a version without this setting wrote it
     path.write_text(json.dumps(kept))
     with pytest.raises(NestorError, match="how it searches"):
+        run(corpus, plugin, tmp_path / "parts", 14)
+    kept["identity"] = {**json.loads(before)["identity"], "state": 1}
+    path.write_text(json.dumps(kept))
+    with pytest.raises(NestorError, match="what it keeps"):
         run(corpus, plugin, tmp_path / "parts", 14)
 
 

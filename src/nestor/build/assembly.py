@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from nestor.build.calls import Calls
 from nestor.build.function_ids import local_id, name_id
+from nestor.build.incremental import Priced
 from nestor.compiler.objects import Function
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
@@ -29,6 +30,8 @@ class Assembly:
     """SHA-256 of the binary, if it was to be kept."""
     calls: Callable[[Mapping[str, Trajectory]], Calls] = lambda logs: Calls()
     """What its run called, likewise; nothing where programs are not run."""
+    priced: Callable[[Mapping[str, Trajectory]], Priced | None] = lambda logs: None
+    """What of a column with a limit each function takes, likewise; None where there is none."""
     output: str | None = None
     """SHA-256 of what its run printed and left; None where programs are not run."""
 

@@ -16,6 +16,17 @@ from nestor.progress import Progress, silent
 
 
 @dataclass(frozen=True)
+class Priced:
+    """A column with a limit, of which the functions' part of the score holds some at a price."""
+
+    column: str
+    price: float
+    """Of the score, for one of the column."""
+    functions: Mapping[int, float]
+    """What of the column each function takes, by id."""
+
+
+@dataclass(frozen=True)
 class ProgramBuild:
     """A program under some overrides, in every mode of its builder."""
 
@@ -34,6 +45,8 @@ class ProgramBuild:
     """SHA-256 of each module's object; empty where modules have none."""
     calls: Mapping[str, Calls] = field(default_factory=dict)
     """By mode: what a run called, where the score comes from a run."""
+    priced: Mapping[str, Priced] = field(default_factory=dict)
+    """By mode, where another column than the score has a limit and a price."""
     outputs: Mapping[str, str] = field(default_factory=dict)
     """By mode: SHA-256 of what the run printed and left, likewise."""
     scored: Callable[[str], Mapping[str, float]] = field(

@@ -198,6 +198,11 @@ class UnitBuilder:
             trajectories=logs,
             modules={name: (name,) for name in program.modules},
             calls={mode: assembly.calls(logs) for mode, assembly in assemblies.items()},
+            priced={
+                mode: priced
+                for mode, assembly in assemblies.items()
+                if (priced := assembly.priced(logs)) is not None
+            },
             outputs={mode: one.output for mode, one in assemblies.items() if one.output},
             objects={name: done.object for name, done in rollouts.items() if done.object},
             scored=lambda mode: assemblies[mode].scores(),

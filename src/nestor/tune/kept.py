@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nestor.build.build import Build
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
@@ -16,6 +17,9 @@ from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool, Problem
 from nestor.tune.search import SearchSettings
 from nestor.tune.state import Point, State, Tried
+
+_STATE: Final = 2
+"""The form in which a state is kept."""
 
 _LARGEST: Final = 1 << 30
 """Bytes of a kept search, at most."""
@@ -26,6 +30,7 @@ _IN_WORDS: Final = {
     "plugin": "the plugin (another version of Nestor)",
     "search": "how it searches (another version of Nestor)",
     "settings": "the modes or the starts",
+    "state": "what it keeps (another version of Nestor)",
     "summary": "the summary of the program",
 }
 """What an identity has, where its name does not say it."""
@@ -69,6 +74,7 @@ def identity_of(
         "settings": asdict(settings),
         "search": {k: v for k, v in asdict(budget).items() if k != "compiles"},
         "seed": seed,
+        "state": _STATE,
     }
     plain: dict[str, Any] = json.loads(json.dumps(identity))  # as it is read back
     return plain
@@ -94,6 +100,7 @@ def save(path: Path, identity: Mapping[str, Any], kept: KeptSearch, problem: Pro
         "tried": {str(move): found.to_json() for move, found in sorted(state.tried.items())},
         "curve": [point.to_json() for point in state.curve],
         "exhausted": state.exhausted,
+        "written": None if state.written is None else state.written.to_json(),
     }
     write_atomically(path, json.dumps(content))
 
@@ -149,5 +156,6 @@ def load(path: Path, identity: Mapping[str, Any], problem: Problem) -> KeptSearc
         tried={int(move): Tried.from_json(found) for move, found in content["tried"].items()},
         curve=tuple(Point.from_json(point) for point in content["curve"]),
         exhausted=bool(content["exhausted"]),
+        written=None if content["written"] is None else Calls.from_json(content["written"]),
     )
     return KeptSearch(str(content["start"]), stock, state)

@@ -7,7 +7,7 @@ tried in one build, and what each of them did is read off the functions.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, cast
 
@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.build.calls import Calls
-from nestor.build.incremental import ProgramBuild
+from nestor.build.incremental import Priced, ProgramBuild
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Answer, Key, Overrides
 from nestor.problem.problem import Problem
 from nestor.problem.trajectory import Trajectory
-from nestor.tune.estimates import Combination
+from nestor.tune.improvement import ExpectedImprovement
 from nestor.tune.state import Tried
+from nestor.tune.steps.estimates import Combination
 
 Trajectories = Mapping[str, Trajectory]
 """Of one build, by back end."""
@@ -112,11 +113,29 @@ class Candidates:
     """Take turns to be drawn from next."""
     last: Sequence[Candidate] = ()
     """Drawn from when nothing else is left."""
+    besides: Sequence[Candidate] = ()
+    """Tried in units that are compiled anyway for others, or when nothing else is left."""
 
     @cached_property
     def every(self) -> Sequence[Candidate]:
         """All of them, in the order of the groups."""
-        return [c for group in (*self.first, *self.turns, self.last) for c in group]
+        groups = (*self.first, *self.turns, self.last, self.besides)
+        return [candidate for group in groups for candidate in group]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a build says of its functions, and its run of their calls where it is run."""
+
+    functions: Mapping[int, float] = field(default_factory=dict)
+    """What of the score each function takes, by id."""
+    calls: Calls | None = None
+    """Of the build's run."""
+    priced: Priced | None = None
+    """What of another column with a limit each function takes."""
+    written: Calls | None = None
+    """Of a run of the build under :meth:`MoveSource.plain`; its edges have every call that was
+    written, those that never ran too."""
 
 
 class Reach(Protocol):
@@ -140,6 +159,13 @@ class MoveSource(Protocol):
     def policies(self) -> tuple[str, ...]:
         """Names of policies of which a search starts from the best if its user names none."""
 
+    @property
+    def improvement(self) -> ExpectedImprovement | None:
+        """What a move may be expected to save, by what is known of it.
+
+        None where nothing has been learned of that: the distances order the moves then.
+        """
+
     def reach(self, *builds: Trajectories) -> Reach:
         """Return the reach of moves between builds with these trajectories."""
 
@@ -149,8 +175,7 @@ class MoveSource(Protocol):
         reach: Reach,
         scale: float,
         exact: int = 0,
-        functions: Mapping[int, float] | None = None,
-        calls: Calls | None = None,
+        evidence: Evidence | None = None,
     ) -> Candidates:
         """Return every move on a build.
 
@@ -158,34 +183,36 @@ class MoveSource(Protocol):
         :param scale: the gain (in units of the score) or deviation that makes a distance of 1.
         :param exact: where at most so many questions depend on one another and on no other, every
             combination of their answers is a move.
-        :param functions: what of the score each function takes in that build, by id.
-        :param calls: those of its run, where the score comes from a run.
+        :param evidence: of that build.
         """
 
-    def expected(
+    def features(
         self,
         trajectories: Trajectories,
         candidates: Sequence[Candidate],
         reach: Reach,
-        functions: Mapping[int, float],
+        evidence: Evidence,
         tried: Mapping[int, Tried],
-    ) -> npt.NDArray[np.float64] | None:
-        """Return what each candidate may be expected to save, ``[candidates]``.
+    ) -> npt.NDArray[np.float64]:
+        """Return what is known of each candidate before it is built, ``[candidates, features]``.
 
-        In units of the score, all above 0. None where nothing says so: the distances do then.
+        The features are those of :attr:`improvement`, if there is one.
 
         :param reach: of the build of ``trajectories``.
-        :param functions: what of the score each function takes in that build.
+        :param evidence: of that build.
         :param tried: what moves were found to do so far, by the move's identity.
         """
 
     def plain(self, build: ProgramBuild) -> Overrides:
         """Return overrides under which a run tells of all calls; none if no run is of use."""
 
-    def proposal(self, build: ProgramBuild, plain: ProgramBuild | None, extent: float) -> Overrides:
+    def written(self, plain: ProgramBuild) -> Calls | None:
+        """Return the calls that the run of the build under :meth:`plain` tells of."""
+
+    def proposal(self, build: ProgramBuild, written: Calls | None, extent: float) -> Overrides:
         """Return overrides that may make ``build`` better as a whole; none if nothing says so.
 
-        :param plain: the build under the overrides of :meth:`plain`, if there is one.
+        :param written: what :meth:`written` returned of the program, if there is such a run.
         :param extent: the part by which they may make the program larger, by an estimate.
         """
 
@@ -230,6 +257,7 @@ __all__ = [
     "Candidate",
     "Candidates",
     "Combination",
+    "Evidence",
     "Key",
     "Move",
     "MoveSource",

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from nestor.build.build import BuildError
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.problem.overrides import Overrides
 from nestor.progress import Progress, silent
 from nestor.tune.moves import MoveSource
-from nestor.tune.step import Limits, within
+from nestor.tune.steps.step import Limits, within
 
 FIRST_EXTENT: Final = 0.02
 """The part by which a proposal may make the program larger, by its own estimate."""
@@ -25,6 +26,8 @@ _WITH_PLAIN: Final = 2.0
 """Compiles with which the plain build leaves one for a proposal."""
 _EXTENTS: Final = 5
 """That are tried on top of one build."""
+_LITTLE: Final = 0.001
+"""A gain of a smaller part of the score is not worth going on for: single moves find more."""
 
 
 def propose(
@@ -34,26 +37,28 @@ def propose(
     limits: Limits,
     most: float,
     progress: Progress = silent,
-) -> ProgramBuild:
+) -> tuple[ProgramBuild, Calls | None]:
     """Return the best build of proposals, and of proposals on top of it; or ``start``.
+
+    With it comes what the plain build told of the calls that were written, if there was one.
 
     :param most: whole-program compiles to spend.
     """
-    plain = _plain(builder, moves, start) if most >= _WITH_PLAIN else None
-    own = _Proposals(builder, moves, plain, limits, most, progress)
+    written = _written(builder, moves, start) if most >= _WITH_PLAIN else None
+    own = _Proposals(builder, moves, written, limits, most, progress)
     before, best = start, own.best_on(start)
-    while best is not before:
+    while best.total < (1 - _LITTLE) * before.total:
         before, best = best, own.best_on(best)
-    return best
+    return best, written
 
 
-def _plain(builder: ProgramBuilder, moves: MoveSource, start: ProgramBuild) -> ProgramBuild | None:
-    """Return the build whose run tells of all calls, if there is one."""
+def _written(builder: ProgramBuilder, moves: MoveSource, start: ProgramBuild) -> Calls | None:
+    """Return what the build whose run tells of all calls tells, if there is one."""
     overrides = moves.plain(start)
     if not overrides:
         return None
     try:
-        return builder.build(overrides)
+        return moves.written(builder.build(overrides))
     except BuildError:
         return None
 
@@ -68,7 +73,7 @@ class _Proposals:
 
     builder: ProgramBuilder
     moves: MoveSource
-    plain: ProgramBuild | None
+    written: Calls | None
     limits: Limits
     most: float
     progress: Progress
@@ -79,7 +84,7 @@ class _Proposals:
         too_far, most_good = math.inf, 0.0
         verdicts: list[tuple[Overrides, _Verdict]] = []
         for _ in range(_EXTENTS):
-            overrides = {**base.overrides, **self.moves.proposal(base, self.plain, extent)}
+            overrides = {**base.overrides, **self.moves.proposal(base, self.written, extent)}
             if self.builder.compiles + 1 > self.most or overrides == base.overrides:
                 break
             verdict = next((verdict for own, verdict in verdicts if own == overrides), None)
@@ -97,6 +102,8 @@ class _Proposals:
             elif verdict == "too far" or most_good:
                 too_far = extent
             if most_good and too_far < math.inf:
+                if best.total >= (1 - _LITTLE) * base.total:
+                    break
                 extent = math.sqrt(most_good * too_far)
             else:
                 extent *= _FACTOR if too_far == math.inf else 1 / _FACTOR

@@ -1,11 +1,13 @@
 """Search for the decisions that make one program smallest.
 
 A step draws many moves with disjoint reaches, tries them all in one build, keeps those that saved
-something (``tune.credit``), does so a few times more with other moves, and then verifies: only a
-build that is smaller than the verified one before it takes its place. So the result is never larger
-than the start, however wrong a credit was. While moves are tried, every other question is held to
-its answer (``hold``): a policy sees what moves do to functions, and would answer elsewhere
-otherwise, for a change that no move is the cause of.
+something (``tune.steps.credit``), does so a few times more with other moves, and then verifies:
+only a build that is smaller than the verified one before it takes its place. So the result is never
+larger than the start, however wrong a credit was. Where another column than the score has a limit,
+what moves were found to do is chosen from so that the limit holds (``tune.steps.choice``).
+While moves are tried, every other question is held to its answer (``hold``): a policy sees what
+moves do to functions, and would answer elsewhere otherwise, for a change that no move is the cause
+of.
 No move is tried again before something changes on which its effect depends; when nothing is left
 the search ends.
 What is random is drawn from (seed, step), and a state is all that a step depends on: a search that
@@ -21,10 +23,10 @@ import numpy as np
 
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.progress import Progress, silent
-from nestor.tune.moves import MoveSource
+from nestor.tune.moves import Evidence, MoveSource
 from nestor.tune.state import Point as Point
 from nestor.tune.state import State as State
-from nestor.tune.step import Limits, Step, Trial
+from nestor.tune.steps.step import Limits, Step, Trial
 
 _STEPS_THAT_TELL: Final = 2
 """Steps before the next, at most, that tell what it will cost."""
@@ -56,8 +58,9 @@ class SearchSettings:
     """A build tries moves in those units that have this part of what all of its moves may save."""
 
 
-Observer = Callable[[ProgramBuild, Sequence[Trial]], None]
-"""Receives the trials of a build, with the verified build that their questions refer to."""
+Observer = Callable[[ProgramBuild, Evidence, Sequence[Trial]], None]
+"""Receives the trials of a build, with the verified build that their questions refer to, and what
+that one says of its functions."""
 
 
 def search(
@@ -68,7 +71,7 @@ def search(
     seed: int,
     *,
     progress: Progress = silent,
-    observe: Observer = lambda build, trials: None,
+    observe: Observer = lambda build, evidence, trials: None,
     keep: Callable[[State], None] = lambda state: None,
     limits: Limits | None = None,
     enough: Callable[[], bool] = lambda: False,
@@ -95,7 +98,7 @@ def search(
         for number in range(settings.tries):
             if enough():
                 return state
-            observe(verified, step.attempt(turn=number + state.step))
+            observe(verified, step.evidence, step.attempt(turn=number + state.step))
         if not step.attempted:
             state = replace(state, exhausted=True)
             keep(state)

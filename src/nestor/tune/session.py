@@ -17,7 +17,7 @@ from nestor.tune.proposals import propose
 from nestor.tune.result import Tuned
 from nestor.tune.search import Observer, SearchSettings, search
 from nestor.tune.state import Point, State
-from nestor.tune.step import Limits
+from nestor.tune.steps.step import Limits
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def tune(
     *,
     summary: str | None = None,
     progress: Progress = silent,
-    observe: Observer = lambda build, trials: None,
+    observe: Observer = lambda build, evidence, trials: None,
 ) -> Tuned:
     """Search for ``program``'s best build under ``policy`` and overrides.
 
@@ -197,12 +197,12 @@ def _proposed(
     """Return ``state`` with the best proposal, for half of the budget at most."""
     start = builder.build(state.overrides)
     builder.compiled = 0
-    best = propose(builder, moves, start, limits, budget.compiles / 2, progress)
+    best, written = propose(builder, moves, start, limits, budget.compiles / 2, progress)
     if not builder.compiled:
         return state
     spent = state.curve[-1].compiles + builder.compiles
     point = Point.of(spent, best)
-    return replace(state, overrides=best.overrides, curve=(*state.curve, point))
+    return replace(state, overrides=best.overrides, curve=(*state.curve, point), written=written)
 
 
 def _mean_point(build: ProgramBuild, modes: Sequence[str]) -> Point:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.problem.overrides import Overrides
 
@@ -21,17 +22,19 @@ class Tried:
     with the move turned out not to save what was put down to it."""
     total: float | None = None
     """What the functions came to of which it decides as a whole; None of other moves."""
+    amount: float | None = None
+    """The change of a column that has a limit; None where none has."""
 
     def to_json(self) -> list[Any]:
         """Return plain data."""
-        return [self.context, self.times, self.change, self.total]
+        return [self.context, self.times, self.change, self.total, self.amount]
 
     @staticmethod
     def from_json(data: list[Any]) -> "Tried":
         """Return what ``data`` is :meth:`to_json` of."""
         context, times, *bytes_ = data
-        change, total = (None if one is None else float(one) for one in bytes_)
-        return Tried(int(context), int(times), change, total)
+        change, total, amount = (None if one is None else float(one) for one in bytes_)
+        return Tried(int(context), int(times), change, total, amount)
 
 
 @dataclass(frozen=True)
@@ -73,3 +76,5 @@ class State:
     curve: tuple[Point, ...] = ()
     exhausted: bool = False
     """Whether there was nothing left to try."""
+    written: Calls | None = None
+    """See :attr:`nestor.tune.moves.Evidence.written`."""

@@ -9,14 +9,15 @@ from nestor.problems.inlining_size.log import trajectory
 from nestor.problems.inlining_size.score.reach import Reach
 from nestor.problems.inlining_size.search.sites import SiteReach, sites_of
 from nestor.problems.inlining_speed.executed import (
-    Written,
     cold_sites,
     kept_sites,
     proposal,
     vain_cold_sites,
     vain_sites,
+    written_calls,
 )
 from nestor.problems.inlining_speed.moves import SpeedMoves
+from nestor.tune.moves import Evidence
 
 HOT, COLD, OTHER, LEAF, LARGE = range(1, 6)
 FIELDS = {
@@ -72,7 +73,7 @@ def test_a_site_is_cold_if_a_function_that_often_runs_seldom_reaches_it(
 ) -> None:
     logs = log(INLINED | {"caller": HOT, "callee": LEAF})
     counts = Calls({(HOT, LEAF): reached} if reached else {}, {HOT: entries, LEAF: reached})
-    written = Written.of(logs, counts)
+    written = written_calls(logs, counts)
     assert bool(cold_sites(logs, written)) == cold
     assert list(proposal(logs, Calls(), written, 1e8, 0).values()) == [False] * cold
     assert not proposal(logs, Calls(), None, 1e8, 0)  # the run of this build does not tell
@@ -85,7 +86,7 @@ def test_small_sites_and_those_that_drop_their_callee_are_left_alone() -> None:
         INLINED | {"caller": HOT, "callee": OTHER},
     )
     counts = Calls({}, dict.fromkeys((HOT, LEAF, LARGE, OTHER), 5000))
-    assert [site.key.number for site in cold_sites(logs, Written.of(logs, counts))] == [3]
+    assert [site.key.number for site in cold_sites(logs, written_calls(logs, counts))] == [3]
 
 
 def test_a_copy_is_cold_where_its_call_was_written() -> None:
@@ -96,7 +97,7 @@ def test_a_copy_is_cold_where_its_call_was_written() -> None:
         INLINED | {"caller": HOT, "callee": LEAF, "copy_of": 99},
     )
     counts = Calls({(HOT, LEAF): 9000}, {HOT: 9000, OTHER: 9000, LEAF: 9000})
-    written = Written.of(logs, counts)
+    written = written_calls(logs, counts)
     # Of the last one it is not known where it was written.
     assert [site.key.number for site in cold_sites(logs, written)] == [1, 2, 3]
 
@@ -105,7 +106,7 @@ def test_of_calls_that_are_not_written_so_nothing_is_known() -> None:
     logs = log(INLINED | {"caller": HOT, "callee": LEAF})
     others = log(INLINED | {"caller": OTHER, "callee": LEAF})
     counts = Calls({}, {HOT: 9000, LEAF: 9000})
-    assert not cold_sites(logs, Written.of(others, counts))
+    assert not cold_sites(logs, written_calls(others, counts))
 
 
 def test_keeping_a_call_did_not_pay_where_what_holds_it_takes_more() -> None:
@@ -153,5 +154,30 @@ def test_nothing_is_taken_back_in_a_caller_of_which_the_run_tells_little(
     )
     functions = {HOT: 2e6, OTHER: score, LEAF: 10.0}
     calls = Calls(CALLS.edges, {HOT: 1, OTHER: entries, LEAF: 5000})
-    found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, functions=functions, calls=calls)
+    found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, evidence=Evidence(functions, calls))
     assert [one.move.key.number for one in found.every] == [1, 2][: 1 + turned]
+
+
+@pytest.mark.parametrize(
+    ("entries", "written", "change", "turned"),
+    [
+        (1000, 0, {}, True),
+        (999, 0, {}, False),
+        (None, 1000, {}, True),  # inlined everywhere: nothing is entered any more
+        (None, 999, {}, False),
+        (1000, 0, {"cost_estimate": 30}, False),  # costs what its call does
+        (1000, 0, {"callee_disappears": 1, "callee_is_local": 1}, False),
+    ],
+)
+def test_what_frees_code_where_little_runs_is_tried_beside_others(
+    entries: int | None, written: int, change: dict[str, int], turned: bool
+) -> None:
+    logs = log(
+        INLINED | {"caller": HOT, "callee": LEAF},
+        INLINED | {"caller": OTHER, "callee": LEAF} | change,
+    )
+    functions = {HOT: 2e6, OTHER: 1e3, LEAF: 10.0}
+    calls = Calls({}, {HOT: 1} | ({} if entries is None else {OTHER: entries}))
+    evidence = Evidence(functions, calls, written=Calls({}, {OTHER: written}))
+    found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, evidence=evidence)
+    assert [one.move.key.number for one in found.besides] == [2][:turned]

@@ -16,7 +16,7 @@ from nestor.policy.names import DEFAULT
 from nestor.problem.identity import Circumstances
 from nestor.problem.registry import find_problem
 from nestor.problems.inlining_size.search.sites import sites_of
-from nestor.problems.inlining_speed.executed import Written, cold_sites
+from nestor.problems.inlining_speed.executed import cold_sites
 from nestor.problems.inlining_speed.run_build import price_of_a_byte
 from nestor.rollout.gate import probe_folder
 from nestor.rollout.local_pool import LocalPool
@@ -143,7 +143,8 @@ def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path:
     # the complete one is another name.
     assert built.calls["profile"].entries[ids["_ZN3SumC2El"]] == 1
     assert built.functions["profile"][ids["_ZN3SumC2El"]] > 20_000 * 9
-    written = Written.of(plain.trajectories, plain.calls["profile"])
+    written = moves_of(PROBLEM).written(plain)
+    assert written is not None
     cold = cold_sites(built.trajectories, written)
     assert {site.caller for site in cold} == {ids["_Z6seldoml"]}
 

@@ -19,8 +19,8 @@ from safetensors.numpy import load, save
 from nestor.build.incremental import ProgramBuild
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular, write_atomically
-from nestor.tune.moves import features
-from nestor.tune.step import Trial
+from nestor.tune.moves import Evidence, features
+from nestor.tune.steps.step import Trial
 
 F64 = npt.NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class Recorder:
         """How many rows there are."""
         return sum(len(gain) for _, gain, _, _ in self._parts)
 
-    def observe(self, build: ProgramBuild, trials: Sequence[Trial]) -> None:
+    def observe(self, build: ProgramBuild, evidence: Evidence, trials: Sequence[Trial]) -> None:
         """Add what ``trials`` found, with the features of ``build``."""
         alike = [t for t in trials if len(t.move.overrides) == 1]
         useful = [t for t in alike if len(t.move.questions) <= _LARGEST_GROUP]

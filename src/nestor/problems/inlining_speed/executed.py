@@ -64,38 +64,33 @@ def kept_sites(trajectories: Mapping[str, Trajectory], calls: Calls) -> list[Ran
     return sorted(found, key=lambda one: (-one.saved / one.bytes, one.site.key))
 
 
-@dataclass(frozen=True)
-class Written:
-    """What a run in which nothing is inlined tells of the calls that were written."""
+def written_calls(plain: Mapping[str, Trajectory], calls: Calls) -> Calls:
+    """Return what a run in which nothing is inlined tells of the calls that were written.
 
-    calls: Calls
-    sites: frozenset[tuple[int, int]]
-    """The calling and the called function of each."""
-
-    @staticmethod
-    def of(build: Mapping[str, Trajectory], calls: Calls) -> "Written":
-        """Return what the ``calls`` of the build with these trajectories tell."""
-        return Written(calls, frozenset((site.caller, site.callee) for site in sites_of(build)))
-
-    def is_cold(self, caller: int, callee: int) -> bool:
-        """Tell whether the calls in a function that is often entered are next to never reached."""
-        if (caller, callee) not in self.sites or callee not in self.calls.entries:
-            return False
-        entries = self.calls.entries.get(caller, 0)
-        reached = self.calls.edges.get((caller, callee), 0)
-        return entries >= SURE and reached <= COLD * entries
+    :param plain: the trajectories of that build, and ``calls`` those of its run.
+    """
+    pairs = {(site.caller, site.callee) for site in sites_of(plain)}
+    edges = {pair: calls.edges.get(pair, 0) for pair in pairs if pair[1] in calls.entries}
+    return Calls(edges, calls.entries)
 
 
-def cold_sites(trajectories: Mapping[str, Trajectory], written: Written) -> list[Site]:
+def _is_cold(written: Calls, caller: int, callee: int) -> bool:
+    """Tell whether the calls in a function that is often entered are next to never reached."""
+    reached = written.edges.get((caller, callee))
+    entries = written.entries.get(caller, 0)
+    return reached is not None and entries >= SURE and reached <= COLD * entries
+
+
+def cold_sites(trajectories: Mapping[str, Trajectory], written: Calls) -> list[Site]:
     """Return the inlined sites whose code is large and whose calls are next to never reached.
 
     Of a function that never ran nothing is said: another input may spend its time there.
     """
-    written_in = _written_in(trajectories)
+    origins = written_in(trajectories)
 
     def is_cold(site: Site) -> bool:
-        origin = written_in.get(site.key.number)
-        return origin is not None and written.is_cold(origin, site.callee)
+        origin = origins.get(site.key.number)
+        return origin is not None and _is_cold(written, origin, site.callee)
 
     return [
         site
@@ -110,7 +105,7 @@ def cold_sites(trajectories: Mapping[str, Trajectory], written: Written) -> list
 def proposal(
     trajectories: Mapping[str, Trajectory],
     calls: Calls,
-    written: Written | None,
+    written: Calls | None,
     executed: float,
     growth: float,
 ) -> Overrides:
@@ -197,7 +192,7 @@ def vain_cold_sites(
     return frozenset(site.key for site in kept if change[site.caller] > 0)
 
 
-def _written_in(trajectories: Mapping[str, Trajectory]) -> Mapping[int, int]:
+def written_in(trajectories: Mapping[str, Trajectory]) -> Mapping[int, int]:
     """Return the function in which the call of each site was written, by the site's key.
 
     Sites whose call was written where no question was asked are left out.

@@ -11,16 +11,18 @@ from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, sites_of
 from nestor.problems.inlining_speed.executed import (
+    CHEAP,
     HOT,
     SELDOM,
     SURE,
-    Written,
     kept_sites,
     proposal,
     vain_cold_sites,
     vain_sites,
+    written_calls,
 )
-from nestor.tune.moves import Candidate, Candidates, Move, Reach
+from nestor.tune.improvement import ExpectedImprovement
+from nestor.tune.moves import Candidate, Candidates, Evidence, Move, Reach
 
 _FARTHEST: Final = 0.999
 """The distance of a site that executes a thousandth of what the greatest one does."""
@@ -32,7 +34,7 @@ class SpeedMoves(SiteMoves):
 
     starts: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
-    learned: bool = False
+    improvement: ExpectedImprovement | None = None
 
     def candidates(
         self,
@@ -40,18 +42,17 @@ class SpeedMoves(SiteMoves):
         reach: Reach,
         scale: float,
         exact: int = 0,
-        functions: Mapping[int, float] | None = None,
-        calls: Calls | None = None,
+        evidence: Evidence | None = None,
     ) -> Candidates:
         """Return the sites: those that are kept and called most, then inlined ones in hot callers.
 
         A call is taken back only in callers that this run tells of: elsewhere only code would be
         saved, and another input may spend its time there.
 
-        :param functions: what each function executes, by id.
-        :param calls: of the run; without them no site is known to be called.
+        :param evidence: of the build and its run; without it no site is known to be called.
         """
-        weights = functions or {}
+        evidence = evidence or Evidence()
+        weights, calls = evidence.functions, evidence.calls
         total, most = sum(weights.values()), max(weights.values(), default=1.0) or 1.0
         sites = sites_of(trajectories)
         context = {site.caller: 0 for site in sites}
@@ -59,37 +60,45 @@ class SpeedMoves(SiteMoves):
             context[site.caller] ^= hash((site.key.number, site.answer)) & (1 << 63) - 1
         ranked = kept_sites(trajectories, calls or Calls())
         called = [one for one in ranked if one.saved > SELDOM * total]
-        entries = calls.entries if calls else {}
+        # A function that is inlined everywhere has entries where nothing is inlined.
+        entries = {
+            **(evidence.written.entries if evidence.written else {}),
+            **(calls.entries if calls else {}),
+        }
 
         def candidate(site: Site, distance: float) -> Candidate:
             move = Move.one(site.key, not site.answer, (site,))
             near = frozenset((site.caller, site.callee))
-            return Candidate(move, reach.of(move), distance, context[site.caller], near)
+            own = context[site.caller]
+            return Candidate(move, reach.of(move), distance, own, near, units=site.units)
 
         kept = [candidate(one.site, 1.0 - one.saved / most) for one in called]
-        inlined = []
+        inlined, besides = [], []
         for site in sites:
             executed, entered = weights.get(site.caller, 0.0), entries.get(site.caller, SURE)
             distance = 1.0 - executed / most
             has_evidence = entered >= SURE or (entered > 0 and executed >= HOT * total)
             if site.answer and has_evidence and distance < _FARTHEST:
                 inlined.append(candidate(site, distance))
-        return Candidates(first=[kept, inlined])
+            elif site.answer and has_evidence and site.cost >= CHEAP and not site.last:
+                besides.append(candidate(site, 1.0 / site.cost))
+        return Candidates(first=[kept, inlined], besides=besides)
 
     def plain(self, build: ProgramBuild) -> dict[Key, bool]:
         """Return overrides that inline nothing: a run then tells of all calls that were written."""
         return {site.key: False for site in sites_of(build.trajectories) if not site.copy}
 
+    def written(self, plain: ProgramBuild) -> Calls:
+        """Return what the run of ``plain`` tells of each call that was written."""
+        return written_calls(plain.trajectories, next(iter(plain.calls.values()), Calls()))
+
     def proposal(
-        self, build: ProgramBuild, plain: ProgramBuild | None, extent: float
+        self, build: ProgramBuild, written: Calls | None, extent: float
     ) -> dict[Key, bool]:
         """Return overrides that keep cold sites and inline those whose calls take most a byte."""
         mode, columns = next(iter(build.columns.items()))
         calls = build.calls.get(mode, Calls())
         growth = extent * columns["text"]
-        written = None
-        if plain is not None:
-            written = Written.of(plain.trajectories, plain.calls.get(mode, Calls()))
         return dict(proposal(build.trajectories, calls, written, columns["J"], growth))
 
     def revised(self, before: ProgramBuild, after: ProgramBuild) -> dict[Key, bool]:

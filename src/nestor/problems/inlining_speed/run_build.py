@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 from nestor.build.assembly import Assembly, failed_assembly, id_in_unit, ids_by_name
 from nestor.build.calls import Calls
+from nestor.build.incremental import Priced
 from nestor.build.link import link_rollouts
 from nestor.build.linking import Link
 from nestor.build.unit_build import UnitBuild
@@ -90,6 +91,7 @@ class RunBuild(UnitBuild):
             lambda logs: functions_of(run, names, linked, sizes, logs, price),
             binary if keep else None,
             lambda logs: calls_of(run, names, linked, logs),
+            lambda logs: Priced("text", price, bytes_of(linked, sizes, logs)),
             run.left,
         )
 
@@ -141,7 +143,8 @@ def functions_of(
     :param names: all names of each function's code, of which callgrind reports one.
     """
     reported = _reported(run, names)
-    found: defaultdict[int, float] = defaultdict(float)
+    bytes_ = bytes_of(linked, sizes, logs)
+    found = defaultdict(float, {number: price * size for number, size in bytes_.items()})
     left = {name: function.counts.total for name, function in run.functions.items()}
     for name, own in sizes.items():
         log = logs.get(name)
@@ -150,7 +153,21 @@ def functions_of(
             if (name, function.name) in linked.kept:
                 # Static functions of one name are one to callgrind: the first takes all.
                 executed = left.pop(reported.get(function.name, function.name), 0)
-                found[id_in_unit(function, ids, log)] += executed + price * function.size
+                found[id_in_unit(function, ids, log)] += executed
+    return dict(found)
+
+
+def bytes_of(
+    linked: Link, sizes: Mapping[str, Measure], logs: Mapping[str, Trajectory]
+) -> dict[int, float]:
+    """Return the bytes of each function's code that the linker kept, by function id."""
+    found: defaultdict[int, float] = defaultdict(float)
+    for name, own in sizes.items():
+        log = logs.get(name)
+        ids = ids_by_name(log)
+        for function in own.functions:
+            if (name, function.name) in linked.kept:
+                found[id_in_unit(function, ids, log)] += function.code
     return dict(found)
 
 

@@ -17,8 +17,8 @@ import xxhash
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse
-from nestor.tune.estimates import Terms
 from nestor.tune.moves import Move
+from nestor.tune.steps.estimates import Terms
 
 BYTES_PER_COST: Final = 0.8
 """Bytes of x86-64 code for a unit of LLVM's inline cost, of which an instruction has five."""

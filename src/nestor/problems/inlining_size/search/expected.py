@@ -1,10 +1,4 @@
-"""What a move may be expected to save, learned from the moves of earlier searches.
-
-Few moves save anything: the best order in which to try them is that of their *expected improvement*
-(Jones, Schonlau and Welch, "Efficient global optimization", 1998), the mean of what they save where
-a move that saves nothing counts 0. Boosted trees predict it from what is known of a move before it
-is built. Their file is that of a policy of trees, since that is safe to read and fast to evaluate.
-"""
+"""What is known of a move of inlining for size before it is built, and what it may save."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,32 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from nestor.policy.boosting import Boosting, boost
-from nestor.policy.bundle import load
+from nestor.policy.boosting import Boosting
 from nestor.policy.spec import F64
-from nestor.policy.trees import TreesPolicy, from_lightgbm
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.components import LAST_CALL_BONUS
 from nestor.problems.inlining_size.search.sites import Site
+from nestor.tune.improvement import ExpectedImprovement
 from nestor.tune.moves import Candidate, Reach, features
 from nestor.tune.state import Tried
-
-PACKAGED: Final = (
-    Path(str(resources.files("nestor")))
-    / "problems/inlining_size/data/expected-improvement.safetensors"
-)
-"""The trees that come with Nestor."""
-
-BOOSTING: Final = Boosting(
-    rounds=200,
-    leaves=12,
-    learning_rate=0.04,
-    least_rows=40,
-    objective="poisson",
-    feature_fraction=0.4,
-)
-MOST: Final = 200.0
-"""Bytes that count at most: few moves save more, and those would decide alone."""
 
 _LOGGED: Final = (
     "last_call_to_static_bonus",
@@ -88,7 +64,23 @@ FEATURES: Final = (
 
 _KINDS: Final = {"site": 0, "callee": 1, "combination": 2, "pair": 3}
 _MOST_FOUND: Final = 200.0
-_LEAST: Final = 1e-6
+
+EXPECTED: Final = ExpectedImprovement(
+    problem="inlining-size",
+    features=FEATURES,
+    most=200.0,  # bytes
+    boosting=Boosting(
+        rounds=200,
+        leaves=12,
+        learning_rate=0.04,
+        least_rows=40,
+        objective="poisson",
+        feature_fraction=0.4,
+    ),
+    path=Path(str(resources.files("nestor")))
+    / "problems/inlining_size/data/expected-improvement.safetensors",
+)
+"""Bytes that a move may be expected to save."""
 
 
 def move_features(
@@ -140,41 +132,6 @@ def move_features(
         if own:
             found[row, len(FEATURES) - len(_LOGGED) :] = logged[numbers].mean(axis=0)
     return found
-
-
-def fit(
-    x: F64, saved: F64, weight: F64, provenance: Mapping[str, object] | None = None, seed: int = 0
-) -> TreesPolicy:
-    """Return trees that predict the logarithm of what a move saves.
-
-    :param x: of :func:`move_features`.
-    :param saved: bytes that each move saved, 0 where it saved none, ``[moves]``.
-    :param provenance: what the moves are of, for the file.
-    """
-    return from_lightgbm(
-        boost(x, np.minimum(saved, MOST), weight, seed, BOOSTING),
-        FEATURES,
-        "decision",
-        provenance=provenance,
-        problem="inlining-size",
-        logarithmic=True,
-    )
-
-
-def expected(trees: TreesPolicy, x: F64) -> F64:
-    """Return the bytes that each move may be expected to save, ``[moves]``, all above 0."""
-    if not len(x):
-        return np.zeros(0)
-    logarithm = np.clip(trees.fast_logits(x), np.log(_LEAST), np.log(MOST))
-    return np.asarray(np.exp(logarithm), dtype=np.float64)
-
-
-@cache
-def packaged() -> TreesPolicy:
-    """Return the trees that come with Nestor."""
-    trees = load(PACKAGED)
-    assert isinstance(trees, TreesPolicy)
-    return trees
 
 
 def _kind(candidate: Candidate) -> int:

@@ -15,11 +15,12 @@ from nestor.policy.spec import F64
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search import sites as own
 from nestor.problems.inlining_size.search.components import Component, components_of
-from nestor.problems.inlining_size.search.expected import expected, move_features, packaged
+from nestor.problems.inlining_size.search.expected import EXPECTED, move_features
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse
-from nestor.tune.moves import Candidate, Candidates, Combination, Move, Reach
+from nestor.tune.improvement import ExpectedImprovement
+from nestor.tune.moves import Candidate, Candidates, Combination, Evidence, Move, Reach
 from nestor.tune.state import Tried
 
 FAR_FROM_DEFAULT: Final = 160
@@ -44,8 +45,8 @@ class SiteMoves:
     """The sweep that a search from the default must beat; the default itself is threshold:5."""
     policies: tuple[str, ...] = ("shipped", "distilled")
     """The best of these and of the default is where a search starts."""
-    learned: bool = True
-    """Whether there are trees that say what a move may be expected to save."""
+    improvement: ExpectedImprovement | None = EXPECTED
+    """Bytes that a move may be expected to save, by what is known of it."""
     uses: Mapping[int, FunctionUse] | None = None
     """What a summary of the program says of its functions, by id; None without one."""
 
@@ -59,8 +60,7 @@ class SiteMoves:
         reach: Reach,
         scale: float,
         exact: int = 0,
-        functions: Mapping[int, float] | None = None,
-        calls: Calls | None = None,
+        evidence: Evidence | None = None,
     ) -> Candidates:
         """Return the moves of single sites, of callees and of small components.
 
@@ -107,27 +107,27 @@ class SiteMoves:
             turns=[[*of_callees, *only], others],
         )
 
-    def expected(
+    def features(
         self,
         trajectories: Mapping[str, Trajectory],
         candidates: Sequence[Candidate],
         reach: Reach,
-        functions: Mapping[int, float],
+        evidence: Evidence,
         tried: Mapping[int, Tried],
-    ) -> F64 | None:
-        """Return the bytes that each candidate may be expected to save, ``[candidates]``."""
-        if not self.learned:
-            return None
-        return expected(
-            packaged(), move_features(trajectories, candidates, reach, functions, tried)
-        )
+    ) -> F64:
+        """Return what is known of each candidate before it is built, ``[candidates, features]``."""
+        return move_features(trajectories, candidates, reach, evidence.functions, tried)
 
     def plain(self, build: ProgramBuild) -> dict[Key, bool]:
         """Return nothing: no run tells of calls."""
         return {}
 
+    def written(self, plain: ProgramBuild) -> Calls | None:
+        """Return nothing, likewise."""
+        return None
+
     def proposal(
-        self, build: ProgramBuild, plain: ProgramBuild | None, extent: float
+        self, build: ProgramBuild, written: Calls | None, extent: float
     ) -> dict[Key, bool]:
         """Return nothing: what a link tells of sizes says little of single sites."""
         return {}

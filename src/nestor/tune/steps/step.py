@@ -1,23 +1,32 @@
 """One step of a search: builds that try moves, and one that verifies those that saved something."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from nestor.build.build import BuildError
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.problem.overrides import Answer, Key
-from nestor.tune.credit import assign, changes
-from nestor.tune.moves import Candidate, Move, MoveSource
-from nestor.tune.order import Order, OrderSettings
-from nestor.tune.pairs import pairs
+from nestor.tune.moves import Candidate, Evidence, Move, MoveSource
 from nestor.tune.state import State, Tried
+from nestor.tune.steps.choice import Choice, Offer
+from nestor.tune.steps.credit import assign, changes
+from nestor.tune.steps.order import Order
+from nestor.tune.steps.pairs import pairs
+from nestor.tune.steps.settings import StepSettings
 
 _SURE_SAVINGS: Final = (0.0, 8.0, 32.0)
 """In units of the score; when a verification fails, moves that saved less are dropped first."""
+
+_CHOICES: Final = 3
+"""Builds of moves within a limit, at most, until one holds it."""
+
+_SLACK: Final = 0.001
+"""Of a limit, kept free once a build was beyond it."""
 
 Limits = Mapping[str, Mapping[str, float]]
 """The largest value of a column that a verified build may have, by mode and column."""
@@ -32,30 +41,6 @@ def within(build: ProgramBuild, limits: Limits) -> bool:
     )
 
 
-class StepSettings(OrderSettings, Protocol):
-    """What a step reads of :class:`nestor.tune.search.SearchSettings`."""
-
-    @property
-    def scale(self) -> float:
-        """Predicted gain, in units of the score, that counts like one earlier try."""
-
-    @property
-    def hold(self) -> bool:
-        """Hold all other questions to their answers."""
-
-    @property
-    def exact(self) -> int:
-        """Questions of which every combination of answers is tried, at most."""
-
-    @property
-    def pairs(self) -> bool:
-        """Try pairs of moves."""
-
-    @property
-    def learned(self) -> bool:
-        """Order moves by what earlier searches say that they save, where the problem knows."""
-
-
 @dataclass(frozen=True)
 class Trial:
     """One move that was tried alone in its reach, and what it cost."""
@@ -63,6 +48,8 @@ class Trial:
     candidate: Candidate
     change: Mapping[str, float]
     """Change of the score by mode; negative is a saving."""
+    amount: float = 0.0
+    """Change of a column that has a limit."""
 
     @property
     def move(self) -> Move:
@@ -89,23 +76,33 @@ class Step:
         self._settings = settings
         self._reach = moves.reach(verified.trajectories)
         self._pins = moves.pins(verified.trajectories) if settings.hold else {}
-        trajectories, functions = verified.trajectories, _mean(verified.functions)
-        calls = verified.calls.get(builder.modes[0])
+        trajectories = verified.trajectories
+        mode = builder.modes[0]
+        self.evidence = Evidence(
+            _mean(verified.functions),
+            verified.calls.get(mode),
+            verified.priced.get(mode),
+            state.written,
+        )
         candidates = moves.candidates(
-            trajectories, self._reach, settings.scale, settings.exact, functions, calls
+            trajectories, self._reach, settings.scale, settings.exact, self.evidence
         )
         if settings.pairs:
             last = pairs(candidates.every, state.tried, settings.scale)
             candidates = replace(candidates, last=last)
-        savings = (
-            moves.expected(trajectories, candidates.every, self._reach, functions, state.tried)
-            if settings.learned
-            else None
-        )
+        savings, improvement = None, moves.improvement
+        if settings.learned and improvement is not None:
+            x = moves.features(
+                trajectories, candidates.every, self._reach, self.evidence, state.tried
+            )
+            savings = improvement.of(x)
+        self._candidates = candidates
         self._order = Order(candidates, savings, partial(_total, verified), settings, rng)
         # What each function should weigh if the accepted moves, and no others, were made.
         self._expected = {mode: dict(verified.functions[mode]) for mode in builder.modes}
+        self._amounts = {mode: dict(one.functions) for mode, one in verified.priced.items()}
         self._accepted: list[tuple[float, Candidate]] = []
+        self._joint: list[Offer] = []
         self._taken: set[int] = set()
         self.tried = dict(state.tried)
         """By the move's identity, this step's included."""
@@ -137,28 +134,39 @@ class Step:
         }
         reaches = [self._reach.of(c.move) | reach.of(c.move) | c.claims for c in chosen]
         credit = assign(reaches, _mean(changed))
+        amounts = _mean(
+            {m: changes(own, build.priced[m].functions) for m, own in self._amounts.items()}
+        )
         trials = []
         for share in credit.shares:
             alone = len(share.moves) == 1
+            amount = sum(amounts.get(function, 0.0) for function in sorted(share.functions))
             if share.change < 0:
+                if not alone and self._amounts:
+                    own = tuple(chosen[index] for index in share.moves)
+                    self._joint.append(self._offer(own, share.change, amount))
                 self._expect(build, share.functions)
                 self._taken |= share.functions
                 for index in share.moves:
                     self._accept(share.change, chosen[index])
             for index in share.moves:
                 total = _total(build, chosen[index].claims)
-                self._remember(chosen[index], share.change if alone else None, total)
+                self._remember(
+                    chosen[index], share.change if alone else None, total, amount if alone else None
+                )
             if alone:
                 by_mode = {
                     mode: sum(change.get(function, 0) for function in share.functions)
                     for mode, change in changed.items()
                 }
-                trials.append(Trial(chosen[share.moves[0]], by_mode))
+                trials.append(Trial(chosen[share.moves[0]], by_mode, amount))
         self._expect(build, credit.unexplained)
         return trials
 
     def verify(self, limits: Limits) -> ProgramBuild:
         """Return the build of all accepted moves, or of the surest, or the one before."""
+        if self._amounts:
+            return self._verify_within(limits)
         before = None
         for least in _SURE_SAVINGS:
             sure = [
@@ -182,8 +190,54 @@ class Step:
         self._doubt(candidate for _, candidate in self._accepted)
         return self._verified
 
+    def _verify_within(self, limits: Limits) -> ProgramBuild:
+        """Return the build of what saves most within the limits, or the one before."""
+        mode, priced = next(iter(self._verified.priced.items()))
+        most = limits.get(mode, {}).get(priced.column, math.inf)
+        room = most - self._verified.columns[mode][priced.column]
+        choice = Choice(self._offers(), room, priced.price)
+        for _ in range(_CHOICES):
+            chosen = [candidate for offer in choice.offers for candidate in offer.moves]
+            builds = self._builds_of([candidate.move for candidate in chosen]) if chosen else []
+            if not builds:
+                break
+            allowed = [
+                build
+                for build in builds
+                if build.total < self._verified.total and within(build, limits)
+            ]
+            if allowed:
+                return min(allowed, key=lambda build: build.total)
+            over = min(build.columns[mode][priced.column] for build in builds) - most
+            if over > 0:
+                choice = choice.with_less_room(over + _SLACK * most)
+            else:
+                self._doubt(chosen)
+                choice = choice.of_the_surest()
+        return self._verified
+
+    def _offers(self) -> list[Offer]:
+        """Return what is known of the moves on the verified build."""
+        found = list(self._joint)
+        for candidate in self._candidates.every:
+            tried = self.tried.get(candidate.move.identity)
+            if tried is None or tried.context != candidate.context:
+                continue
+            if tried.change is not None and tried.amount is not None:
+                found.append(self._offer((candidate,), tried.change, tried.amount))
+        return found
+
+    def _offer(self, moves: tuple[Candidate, ...], change: float, amount: float) -> Offer:
+        """Return what ``moves`` do: to the score itself, and to the column that has a price."""
+        price = next(iter(self._verified.priced.values())).price
+        return Offer(moves, change - price * amount, amount)
+
     def _remember(
-        self, candidate: Candidate, change: float | None, total: float | None = None
+        self,
+        candidate: Candidate,
+        change: float | None,
+        total: float | None = None,
+        amount: float | None = None,
     ) -> None:
         """Keep what ``candidate`` was found to do."""
         identity = candidate.move.identity
@@ -191,7 +245,9 @@ class Step:
         same = before is not None and before.context == candidate.context
         times = before.times if before is not None and same else 0
         own = None if candidate.combination is None else total
-        self.tried[identity] = Tried(candidate.context, times + 1, change, own)
+        self.tried[identity] = Tried(
+            candidate.context, times + 1, change, own, amount if self._amounts else None
+        )
 
     def _doubt(self, candidates: Iterable[Candidate]) -> None:
         """Let moves be tried again whose savings did not show in a build of all of them."""
@@ -213,6 +269,9 @@ class Step:
         for mode, expected in self._expected.items():
             for function in functions:
                 expected[function] = build.functions[mode].get(function, 0)
+        for mode, amounts in self._amounts.items():
+            for function in functions:
+                amounts[function] = build.priced[mode].functions.get(function, 0)
 
     def _builds_of(self, moves: Sequence[Move]) -> list[ProgramBuild]:
         """Build ``moves``, and once more with those answers held that no move was to change."""
@@ -248,7 +307,15 @@ class Step:
             if not taken and claimed.isdisjoint(candidate.claims):
                 claimed |= candidate.claims
                 chosen.append(candidate)
-        return self._order.worth_compiling(chosen)
+        chosen = self._order.worth_compiling(chosen)
+        units = frozenset[str]().union(*(candidate.units for candidate in chosen))
+        claimed = {claim for candidate in chosen for claim in candidate.claims}
+        for candidate in self._order.besides(self.tried):
+            free = claimed.isdisjoint(candidate.claims) and self._taken.isdisjoint(candidate.claims)
+            if free and (not units or candidate.units <= units):
+                claimed |= candidate.claims
+                chosen.append(candidate)
+        return chosen
 
     def _holding(self, moves: Sequence[Move]) -> dict[Key, Answer]:
         """Return the overrides with ``moves``, all other questions held to their answers."""

@@ -6,36 +6,22 @@ moves take turns, and in a group the moves come first that are least far from wh
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from nestor.tune.estimates import Terms, hopes
 from nestor.tune.moves import Candidate, Candidates
 from nestor.tune.state import Tried
+from nestor.tune.steps.choice import excluding
+from nestor.tune.steps.estimates import Terms, hopes
+from nestor.tune.steps.settings import OrderSettings
 
 _MOST_TIMES: Final = 3
 """A move whose effect stays unclear is tried so often as long as nothing changes around it."""
 
 _FARTHEST: Final = 1.5
 """A distance beyond this counts as this."""
-
-
-class OrderSettings(Protocol):
-    """What an order reads of :class:`nestor.tune.search.SearchSettings`."""
-
-    @property
-    def chance(self) -> float:
-        """What chance adds to a move's rank, at most."""
-
-    @property
-    def unit(self) -> float:
-        """What of the score counts as a byte does where sizes are searched."""
-
-    @property
-    def covered(self) -> float:
-        """The part of what the moves of a build may be expected to save that is tried."""
 
 
 class Order:
@@ -69,9 +55,19 @@ class Order:
         :param tried: what moves were found to do, by the move's identity.
         """
         for group in self._groups(turn):
-            own = [candidate for candidate in group if _is_open(candidate, tried)]
-            for index in np.argsort(self._ranks(own, tried), kind="stable"):
-                yield own[index]
+            yield from self._sorted(group, tried)
+
+    def besides(self, tried: Mapping[int, Tried]) -> Iterator[Candidate]:
+        """Yield those for which alone no unit is worth compiling, the most promising first."""
+        if not self._savings:
+            yield from self._sorted(self._candidates.besides, tried)
+
+    def _sorted(
+        self, group: Sequence[Candidate], tried: Mapping[int, Tried]
+    ) -> Iterator[Candidate]:
+        own = [candidate for candidate in group if _is_open(candidate, tried)]
+        for index in np.argsort(self._ranks(own, tried), kind="stable"):
+            yield own[index]
 
     def worth_compiling(self, chosen: Sequence[Candidate]) -> list[Candidate]:
         """Return those of ``chosen`` in the units that have most of what all of them may save.
@@ -108,10 +104,7 @@ class Order:
         drawn = self._settings.chance * self._rng.random(len(group))
         if self._savings:
             savings = np.array([self._savings[c.move.identity] for c in group], float)
-            # Moves exclude others by what they claim: the order in which a greedy packing of sets
-            # does best (Lehmann, O'Callaghan and Shoham, "Truth revelation in approximately
-            # efficient combinatorial auctions", 2002).
-            size = np.sqrt([max(1, len(candidate.claims)) for candidate in group])
+            size = np.array([excluding(len(candidate.claims)) for candidate in group])
             # What came of a try among other answers is in the savings.
             again = [
                 found.times if found and found.context == c.context else 0 for c, found in before

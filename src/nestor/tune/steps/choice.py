@@ -1,0 +1,100 @@
+"""Which moves to make where another column has a limit: a knapsack of what they were found to do.
+
+A move saves some of the score for some of the limited column, or pays with the one for the other.
+At a price of the column each is worth making or not (the column's Lagrange multiplier; Everett,
+"Generalized Lagrange multiplier method", 1963); the least price is sought at which what is worth
+making holds the limit.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from nestor.tune.moves import Candidate
+
+_RAISE: Final = 1.3
+"""From one price to the next."""
+_HIGHEST: Final = 1e4
+"""Times the least price: beyond, nothing is worth making."""
+_LEAST_PRICE: Final = 0.2
+"""Where there is room, as a part of the price at which moves are tried."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Moves that were tried together, and what they change."""
+
+    moves: tuple[Candidate, ...]
+    change: float
+    """Of the score; negative is a saving."""
+    amount: float
+    """Of the limited column."""
+
+    @property
+    def claims(self) -> frozenset[int]:
+        """The functions that no other move may reach."""
+        return frozenset[int]().union(*(candidate.claims for candidate in self.moves))
+
+
+def excluding(claims: int) -> float:
+    """Return what to divide the worth of a move by that claims so many functions.
+
+    In the order of the quotients a greedy packing of sets does best (Lehmann, O'Callaghan and
+    Shoham, "Truth revelation in approximately efficient combinatorial auctions", 2002).
+    """
+    return math.sqrt(max(1, claims))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to make of what was found, and what instead if a build of it says otherwise."""
+
+    every: Sequence[Offer]
+    room: float
+    """What of the limited column may be taken."""
+    price: float
+    """Of a unit of the column, in the score's units, where moves are tried."""
+
+    @cached_property
+    def offers(self) -> list[Offer]:
+        """Of disjoint reaches, those that save most together and have room; none if none saves."""
+        least = price = _LEAST_PRICE * self.price
+        while price < _HIGHEST * least:
+            chosen = _worth(self.every, price)
+            if sum(offer.amount for offer in chosen) <= self.room:
+                return chosen if sum(offer.change for offer in chosen) < 0 else []
+            price *= _RAISE
+        return []
+
+    def with_less_room(self, over: float) -> "Choice":
+        """Return the choice where a build took so much more than there was."""
+        return replace(self, room=self.room - over)
+
+    def of_the_surest(self) -> "Choice":
+        """Return the choice where the offers did not save: of the half that saves most.
+
+        What only frees the column stays.
+        """
+        saving = sorted(offer.change for offer in self.offers if offer.change < 0)
+        sure = saving[len(saving) // 2 - 1] if len(saving) > 1 else -math.inf
+        return replace(self, every=[o for o in self.every if o.change <= sure or o.change >= 0])
+
+
+def _worth(offers: Sequence[Offer], price: float) -> list[Offer]:
+    """Return what is worth making at ``price``, the best of those that exclude one another."""
+    chosen: list[Offer] = []
+    claimed: set[int] = set()
+    worth = [
+        ((offer.change + price * offer.amount) / excluding(len(offer.claims)), number)
+        for number, offer in enumerate(offers)
+    ]
+    for value, number in sorted(worth):
+        if value >= 0:
+            break
+        claims = offers[number].claims
+        if claimed.isdisjoint(claims):
+            claimed |= claims
+            chosen.append(offers[number])
+    return chosen
