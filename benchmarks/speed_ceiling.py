@@ -24,7 +24,7 @@ from nestor.api.workplace import open_corpus, open_pool
 from nestor.corpus.model import Program
 from nestor.evaluate.workloads import WorkloadEvaluation, measure_workloads, require_workloads
 from nestor.learn.accounting import Tally
-from nestor.learn.algorithms.profile import counted_benefits
+from nestor.learn.algorithms.profile import counted_benefits, counted_rollouts
 from nestor.learn.benefit.model import Limits
 from nestor.learn.programs import default_rollouts, units_of
 from nestor.policy.branches import one_tree
@@ -65,9 +65,9 @@ def answers(
         free = keeps.logits(log.rows(keeps.features)[benefits.rows]) == 0
         inlined = sites[log.default_column] != 0
         for site in sites["site"][free & inlined & (density < limits.leave)].tolist():
-            found.setdefault(Key("site", site % 2**64), False)
+            found.setdefault(Key("site-only", site % 2**64), False)
         for site in sites["site"][free & ~inlined & (density > limits.take)].tolist():
-            found[Key("site", site % 2**64)] = True
+            found[Key("site-only", site % 2**64)] = True
     return found
 
 
@@ -93,11 +93,10 @@ def main() -> int:
     ran = {program.name for program in other.programs}
     chosen = [p for p in corpus.programs if corpus.splits[p.project] in options.split]
     programs = require_workloads(corpus, [p for p in chosen if p.name in ran])
-    with open_pool(other, NAME) as pool:
-        counted = default_rollouts(pool, units_of(other, programs), Tally())
     limits, keeps = Limits(options.take, options.leave), restraint()
-    with open_pool(corpus, NAME) as pool:
+    with open_pool(corpus, NAME) as pool, open_pool(other, NAME) as with_counts:
         plain = default_rollouts(pool, units_of(corpus, programs), Tally())
+        counted = counted_rollouts(with_counts, units_of(other, programs), plain, Tally())
         results = [
             measured(pool, p, answers(p, plain, counted, keeps, limits), options.work)
             for p in programs

@@ -1,11 +1,11 @@
 """A policy from profiles: what answers would save of a run is read off counts, not tried.
 
-The modules of the training programs are compiled by the default heuristic, without a profile and
-with one (:mod:`nestor.corpus.codegen.profiled`). Every question becomes a row twice: with the
-features that it has without a profile, and with one, and both times with what the profile says
-that an answer would save (:meth:`nestor.problem.problem.Problem.profiles`). A model of gain over
-cost is fitted (:mod:`nestor.learn.benefit.model`), and the validation programs, built and run
-without a profile under policies of several limits, choose one.
+The modules of the training programs are compiled by the default heuristic without a profile, and
+under the same answers with one (:mod:`nestor.corpus.codegen.profiled`). Every question becomes a
+row twice: with the features that it has without a profile, and with one, and both times with what
+the profile says that an answer would save (:meth:`nestor.problem.problem.Problem.profiles`). A
+model of gain over cost is fitted (:mod:`nestor.learn.benefit.model`), and the validation programs,
+built and run without a profile under policies of several limits, choose one.
 """
 
 import itertools
@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from nestor.build.build import builds_of
 from nestor.corpus import store
-from nestor.corpus.model import Corpus, Program
+from nestor.corpus.model import Corpus, Module, Program
 from nestor.errors import NestorError
+from nestor.learn.accounting import Tally
 from nestor.learn.benefit import model
 from nestor.learn.benefit.model import BoostSettings, Rows
 from nestor.learn.distil.validation import Validated, validation
@@ -28,13 +29,16 @@ from nestor.learn.learner import Metrics
 from nestor.learn.programs import default_rollouts, training_programs, units_of
 from nestor.learn.setup import Ready, Setup
 from nestor.policy import bundle
+from nestor.policy.names import DEFAULT
 from nestor.policy.spec import Policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.benefit import Benefits
-from nestor.problem.problem import Problem
-from nestor.problem.rollout import Rollout
+from nestor.problem.problem import Pool, Problem
+from nestor.problem.rollout import Request, Rollout
 from nestor.problem.trajectory import Trajectory
+from nestor.progress import Progress, silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.tune.moves import moves_of
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -54,6 +58,8 @@ class ProfileSettings:
     """The same below which it says no where the default says yes; 0: nowhere."""
     growth: float = 0.02
     """How much the validation programs' code may grow on average."""
+    harm: float = 0.005
+    """How much worse any of them may get."""
     outliers: float = 0.02
     """Part of the questions in which a mistake can cost most, which are left to the default."""
 
@@ -119,9 +125,13 @@ class Profile:
         return Tried(take, policy, float(np.mean(scores)), max(scores), float(np.mean(details)))
 
     def update(self, state: ProfileState, batch: list[Tried]) -> tuple[ProfileState, Metrics]:
-        """Choose the best on average among those that hold the limit of growth."""
-        growth = self.settings.growth
-        best = min(batch, key=lambda tried: (max(0.0, tried.detail - growth), tried.score))
+        """Choose the best on average among those that hold the limits of growth and of harm."""
+        growth, harm = self.settings.growth, self.settings.harm
+
+        def beyond(tried: Tried) -> float:
+            return max(0.0, tried.detail - growth) + max(0.0, tried.worst - harm)
+
+        best = min(batch, key=lambda tried: (beyond(tried), tried.score))
         metrics = {
             "take": best.take,
             "validation change": best.score,
@@ -147,7 +157,8 @@ def rows_of(
 ) -> Rows:
     """Return the questions of ``programs``, each without a profile and with one.
 
-    :param plain: what the default heuristic did, by unit; ``counted``, with a profile.
+    :param plain: what the default heuristic did, by unit; ``counted``, see
+        :func:`counted_rollouts`.
     """
     both = plain.keys() & counted.keys()
     plain, counted = ({name: side[name] for name in both} for side in (plain, counted))
@@ -162,6 +173,32 @@ def rows_of(
     return Rows(np.concatenate(x).astype(np.float64), np.concatenate(gain), np.concatenate(cost))
 
 
+def counted_rollouts(
+    pool: Pool,
+    units: Sequence[Module],
+    plain: Mapping[str, Rollout],
+    tally: Tally,
+    progress: Progress = silent,
+) -> dict[str, Rollout]:
+    """Return what the counts say of the questions of ``plain``, by unit; failures are absent.
+
+    A compiler that has a profile answers otherwise, and what it is asked then hangs on that. So it
+    is given the answers of the compiles without one, and asks the same.
+
+    :param units: those of the corpus with the counts, which is the pool's.
+    """
+    requests = []
+    for unit in units:
+        log = plain[unit.name].trajectory if unit.name in plain else None
+        if log is not None and len(log):
+            answers = moves_of(pool.problem).pins({unit.name: log})
+            text = pool.problem.overrides().to_text(answers)
+            requests.append(Request(unit, DEFAULT, log=True, overrides=text))
+    done = pool.run(requests, progress, "Recording the counts")
+    tally.add(done)
+    return {rollout.request.unit.name: rollout for rollout in done if rollout.ok}
+
+
 def counted_benefits(
     problem: Problem,
     program: Program,
@@ -170,7 +207,7 @@ def counted_benefits(
 ) -> Iterator[tuple[Trajectory, Benefits]]:
     """Yield the log of each unit of ``program``, and what its answers would save and cost.
 
-    :param rollouts: what the default heuristic did, by unit; ``counted``, with a profile.
+    :param rollouts: by unit, ``counted`` or what they were held to.
     :return: costs are parts of the program's code in place of bytes.
     """
     names = [name for name in program.modules if name in rollouts and name in counted]
@@ -216,7 +253,7 @@ def set_up(settings: ProfileSettings, setup: Setup) -> Ready:
         plain = default_rollouts(pool, units_of(pool.corpus, programs), setup.tally, setup.progress)
         with LocalPool(problem, corpus, pool.plugin, PoolSettings(jobs=pool.jobs)) as other:
             units = units_of(corpus, programs)
-            counted = default_rollouts(other, units, setup.tally, setup.progress)
+            counted = counted_rollouts(other, units, plain, setup.tally, setup.progress)
         return rows_of(problem, features, programs, plain, counted)
 
     validate = validation(pool, build, held_back, setup.tally, setup.progress)

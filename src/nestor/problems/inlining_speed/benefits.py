@@ -1,7 +1,8 @@
 """What inlining a call would save of a run, by a profile, and what it would cost of the code.
 
-The same module is compiled twice by the stock heuristic, without its profile and with it; a call
-has the same key in both, and the second compile's log says how often it ran.
+The same module is compiled twice, without its profile and with it, under the same answers. So each
+call, and each copy that inlining makes of one, has the same key in both, and the second compile's
+log says how often it ran.
 """
 
 from typing import Final
@@ -29,14 +30,14 @@ a call (``-inline-threshold``, llvm/lib/Analysis/InlineCost.cpp)."""
 def benefits(trajectory: Trajectory, counted: Trajectory) -> Benefits:
     """Return what inlining each call of ``trajectory`` would save and cost.
 
-    Copies of calls, which inlining made, are left out: whoever answers the call that was written
-    answers for them. So are calls of functions that the profile does not have.
+    Calls of functions that the profile does not have are left out.
 
     A caller that grows beyond what the stock heuristic inlines is not inlined any more where it is
     called itself. What that would cost of the run is taken off the gain, which stays at least 0:
-    once the caller has been inlined there, the call is asked about again.
+    once the caller has been inlined there, the call is asked about again, as a copy.
 
-    :param counted: of the same module with a profile; the same trajectory where it has one.
+    :param counted: of the same module with a profile, under the same answers; the same trajectory
+        where it has one.
     """
     shares: dict[int, float] = {}
     records = counted.decisions
@@ -44,8 +45,7 @@ def benefits(trajectory: Trajectory, counted: Trajectory) -> Benefits:
         shares.setdefault(site, share)
     own = trajectory.decisions
     found = np.array([shares.get(site, -1) for site in own["site"].tolist()], np.float64)
-    used = (found >= 0) & (own["copy_of"] == 0) & (own["effect"] != FAILED)
-    rows = np.flatnonzero(used)
+    rows = np.flatnonzero((found >= 0) & (own["effect"] != FAILED))
     chosen = own[rows]
     calls = found[rows] / _BILLION
     arguments = chosen["callee_arguments"].astype(np.float64)
@@ -62,11 +62,10 @@ def _lost(sites: npt.NDArray[np.void], gain: F64) -> F64:
     for row in np.flatnonzero(inlined).tolist():
         into.setdefault(int(sites["callee"][row]), []).append(row)
     size = sites["cost_estimate"].astype(np.float64)
+    room = _THRESHOLD - size
     lost = np.zeros(len(sites))
     for row in np.flatnonzero(~inlined).tolist():
         own = into.get(int(sites["caller"][row]))
         if own is not None:
-            before = size[own]
-            grown = (before <= _THRESHOLD) & (before + max(0.0, size[row]) > _THRESHOLD)
-            lost[row] = gain[own][grown].sum()
+            lost[row] = gain[own][(room[own] >= 0) & (size[row] > room[own])].sum()
     return lost
