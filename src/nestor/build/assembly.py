@@ -1,13 +1,13 @@
 """From compiled units to a program: what ``objects`` and ``link`` do differently."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nestor.build.calls import Calls
 from nestor.build.function_ids import local_id, name_id
 from nestor.build.incremental import Priced
-from nestor.compiler.objects import Function
+from nestor.compiler.objects import Function, Measure
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
@@ -81,6 +81,20 @@ def id_in_unit(function: Function, ids: Mapping[str, int], trajectory: Trajector
 def ids_by_name(trajectory: Trajectory | None) -> dict[str, int]:
     """Return the ids of a log's functions by their names."""
     return {} if trajectory is None else {name: key for key, name in trajectory.names.items()}
+
+
+def measured_functions(
+    sizes: Mapping[str, Measure], logs: Mapping[str, Trajectory]
+) -> Iterator[tuple[str, Function, int]]:
+    """Yield each function of the units' objects: the unit, the function and its id.
+
+    :param sizes: of each unit's object; ``logs``, those of the units that asked something.
+    """
+    for name, own in sizes.items():
+        log = logs.get(name)
+        ids = ids_by_name(log)
+        for function in own.functions:
+            yield name, function, id_in_unit(function, ids, log)
 
 
 def sum_columns(parts: Sequence[Mapping[str, float]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from nestor.build.assembly import Assembly, failed_assembly, id_in_unit, ids_by_name
+from nestor.build.assembly import Assembly, failed_assembly, measured_functions
 from nestor.build.link import LINKED, TEXT, LinkBuild, link_rollouts
 from nestor.build.linking import Shares, shares
 from nestor.compiler.objects import Measure
@@ -64,11 +64,8 @@ def _functions(
 ) -> dict[int, float]:
     """Return what the copies of each function weigh together, by function id."""
     found: defaultdict[int, float] = defaultdict(float)
-    for name, own in sizes.items():
-        log = logs.get(name)
-        ids = ids_by_name(log)
-        for function in own.functions:
-            weight = weights.functions.get((name, function.name))
-            if weight:
-                found[id_in_unit(function, ids, log)] += weight * function.size
+    for name, function, number in measured_functions(sizes, logs):
+        weight = weights.functions.get((name, function.name))
+        if weight:
+            found[number] += weight * function.size
     return dict(found)

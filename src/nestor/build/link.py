@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, cast, get_args
 
-from nestor.build.assembly import Assembly, failed_assembly, id_in_unit, ids_by_name
+from nestor.build.assembly import Assembly, failed_assembly, measured_functions
 from nestor.build.linking import Link, link, shares
 from nestor.build.unit_build import UnitBuild
 from nestor.compiler.objects import Measure
@@ -90,10 +90,7 @@ def _functions(
 ) -> dict[int, int]:
     """Return what each function takes of one link, by function id."""
     found: defaultdict[int, int] = defaultdict(int)
-    for name, own in sizes.items():
-        log = logs.get(name)
-        ids = ids_by_name(log)
-        for function in own.functions:
-            if (name, function.name) in linked.kept:
-                found[id_in_unit(function, ids, log)] += function.size
+    for name, function, number in measured_functions(sizes, logs):
+        if (name, function.name) in linked.kept:
+            found[number] += function.size
     return dict(found)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from nestor.build.assembly import Assembly, failed_assembly, id_in_unit, ids_by_name
+from nestor.build.assembly import Assembly, failed_assembly, ids_by_name, measured_functions
 from nestor.build.calls import Calls
 from nestor.build.incremental import Priced
 from nestor.build.link import link_rollouts
@@ -146,14 +146,10 @@ def functions_of(
     bytes_ = bytes_of(linked, sizes, logs)
     found = defaultdict(float, {number: price * size for number, size in bytes_.items()})
     left = {name: function.counts.total for name, function in run.functions.items()}
-    for name, own in sizes.items():
-        log = logs.get(name)
-        ids = ids_by_name(log)
-        for function in own.functions:
-            if (name, function.name) in linked.kept:
-                # Static functions of one name are one to callgrind: the first takes all.
-                executed = left.pop(reported.get(function.name, function.name), 0)
-                found[id_in_unit(function, ids, log)] += executed
+    for name, function, number in measured_functions(sizes, logs):
+        if (name, function.name) in linked.kept:
+            # Static functions of one name are one to callgrind: the first takes all.
+            found[number] += left.pop(reported.get(function.name, function.name), 0)
     return dict(found)
 
 
@@ -162,12 +158,9 @@ def bytes_of(
 ) -> dict[int, float]:
     """Return the bytes of each function's code that the linker kept, by function id."""
     found: defaultdict[int, float] = defaultdict(float)
-    for name, own in sizes.items():
-        log = logs.get(name)
-        ids = ids_by_name(log)
-        for function in own.functions:
-            if (name, function.name) in linked.kept:
-                found[id_in_unit(function, ids, log)] += function.code
+    for name, function, number in measured_functions(sizes, logs):
+        if (name, function.name) in linked.kept:
+            found[number] += function.code
     return dict(found)
 
 
