@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.build.calls import Calls
-from nestor.build.incremental import Priced, ProgramBuild
+from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Answer, Key, Overrides
@@ -131,8 +131,6 @@ class Evidence:
     """What of the score each function takes, by id."""
     calls: Calls | None = None
     """Of the build's run."""
-    priced: Priced | None = None
-    """What of another column with a limit each function takes."""
     written: Calls | None = None
     """Of a run of the build under :meth:`MoveSource.plain`; its edges have every call that was
     written, those that never ran too."""

@@ -48,8 +48,6 @@ class Trial:
     candidate: Candidate
     change: Mapping[str, float]
     """Change of the score by mode; negative is a saving."""
-    amount: float = 0.0
-    """Change of a column that has a limit."""
 
     @property
     def move(self) -> Move:
@@ -81,7 +79,6 @@ class Step:
         self.evidence = Evidence(
             _mean(verified.functions),
             verified.calls.get(mode),
-            verified.priced.get(mode),
             state.written,
         )
         candidates = moves.candidates(
@@ -159,7 +156,7 @@ class Step:
                     mode: sum(change.get(function, 0) for function in share.functions)
                     for mode, change in changed.items()
                 }
-                trials.append(Trial(chosen[share.moves[0]], by_mode, amount))
+                trials.append(Trial(chosen[share.moves[0]], by_mode))
         self._expect(build, credit.unexplained)
         return trials
 
