@@ -125,6 +125,14 @@ def test_counts_tell_of_all_questions_that_are_asked_without_a_profile(
     assert (benefits.gain[copies] > 1).all()
 
 
+def test_modules_that_ask_nothing_are_part_of_the_code(plugin: Plugin, tmp_path: Path) -> None:
+    source = {"idle": "int main(void) { return 0; }"}
+    made = make_corpus(tmp_path / "corpus", plugin.toolchain, source, level="-O2")
+    plain = logged(made, plugin)
+    with LocalPool(PROBLEM, made, plugin) as pool:
+        assert counted_rollouts(pool, made.modules, plain, Tally()).keys() == plain.keys() != set()
+
+
 def test_what_would_no_longer_be_inlined_is_taken_off() -> None:
     names = [
         "site", "caller", "callee", "inlining_default", "cost_estimate", "effect",

@@ -190,9 +190,9 @@ def counted_rollouts(
     requests = []
     for unit in units:
         log = plain[unit.name].trajectory if unit.name in plain else None
-        if log is not None and len(log):
+        if log is not None:
             answers = moves_of(pool.problem).pins({unit.name: log})
-            text = pool.problem.overrides().to_text(answers)
+            text = pool.problem.overrides().to_text(answers) if answers else None
             requests.append(Request(unit, DEFAULT, log=True, overrides=text))
     done = pool.run(requests, progress, "Recording the counts")
     tally.add(done)
