@@ -136,6 +136,27 @@ def test_a_build_without_our_compilers_is_an_error(
     assert "1 of 2 objects compiled again" in done.stderr
 
 
+def test_programs_without_objects_are_said_to_be_without_a_summary(
+    command: Path, project: Path, plugin: Plugin
+) -> None:
+    app = project / "Makefile"
+    app.write_text("app: app.c lib.c\n\t$(CC) -Oz -o $@ $^\n")
+    done = make(command, ["make"], project)
+    assert done.returncode == 0
+    assert "app was compiled and linked by one command" in done.stderr
+    stock = project / "stock"
+    line = [plugin.toolchain.clang, "-Oz", "-o", stock, "app.c", "lib.c"]
+    subprocess.run([*map(str, line)], cwd=project, check=True)
+    assert (project / "app").read_bytes() == stock.read_bytes()
+    # Up to date is no error, and objects beside such a program have their summary.
+    assert make(command, ["make"], project).returncode == 0
+    app.write_text(f"tool: app.c lib.c\n\t$(CC) -Oz -o $@ $^\n{MAKEFILE}")
+    (project / "app").unlink()
+    done = make(command, [*BUILD, "app", "tool"], project)
+    assert "1 of 2 objects compiled again" in done.stderr
+    assert "warning: tool was compiled and linked" in done.stderr
+
+
 def test_a_build_at_another_level_is_said_to_be_in_vain(command: Path, project: Path) -> None:
     other = [*BUILD[:-1], f"CFLAGS={OZ.replace('-Oz', '-Oz -Os')}"]
     done = make(command, other, project, "--json")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from nestor.cli.make import quick, records, running, scripts
 from nestor.cli.make import words as own_words
-from nestor.cli.make.place import FIRST, POLICY
+from nestor.cli.make.place import FIRST, LINKED, POLICY
 from nestor.cli.make.words import Words
 from nestor.cli.remarks import remark, report_once
 from nestor.cli.wrong_words import WrongWordsError, answer
@@ -111,12 +111,15 @@ class _Build:
         status = running.run(own.command, own.folder, cached=not first, quiet=own.json)
         if status != 0:
             return self._ended(status, first=first)
-        compiles = records.count(self._place)
+        compiles = records.of_last_build(self._place)
         every = records.collect(self._place)
         from nestor.cli.make.finish import Report, of_the_build
 
-        of_build = of_the_build(every)
+        of_build = [record for record in of_the_build(every) if record.mode != LINKED]
+        linked = [r for r in of_the_build(compiles) if r.mode == LINKED and r.outputs[0].is_file()]
         report = Report(objects=len(of_build))
+        if linked and reads:
+            report.warnings.append(_linked_at_once(linked, own.policy))
         if not compiles and not every and (first or not reads):
             raise NestorError(_no_objects(own.command))
         again = bool(of_build) and pending and reads
@@ -202,6 +205,7 @@ class _Build:
             tuple(found.compile_options()),
             tuple(alone.compile_options()),
             next(iter(alone.files), None),
+            _reads_summary(own),
         )
         toolchain = plugin.toolchain
         problem = choice.problems[0]
@@ -302,6 +306,19 @@ def _wrong_level(policy: str, levels: Sequence[str], objects: Sequence[records.R
         f" nothing to compile again. Put {wanted} into CFLAGS and CXXFLAGS and clean the build (for"
         f" CMake's MinSizeRel:"
         f' -DCMAKE_CXX_FLAGS_MINSIZEREL="{levels[0]} -DNDEBUG").'
+    )
+
+
+def _linked_at_once(linked: Sequence[records.Record], policy: str) -> str:
+    count, most = len(linked), 3
+    names = [record.outputs[0].name for record in linked[:most]]
+    more = [f"{count - most} more"] if count > most else []
+    were = "was" if count == 1 else "were"
+    return (
+        f"{' and '.join([', '.join(names), *more])} {were} compiled and linked by one command, so"
+        f" there is no object to summarise: C is as stock compiles it, C++ as {policy} does"
+        " without a summary. Compile with -c and link the objects, and they are under the policy"
+        " with the summary."
     )
 
 

@@ -30,6 +30,8 @@ END = "end"
 FIRST, POLICY = "first", "policy"
 """How an object was compiled: in a first build, which logs its decisions and knows no summary, or
 by the policy with the summary if there is one."""
+LINKED = "linked"
+"""No object, but a program or a library that one command compiled and linked."""
 
 _NO_OBJECT = frozenset(
     {"-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm", "-emit-ast", "--analyze"}

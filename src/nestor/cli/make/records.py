@@ -1,13 +1,12 @@
 """Records of compiles: what made each object of a build, so that it can be made again."""
 
-import contextlib
 import hashlib
 import os
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nestor.cli.make.place import END, HEADER, POLICY
+from nestor.cli.make.place import END, HEADER, LINKED, POLICY
 from nestor.corpus.capture.response_files import expanded
 from nestor.corpus.level import last_level
 from nestor.files import write_atomically
@@ -29,7 +28,7 @@ class Record:
     """One compile."""
 
     mode: str
-    """``first`` or ``policy``: see ``place.py``."""
+    """``first``, ``policy`` or ``linked``: see ``place.py``."""
     folder: Path
     """The working folder."""
     logs: Path | None
@@ -37,7 +36,7 @@ class Record:
     compiler: str
     arguments: tuple[str, ...]
     outputs: tuple[Path, ...] = ()
-    """The objects that it makes, absolute."""
+    """The objects that it makes, absolute; of ``linked`` the program."""
 
     @property
     def is_cxx(self) -> bool:
@@ -62,7 +61,7 @@ class Record:
 
 
 def collect(place: Path) -> list[Record]:
-    """Return the last record of each object that exists, and keep those alone.
+    """Return the last record of each object and program that exists, and keep those alone.
 
     :param place: the folder of ``nestor make``.
     """
@@ -90,11 +89,10 @@ def collect(place: Path) -> list[Record]:
     return list(records.values())
 
 
-def count(place: Path) -> int:
-    """Return how many compiles were recorded since the last :func:`collect`."""
-    with contextlib.suppress(OSError):
-        return sum(1 for _ in (place / "compiles").iterdir())
-    return 0
+def of_last_build(place: Path) -> list[Record]:
+    """Return the records of compiles since the last :func:`collect`."""
+    paths = sorted(path for path in (place / "compiles").glob("*") if path.suffix != ".words")
+    return [record for record in map(_read, paths) if record is not None]
 
 
 def _name(record: Record) -> str:
@@ -111,15 +109,15 @@ def _read(path: Path) -> Record | None:
     _, mode, folder, logs, compiler, *words = fields[:-1]
     # A response file may be gone after the compile, so its words take its place.
     arguments = expanded(words)
-    outputs = _outputs(Path(folder), arguments)
+    outputs = _outputs(Path(folder), arguments, linked=mode == LINKED)
     if not outputs:
         return None
     place = Path(logs) if logs else None
     return Record(mode, Path(folder), place, compiler, tuple(arguments), outputs)
 
 
-def _outputs(folder: Path, arguments: list[str]) -> tuple[Path, ...]:
-    """Return the objects that a compile with ``arguments`` in ``folder`` makes."""
+def _outputs(folder: Path, arguments: list[str], *, linked: bool) -> tuple[Path, ...]:
+    """Return what a compile with ``arguments`` in ``folder`` makes: objects, or one program."""
     named = None
     sources = []
     words = iter(arguments)
@@ -128,23 +126,14 @@ def _outputs(folder: Path, arguments: list[str]) -> tuple[Path, ...]:
             named = next(words, None)
         elif word.startswith("-o") and not word.startswith(("-object", "-openmp")):
             named = word[2:]
-        elif word in (
-            "-x",
-            "-I",
-            "-D",
-            "-U",
-            "-include",
-            "-isystem",
-            "-MF",
-            "-MT",
-            "-MQ",
-            "-Xclang",
-        ):
+        elif word in _WITH_VALUE:
             next(words, None)
         elif not word.startswith("-") and Path(word).suffix in _SOURCES:
             sources.append(Path(word))
     if named is not None:
         return (_absolute(folder, named),)
+    if linked:
+        return (_absolute(folder, "a.out"),)
     return tuple(_absolute(folder, f"{source.stem}.o") for source in sources)
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from nestor.cli.make.embedded_names import removal
-from nestor.cli.make.place import END, FIRST, HEADER, compiler_names
+from nestor.cli.make.place import END, FIRST, HEADER, LINKED, compiler_names
 from nestor.compiler.toolchain import Toolchain
 from nestor.files import replacing
 
 _FOLDER: Final = "@folder@"
 _SCRIPT: Final = """\
 #!/bin/sh
-# Written by 'nestor make': {compiler} under a policy, with a record of each object.
+# Written by 'nestor make': {compiler} under a policy, with a record of what it makes.
 place={place}
-compile= lto= response= object= before=
+compile= lto= response= object= before= source= mode={mode}
 for word do
   [ "$before" != -o ] || object=$word
   before=$word
@@ -29,10 +29,15 @@ for word do
     -flto|-flto=*) lto=yes ;;
     -fno-lto) lto= ;;
     @*) response=yes ;;
+    -*) ;;
+    *.c|*.cc|*.cp|*.cpp|*.cxx|*.c++|*.C|*.CPP|*.m|*.i|*.ii|*.bc|*.ll) source=$word ;;
   esac
 done
 if [ "$lto" ]; then
   exec {compiler} "$@"
+fi
+if [ ! "$compile" ] && [ "$source" ]; then
+  compile=yes mode={linked}
 fi
 if [ "$compile" = yes ] && [ -d "$place/compiles" ]; then
   set -C
@@ -56,9 +61,11 @@ if [ "$compile" = yes ] && [ -d "$place/compiles" ]; then
       set -- "$@" "$word"
     done
   fi
-  printf '%s\\0' '{header}' {mode} "$PWD" {folder} {compiler} "$@" {end} \\
+  printf '%s\\0' '{header}' $mode "$PWD" {folder} {compiler} "$@" {end} \\
     >|"$place/compiles/$id" 2>/dev/null
+  if [ $mode != {linked} ]; then
 {make_object}
+  fi
 fi
 exec {compiler} --start-no-unused-arguments {other_options} --end-no-unused-arguments "$@"
 """
@@ -83,23 +90,28 @@ class Options:
     under_policy: tuple[str, ...]
     """For an object under the policy, with the summary if there is one."""
     alone: tuple[str, ...]
-    """For an object under the policy without a summary, and for what makes no object of its own,
-    such as a compile and link in one command."""
+    """For an object under the policy without a summary."""
     policy: Path | None = None
     """The policy, a file: logs have what it reads and no more."""
+    reads_summary: bool = True
+    """Whether the policy has features that a summary gives."""
 
     def of_first(self, folder: str, *, cxx: bool) -> list[str]:
-        """Return the options of a first build's compile that writes its log into ``folder``.
-
-        C++ is compiled under the policy, which saves most there without a summary already, so that
-        little is lost where a module is not compiled again. C is not: without a summary the policy
-        makes some programs larger.
-        """
+        """Return the options of a first build's compile that writes its log into ``folder``."""
         log = [f"-nestor-log={folder}/"]
         if self.policy is not None:
             log.append(f"-nestor-log-for={self.policy}")
-        options = self.alone if cxx else self.stock
+        options = self.without_summary(cxx=cxx)
         return [*options, *(w for one in log for w in ("-Xclang", "-mllvm", "-Xclang", one))]
+
+    def without_summary(self, *, cxx: bool) -> tuple[str, ...]:
+        """Return the options of what is compiled without a summary.
+
+        C++ is compiled under the policy, which saves most there without a summary already, so that
+        little is lost where a module is not compiled again. C is not: without a summary a policy
+        that reads one makes some programs larger.
+        """
+        return self.alone if cxx or not self.reads_summary else self.stock
 
 
 def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:
@@ -147,9 +159,10 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
             header=HEADER,
             mode=mode,
             end=END,
+            linked=LINKED,
             folder=folder if mode == FIRST else "''",
             make_object=make_object,
-            other_options=_shell(options.alone, folder),
+            other_options=_shell(options.without_summary(cxx="++" in name), folder),
         )
     return texts
 
