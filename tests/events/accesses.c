@@ -41,6 +41,39 @@ __attribute__((noinline)) void random_32m(char *M) {
   for (long i = 0; i < Accesses; ++i)
     Sink += READ(M + draw() % 524288 * Line);
 }
+
+// Asked for just before by an instruction, whose operand has each form once.
+#define AHEAD(Name, Instruction, Place)                                        \
+  __attribute__((noinline)) void Name(char *M) {                               \
+    register char *Base asm("r13");                                            \
+    register uint64_t Index asm("r12");                                        \
+    for (long i = 0; i < Accesses; ++i) {                                      \
+      Index = draw() % 131072 * Line;                                          \
+      Base = M;                                                                \
+      asm volatile(Instruction : : "r"(Base), "r"(Index), "a"(M + Index));     \
+      Sink += READ(Place);                                                     \
+    }                                                                          \
+  }
+AHEAD(ahead_plain, "prefetcht0 (%%rax)", M + Index)
+AHEAD(ahead_near, "prefetchnta -64(%%rax)", M + Index - Line)
+AHEAD(ahead_far, "prefetchw 0x1000(%%r13,%%r12)", M + Index + 4096)
+AHEAD(ahead_scaled, "prefetcht0 (%%r13,%%r12,8)", M + Index * 8)
+AHEAD(ahead_table, "prefetcht0 (,%%rax,1)", M + Index)
+AHEAD(ahead_second, "prefetcht1 (%%rax)", M + Index)
+
+static char Table[1 << 16];
+__attribute__((noinline)) static void sweep(char *M) { // the first level
+  for (long i = 0; i < 4096; ++i)
+    Sink += READ(M + i * Line);
+}
+__attribute__((noinline)) void ahead_next(char *M) { // of the next instruction
+  for (long i = 0; i < 100; ++i) {
+    sweep(M);
+    asm volatile("prefetcht0 Table+0x8000(%rip)");
+    Sink += READ(Table + 0x8000);
+  }
+}
+
 __attribute__((noinline)) void chase_16k(void *P) {
   for (long i = 0; i < Accesses; ++i)
     P = *(void *volatile *)P;
@@ -70,13 +103,20 @@ static void *link(char *M, long Lines) {
 }
 
 int main(void) {
-  Memory = aligned_alloc(4096, 64 << 20);
+  Memory = aligned_alloc(4096, 80 << 20);
   sequential(Memory);
   strided(Memory);
   same_place(Memory);
   random_64k(Memory);
   random_8m(Memory);
   random_32m(Memory);
+  ahead_plain(Memory);
+  ahead_near(Memory + Line);
+  ahead_far(Memory);
+  ahead_scaled(Memory);
+  ahead_table(Memory);
+  ahead_second(Memory);
+  ahead_next(Memory);
   chase_16k(link(Memory, 16384 / Line));
   chase_128k(link(Memory + (1 << 20), 131072 / Line));
   return 0;

@@ -136,6 +136,21 @@ def test_a_stride_is_fetched_ahead(
     assert of(accesses, function, "l1_misses") < 0.05 * before
 
 
+@pytest.mark.parametrize("form", ["plain", "near", "far", "scaled", "table", "next"])
+def test_what_an_instruction_asks_for_is_there(
+    accesses_without_prefetch: EventTable, form: str
+) -> None:
+    for event in ("l1_misses", "l2_misses", "llc_misses", "tlb_misses"):
+        assert of(accesses_without_prefetch, f"ahead_{form}", event) < 40
+
+
+def test_a_line_can_be_asked_for_in_the_second_level(
+    accesses_without_prefetch: EventTable,
+) -> None:
+    assert of(accesses_without_prefetch, "ahead_second", "l1_misses") > 0.98 * ACCESSES
+    assert of(accesses_without_prefetch, "ahead_second", "l2_misses") < 40
+
+
 @pytest.mark.parametrize("function", ["random_8m", "chase_128k"])
 def test_what_has_no_order_cannot_be_fetched_ahead(
     accesses: EventTable, accesses_without_prefetch: EventTable, function: str

@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Caches replace the line that was not used for longest. An access is that of
-// its first byte. What a prefetcher fetches is there at once.
+// its first byte. What a prefetcher or an instruction fetches ahead is there at
+// once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -204,6 +205,17 @@ VG_REGPARM(2) void onData(Site *Access, Addr Address) {
     if (!touch(&FirstTlb, Page) && !touch(&SecondTlb, Page))
       Access->Seen.TlbMisses++;
   }
+}
+
+VG_REGPARM(2) void onPrefetch(Addr Address, ULong Nearest) {
+  ULong Line = Address >> LineShift, Page = Address >> PageShift;
+  if (!Nearest || !touch(&FirstData, Line))
+    prefetchSecond(Line);
+  // The first access to the line must call, so that its stride is seen.
+  LastDataLine[Line % FirstLevelSets] = NO_LINE;
+  LastPage = Page;
+  if (!touch(&FirstTlb, Page))
+    touch(&SecondTlb, Page);
 }
 
 VG_REGPARM(1) void onFetch(Site *First) {

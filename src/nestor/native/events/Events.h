@@ -127,6 +127,8 @@ extern ULong LastCodeLine[FirstLevelSets];
 const HChar *initCaches(void);
 VG_REGPARM(2) void onData(Site *Access, Addr Address);
 VG_REGPARM(1) void onFetch(Site *First);
-
+/// For an instruction that fetches a line ahead, into the first level too if
+/// \p Nearest.
+VG_REGPARM(2) void onPrefetch(Addr Address, ULong Nearest);
 
 #endif

@@ -12,8 +12,10 @@
 
 #include "Instrument.h"
 #include "Events.h"
+#include "Prefetch.h"
 #include "pub_tool_libcbase.h"
 #include "pub_tool_machine.h"
+#include "libvex_guest_amd64.h"
 
 /// The piece of code that is being instrumented.
 typedef struct {
@@ -39,6 +41,12 @@ static IRExpr *computed(IRSB *Out, IRType Type, IRExpr *Value) {
 
 static IRExpr *binary(IRSB *Out, IROp Op, IRExpr *Left, IRExpr *Right) {
   return computed(Out, Ity_I64, IRExpr_Binop(Op, Left, Right));
+}
+
+/// Reads a general register of the program, by its number in instructions.
+static IRExpr *registerOf(IRSB *Out, Int Number) {
+  Int Offset = offsetof(VexGuestAMD64State, guest_RAX) + 8 * Number;
+  return computed(Out, Ity_I64, IRExpr_Get(Offset, Ity_I64));
 }
 
 static IRExpr *bitAsWord(IRSB *Out, IRExpr *Bit) {
@@ -89,6 +97,25 @@ static Bool isConditional(const UChar *Opcode, UInt Length) {
          (Opcode[0] == 0x0f && Length > 1 && (Opcode[1] & 0xf0) == 0x80);
 }
 
+/// Adds the call for an instruction that fetches a line ahead, of which valgrind
+/// makes nothing.
+static void noteSoftwarePrefetch(Code *C, const UChar *Bytes, UInt Skipped,
+                                 UInt Length) {
+  Prefetch P;
+  IRExpr *Address;
+  if (!decodePrefetch(Bytes, Skipped, Length, &P))
+    return;
+  Address = word(P.Displacement + (P.FromNext ? C->After : 0));
+  if (P.Base >= 0)
+    Address = binary(C->Out, Iop_Add64, Address, registerOf(C->Out, P.Base));
+  if (P.Index >= 0)
+    Address = binary(C->Out, Iop_Add64, Address,
+                     binary(C->Out, Iop_Shl64, registerOf(C->Out, P.Index),
+                            IRExpr_Const(IRConst_U8(P.Shift))));
+  call(C->Out, "onPrefetch", onPrefetch, 2,
+       mkIRExprVec_2(Address, word(P.Nearest)), NULL);
+}
+
 //===- Statements ----------------------------------------------------------//
 
 static void enterInstruction(Code *C, const IRStmt *Mark) {
@@ -112,6 +139,7 @@ static void enterInstruction(Code *C, const IRStmt *Mark) {
     S->Seen.Kind = Repeats;
   else if (isConditional(Bytes + Skipped, Length - Skipped))
     S->Seen.Kind = Conditional;
+  noteSoftwarePrefetch(C, Bytes, Skipped, Length);
   if (NewLine) {
     IRExpr *Last = computed(C->Out, Ity_I64,
                             IRExpr_Load(Iend_LE, Ity_I64,

@@ -61,6 +61,9 @@ static void registerTool(void) {
   // A piece of code must end at its first branch, and hold each instruction once.
   VG_(clo_vex_control).guest_chase = False;
   VG_(clo_vex_control).iropt_unroll_thresh = 0;
+  // What an instruction fetches ahead is read off the registers.
+  VG_(clo_vex_control).iropt_register_updates_default =
+      VexRegUpdAllregsAtEachInsn;
 }
 
 VG_DETERMINE_INTERFACE_VERSION(registerTool)
