@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from benchmarks import machine, record
 from benchmarks.program_model import EVENTS
+from benchmarks.program_recall import recalled
 from benchmarks.program_runs import ProgramRun, load
 from benchmarks.regalloc_sweep import say
 from nestor.compiler.toolchain import find
@@ -80,12 +81,13 @@ def rows_of(
 ) -> tuple[list[Row], dict[str, str]]:
     """Return the runs that can be used, and why the others cannot."""
     found, left_out = [], {}
+    reasons = (recalled(work) or {}).get("left_out", {})
     for run in load():
         row = row_of(run, work, model, penalties)
         if isinstance(row, Row):
             found.append(row)
         else:
-            left_out[run.program] = row
+            left_out[run.program] = reasons.get(run.program, row)
     return found, left_out
 
 
@@ -94,11 +96,18 @@ def fitted_rows(work: Path, model: CostModel, penalties: machines.Penalties) -> 
     return [row for row in rows_of(work, model, penalties)[0] if not row.run.untouched]
 
 
-def write(path: Path | None, made: Mapping[str, record.Table], **values: Any) -> None:
-    """Write tables and values of the model of programs to a file of results, if one is named."""
+def write(path: Path | None, work: Path, made: Mapping[str, record.Table], **values: Any) -> None:
+    """Write tables and values of the model of programs to a file of results, if one is named.
+
+    :param work: whose cycles they are of.
+    """
     if path is not None:
         about = "Cycles of whole programs, predicted."
-        record.write(path, about, made, machine.describe(find()), **values)
+        before = recalled(work)
+        if before is not None:
+            values["measured"] = before["measured"]
+        measured_by = before["machine"] if before else machine.describe(find())
+        record.write(path, about, made, measured_by, **values)
 
 
 def row_of(
@@ -269,12 +278,14 @@ def main() -> None:
     for name, reason in left_out.items():
         say(f"{name} is left out: {reason}")
     made, fitted = judge(rows)
+    before = recalled(words.work)
     nulls = [json.loads(file.read_text())["null"] for file in sorted(words.work.glob("null*.json"))]
     if words.weights is not None:
         weights.save(replace(fitted, model=words.model, machine=penalties.machine), words.weights)
     write(
-        words.result, made,
-        null=100 * max(abs(null) for null in nulls), apart=_apart(rows), left_out=left_out,
+        words.result, words.work, made,
+        null=before["null"] if before else 100 * max(abs(null) for null in nulls),
+        apart=_apart(rows), left_out=left_out,
         weights=dict(fitted.values),
         counts={
             "fitted": sum(not row.run.untouched for row in rows),

@@ -152,7 +152,7 @@ def main() -> None:
         weights.save(replace(weights.load(words.weights), ratio_error=error), words.weights)
     nulls = [json.loads(f.read_text())["null"] for f in sorted(words.work.glob("null*.json"))]
     write(
-        words.result, made,
+        words.result, words.work, made,
         builds={"noise": noise, "nulls": nulls, "programs": len(programs)},
     )  # fmt: skip
 

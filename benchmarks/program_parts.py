@@ -52,7 +52,7 @@ def main() -> None:
         ("median", "{:.1f} %"),
         ("largest", "{:.0f} %"),
     ]
-    write(words.result, {"parts": record.table(columns, lines)})
+    write(words.result, words.work, {"parts": record.table(columns, lines)})
 
 
 if __name__ == "__main__":

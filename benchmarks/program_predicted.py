@@ -166,7 +166,7 @@ def main() -> None:
     rows = [row for row in rows if words.untouched or not row.run.untouched]
     names = {row.run.name for row in rows}
     own = predictions([one for one in runs if not one.run.untouched or one.run.name in names])
-    write(words.result, {"predicted": judge(rows, own, penalties.mispredict)})
+    write(words.result, words.work, {"predicted": judge(rows, own, penalties.mispredict)})
 
 
 if __name__ == "__main__":

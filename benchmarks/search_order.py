@@ -201,11 +201,14 @@ def main() -> int:
     if options.out:
         save(fitted(improvement, programs), options.out)
     if options.json:
+        part = problem.report.unit_part
+        most = f"{improvement.most:g} {problem.report.unit}"
+        if part is not None:
+            most = f"{100 * part * improvement.most:g} % of the score"
         about = (
             "Of what all recorded moves of a program save, the part that the first moves in an"
             " order have: by distance, as searches went without the trees, and by trees that have"
-            f" not seen the project. A move's saving counts up to {improvement.most:g}"
-            f" {problem.report.unit if problem.report.unit_part is None else 'units'}."
+            f" not seen the project. A move's saving counts up to {most}."
         )
         results.write(options.json, about, tables, describe(toolchain.find()))
     return 0

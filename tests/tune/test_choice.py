@@ -13,6 +13,7 @@ def offer(change: float, amount: float, *claims: int) -> Offer:
 
 SAVES, SAVES_LESS = offer(-10.0, 5.0, 1), offer(-4.0, 4.0, 2)
 FREES, FREES_DEARLY = offer(1.0, -6.0, 3), offer(8.0, -6.0, 4)
+FREES_CHEAPLY = offer(0.001, -6.0, 7)
 SAVES_BOTH, COSTS_BOTH = offer(-1.0, -1.0, 5), offer(1.0, 1.0, 6)
 
 
@@ -25,6 +26,8 @@ SAVES_BOTH, COSTS_BOTH = offer(-1.0, -1.0, 5), offer(1.0, 1.0, 6)
         ([SAVES, FREES, FREES_DEARLY], 0.0, [SAVES, FREES]),
         ([SAVES, FREES_DEARLY], 0.0, [SAVES, FREES_DEARLY]),
         ([SAVES_LESS, FREES_DEARLY], 0.0, []),
+        ([SAVES, FREES_CHEAPLY], 0.0, [SAVES, FREES_CHEAPLY]),
+        ([SAVES, FREES_CHEAPLY], 9.0, [SAVES]),
         ([FREES, FREES_DEARLY], 9.0, []),
         ([SAVES_BOTH, COSTS_BOTH], 0.0, [SAVES_BOTH]),
         ([], 1.0, []),

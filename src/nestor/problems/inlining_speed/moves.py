@@ -1,11 +1,12 @@
 """What a search for speed may change: sites whose calls take much of the run, and idle ones."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
+from nestor.policy.spec import F64
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.overrides import Key
@@ -21,8 +22,10 @@ from nestor.problems.inlining_speed.executed import (
     vain_sites,
     written_calls,
 )
+from nestor.problems.inlining_speed.expected import EXPECTED, move_features
 from nestor.tune.improvement import ExpectedImprovement
 from nestor.tune.moves import Candidate, Candidates, Evidence, Move, Reach
+from nestor.tune.state import Tried
 
 _FARTHEST: Final = 0.999
 """The distance of a site that executes a thousandth of what the greatest one does."""
@@ -34,7 +37,8 @@ class SpeedMoves(SiteMoves):
 
     starts: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
-    improvement: ExpectedImprovement | None = None
+    improvement: ExpectedImprovement | None = EXPECTED
+    """Parts of the score that a move may be expected to save, by what is known of it."""
 
     def candidates(
         self,
@@ -83,6 +87,17 @@ class SpeedMoves(SiteMoves):
             elif site.answer and has_evidence and site.cost >= CHEAP and not site.last:
                 besides.append(candidate(site, 1.0 / site.cost))
         return Candidates(first=[kept, inlined], besides=besides)
+
+    def features(
+        self,
+        trajectories: Mapping[str, Trajectory],
+        candidates: Sequence[Candidate],
+        reach: Reach,
+        evidence: Evidence,
+        tried: Mapping[int, Tried],
+    ) -> F64:
+        """Return what is known of each candidate before it is built, ``[candidates, features]``."""
+        return move_features(trajectories, candidates, reach, evidence, tried)
 
     def plain(self, build: ProgramBuild) -> dict[Key, bool]:
         """Return overrides that inline nothing: a run then tells of all calls that were written."""

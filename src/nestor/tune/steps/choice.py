@@ -3,7 +3,7 @@
 A move saves some of the score for some of the limited column, or pays with the one for the other.
 At a price of the column each is worth making or not (the column's Lagrange multiplier; Everett,
 "Generalized Lagrange multiplier method", 1963); the least price is sought at which what is worth
-making holds the limit.
+making holds the limit. What only frees the column is made where others need it.
 """
 
 import math
@@ -61,6 +61,9 @@ class Choice:
     def offers(self) -> list[Offer]:
         """Of disjoint reaches, those that save most together and have room; none if none saves."""
         least = price = _LEAST_PRICE * self.price
+        saving = [offer for offer in _worth(self.every, least) if offer.change < 0]
+        if sum(offer.amount for offer in saving) <= self.room:
+            return saving
         while price < _HIGHEST * least:
             chosen = _worth(self.every, price)
             if sum(offer.amount for offer in chosen) <= self.room:
