@@ -2,15 +2,19 @@
 
     nestor tune lz4 --corpus SPEED --out TUNED/lz4 --problem inlining-speed --json
         > lz4.json
-    python -m benchmarks.inlining_speed lz4.json lua.json … [--table tuned]
+    python -m benchmarks.inlining_speed lz4.json lua.json … [--table tuned] [--kept FILE]
         [--several several/lua.json …] [--json benchmarks/results/inlining_speed.json]
 
-Rows are worst first by J on the input `measure`, which no search has seen. ``--several`` names
-searches of some of these programs by more runs, and sets the two side by side in a table of its
-own, with the mean of all programs where these take the place of the others.
+Rows are worst first by J on the input `measure`, which no search has seen. ``--kept`` is a file
+with a line for each search, to which those named are added, each in the place of an earlier one of
+its program: so that the searches of a table can be made in several sessions, and on several
+machines, since each is compared with its own stock. ``--several`` names searches of some of these
+programs by more runs, and sets the two side by side in a table of its own, with the mean of all
+programs where these take the place of the others.
 """
 
 import argparse
+import datetime
 import json
 import statistics
 import sys
@@ -23,6 +27,7 @@ import numpy as np
 from benchmarks import machine, record
 from benchmarks.record import table
 from nestor.compiler.toolchain import find
+from nestor.files import write_atomically
 
 COLUMNS: Final = [
     ("program", "{}"),
@@ -39,6 +44,8 @@ SEVERAL: Final = [
     ("J, searched inputs", "{:+.2f} %"),
     ("code", "{:+.2f} %"),
 ]
+_KEPT: Final = ("program", "overrides_count", "sizes")
+"""What of a search is kept, with the end of its curve."""
 _RESAMPLES: Final = 10_000
 _FEWEST: Final = 5
 """An interval of the mean of fewer programs would say nothing."""
@@ -88,15 +95,35 @@ def interval(changes: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def with_kept(path: Path, found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the searches in ``path`` with those ``found``, and keep them there."""
+    place = machine.describe(find())
+    about = {"date": datetime.date.today().isoformat(), "processor": place["design"]}
+    own = [
+        {**{key: search[key] for key in _KEPT}, "curve": search["curve"][-1:], **about}
+        for search in found
+    ]
+    before = record.json_lines(path, may_lack=True)
+    searches = {one["program"]: one for one in (*before, *own)}
+    lines = [json.dumps(searches[program]) for program in sorted(searches)]
+    write_atomically(path, "".join(f"{line}\n" for line in lines))
+    return [searches[program] for program in sorted(searches)]
+
+
 def main() -> int:
     """Print the table, and write it to a result file if one is named."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("found", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("found", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="searches of earlier sessions")
     parser.add_argument("--table", default="tuned", help="its name in the result file")
     parser.add_argument("--several", nargs="+", type=Path, metavar="FILE", default=[])
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
     options = parser.parse_args()
     found = [json.loads(path.read_text()) for path in options.found]
+    if options.kept:
+        found = with_kept(options.kept, found)
+    if not found:
+        parser.error("name a FILE, or --kept with searches.")
     cells = rows(found)
     values: dict[str, Any] = {}
     if len(cells) > _FEWEST:

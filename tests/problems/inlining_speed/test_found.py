@@ -1,10 +1,11 @@
 """The table of searches: changes against stock, worst first on the input that was not searched."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.inlining_speed import interval, rows
+from benchmarks.inlining_speed import interval, rows, with_kept
 
 
 def found(program: str, unseen: float, searched: float) -> dict[str, Any]:
@@ -30,3 +31,14 @@ def test_the_interval_holds_the_mean() -> None:
     low, high = interval([-10.0, -4.0, -1.0])
     assert low < -5 < high <= -1
     assert interval([-3.0]) == (-3.0, -3.0)
+
+
+def test_searches_of_several_sessions_are_one_table(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    assert len(with_kept(kept, [found("a", 180, 160), found("b", 202, 190)])) == 2
+    every = with_kept(kept, [found("b", 198, 190)])
+    assert [row[:2] for row in rows(every)[:2]] == [
+        ["b", pytest.approx(-1)],
+        ["a", pytest.approx(-10)],
+    ]
+    assert with_kept(kept, []) == every
