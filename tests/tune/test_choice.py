@@ -22,7 +22,9 @@ SAVES_BOTH, COSTS_BOTH = offer(-1.0, -1.0, 5), offer(1.0, 1.0, 6)
     [
         ([SAVES, SAVES_LESS, COSTS_BOTH], 9.0, [SAVES, SAVES_LESS]),
         ([SAVES, SAVES_LESS], 8.0, [SAVES]),
-        ([SAVES, SAVES_LESS], 4.0, []),
+        ([SAVES, SAVES_LESS], 4.0, [SAVES_LESS]),
+        ([SAVES, SAVES_LESS], 3.0, []),
+        ([SAVES, SAVES_LESS, FREES, FREES_DEARLY], 4.0, [SAVES, SAVES_LESS, FREES]),
         ([SAVES, FREES, FREES_DEARLY], 0.0, [SAVES, FREES]),
         ([SAVES, FREES_DEARLY], 0.0, [SAVES, FREES_DEARLY]),
         ([SAVES_LESS, FREES_DEARLY], 0.0, []),

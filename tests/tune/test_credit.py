@@ -31,3 +31,15 @@ def test_nothing_is_lost(reaches: list[frozenset[int]], changed: dict[int, float
     for share in credit.shares:
         within = frozenset().union(*(reaches[i] for i in share.moves))
         assert share.functions == within & changed.keys()
+
+
+def test_what_no_move_reaches_goes_to_those_that_may_have_changed_it() -> None:
+    reaches = [frozenset({1}), frozenset({2}), frozenset({3})]
+    changed = {1: -10.0, 2: -2.0, 3: -1.0, 7: 12.0, 8: 1.0}
+
+    def indirect(move: int, functions: frozenset[int]) -> frozenset[int]:
+        return functions & {0: {7}, 1: {7}, 2: {1, 2}}[move]
+
+    credit = assign(reaches, changed, indirect)
+    assert [(share.moves, share.change) for share in credit.shares] == [((0, 1), 0.0), ((2,), -1.0)]
+    assert credit.unexplained == {8}

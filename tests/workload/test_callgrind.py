@@ -32,6 +32,8 @@ def test_entries_and_costs_are_those_of_the_run(
     assert short.functions["mix"].counts.reads > 40 * 54
     assert short.own.total > 0.9 * sum(f.counts.total for f in short.functions.values())
     assert short.left != long.left
+    assert short.entered["printf"].calls == short.edges["main"]["printf"] > 0
+    assert not short.entered.keys() & short.functions.keys()
     assert any(name.startswith("libc") for name in short.libraries)
     everything = sum(short.libraries.values(), short.own)
     assert everything == short.counts

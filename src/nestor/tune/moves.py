@@ -145,6 +145,9 @@ class Reach(Protocol):
     def above(self, function: int) -> frozenset[int]:
         """Return ``function`` and all functions that hold a copy of it."""
 
+    def indirect(self, move: Any, functions: frozenset[int]) -> frozenset[int]:
+        """Return those of ``functions`` that ``move`` may have changed if no move reaches them."""
+
 
 class MoveSource(Protocol):
     """The moves of one problem."""

@@ -136,22 +136,26 @@ class _Reader:
         :param left: see :class:`Measurement`.
         """
         functions: dict[str, FunctionCounts] = {}
+        entered: dict[str, FunctionCounts] = {}
         libraries: dict[str, Counts] = {}
         edges: dict[str, dict[str, int]] = {}
+        of_program = {key for key, at in self._place.items() if PurePosixPath(at).name == name}
+        by_program = {callee for caller, callee in self._edges if caller in of_program}
         for key, events in self._costs.items():
             counts, place = Counts(*events), PurePosixPath(self._place[key]).name
-            if place == name:
-                symbol = self._names[key]
-                before = functions.get(symbol, FunctionCounts(Counts(), 0))
-                calls = before.calls + self._calls.get(key, 0)
-                functions[symbol] = FunctionCounts(before.counts + counts, calls)
-            else:
+            if key not in of_program:
                 libraries[place] = libraries.get(place, Counts()) + counts
-        for pair, calls in self._edges.items():
-            if all(PurePosixPath(self._place[key]).name == name for key in pair):
-                caller, entered = (self._names[key] for key in pair)
-                called = edges.setdefault(caller, {})
-                called[entered] = called.get(entered, 0) + calls
+            for found, keys in ((functions, of_program), (entered, by_program - of_program)):
+                if key in keys:
+                    symbol = self._names[key]
+                    before = found.get(symbol, FunctionCounts(Counts(), 0))
+                    calls = before.calls + self._calls.get(key, 0)
+                    found[symbol] = FunctionCounts(before.counts + counts, calls)
+        for (caller, callee), calls in self._edges.items():
+            if caller in of_program:
+                called = edges.setdefault(self._names[caller], {})
+                symbol = self._names[callee]
+                called[symbol] = called.get(symbol, 0) + calls
         everything = sum((f.counts for f in functions.values()), Counts())
         return Measurement(
             sum(libraries.values(), everything),
@@ -159,6 +163,7 @@ class _Reader:
             dict(sorted(libraries.items())),
             {caller: dict(sorted(called.items())) for caller, called in sorted(edges.items())},
             left,
+            dict(sorted(entered.items())),
         )
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import Any, Final, TypeVar
 
@@ -59,14 +59,17 @@ class Measurement:
     libraries: Mapping[str, Counts]
     """Shared libraries and the dynamic linker, by file name."""
     edges: Mapping[str, Mapping[str, int]]
-    """How often each of the program's own functions called each other one, by the calling and the
-    called function; only calls that are left in the binary."""
+    """How often each of the program's own functions called each other one, or one of a library, by
+    the calling and the called function; only calls that are left in the binary."""
     left: str
     """SHA-256 of what the run printed and left (:class:`nestor.workload.running.Run`)."""
+    entered: Mapping[str, FunctionCounts] = field(default_factory=dict)
+    """Functions of libraries that the program's own functions called, by symbol: those of the C
+    library, and instances of C++ templates for instance."""
 
     @property
     def own(self) -> Counts:
-        """The part of the program's own functions: the only one that a policy can change."""
+        """The part of the program's own functions."""
         return sum((function.counts for function in self.functions.values()), Counts())
 
     def to_json(self) -> dict[str, Any]:
@@ -81,17 +84,22 @@ class Measurement:
         """
         return Measurement(
             Counts(**data["counts"]),
-            {
-                name: FunctionCounts(Counts(**function["counts"]), int(function["calls"]))
-                for name, function in data["functions"].items()
-            },
+            _functions(data["functions"]),
             {name: Counts(**counts) for name, counts in data["libraries"].items()},
             {
                 caller: {called: int(calls) for called, calls in own.items()}
                 for caller, own in data["edges"].items()
             },
             str(data["left"]),
+            _functions(data["entered"]),
         )
+
+
+def _functions(data: Mapping[str, Any]) -> dict[str, FunctionCounts]:
+    return {
+        name: FunctionCounts(Counts(**function["counts"]), int(function["calls"]))
+        for name, function in data.items()
+    }
 
 
 def sum_of(runs: Iterable[Measurement]) -> Measurement:
@@ -107,6 +115,7 @@ def _add(one: Measurement, other: Measurement) -> Measurement:
         _sum(one.libraries, other.libraries),
         {name: _sum(one.edges.get(name, {}), other.edges.get(name, {})) for name in callers},
         hashlib.sha256(f"{one.left} {other.left}".encode()).hexdigest(),
+        _sum(one.entered, other.entered),
     )
 
 

@@ -1,7 +1,9 @@
 """What a search for speed may change: sites whose calls take much of the run, and idle ones."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from nestor.build.calls import Calls
@@ -31,6 +33,42 @@ _FARTHEST: Final = 0.999
 """The distance of a site that executes a thousandth of what the greatest one does."""
 
 
+class CallReach(SiteReach):
+    """Which functions a move can change, those besides that are called further down.
+
+    What was inlined through a call that is kept now is called by the callee itself, and the other
+    way round: then it is executed elsewhere.
+    """
+
+    def __init__(self, *builds: Mapping[str, Trajectory]):
+        """Read what was inlined and what is called in ``builds``."""
+        super().__init__(*builds)
+        self._callers: dict[int, set[int]] = defaultdict(set)
+        for trajectory in chain.from_iterable(build.values() for build in builds):
+            rows = trajectory.decisions
+            ends = (rows[end].view("<u8").tolist() for end in ("caller", "callee"))
+            for caller, callee in zip(*ends, strict=True):
+                self._callers[callee].add(caller)
+        self._leading: dict[int, frozenset[int]] = {}
+
+    def indirect(self, move: Move, functions: frozenset[int]) -> frozenset[int]:
+        """Return those of ``functions`` that are called further down from what ``move`` calls."""
+        called = {site.callee for site in move.questions if isinstance(site, Site)}
+        return frozenset(f for f in functions if not called.isdisjoint(self._leading_to(f)))
+
+    def _leading_to(self, function: int) -> frozenset[int]:
+        """Return the functions from which calls lead to ``function``."""
+        if function not in self._leading:
+            seen: set[int] = set()
+            todo = [function]
+            while todo:
+                callers = self._callers.get(todo.pop(), set()) - seen
+                seen |= callers
+                todo += callers
+            self._leading[function] = frozenset(seen)
+        return self._leading[function]
+
+
 @dataclass(frozen=True)
 class SpeedMoves(SiteMoves):
     """The moves of inlining by what the calls of a run take."""
@@ -39,6 +77,10 @@ class SpeedMoves(SiteMoves):
     policies: tuple[str, ...] = ()
     improvement: ExpectedImprovement | None = EXPECTED
     """Parts of the score that a move may be expected to save, by what is known of it."""
+
+    def reach(self, *builds: Mapping[str, Trajectory]) -> CallReach:
+        """Return the reach of moves between builds with these trajectories."""
+        return CallReach(*builds)
 
     def candidates(
         self,

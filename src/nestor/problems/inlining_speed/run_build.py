@@ -5,9 +5,11 @@ seen, says what is left of the saving elsewhere.
 """
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -29,6 +31,9 @@ from nestor.workload.kept import measure_kept
 
 Aliases = Mapping[str, frozenset[str]]
 """What :func:`nestor.compiler.objects.aliases` returns."""
+
+_STRUCTOR: Final = re.compile(r"(_Z.*[CD])([12])(E.*)")
+"""A constructor or destructor, mangled (Itanium C++ ABI, 5.1.4.3)."""
 
 PRICE: Final = 0.25
 """What 1 % more code must save of J, in per cent, for a search to take a move."""
@@ -113,7 +118,7 @@ def calls_of(
 
     :param names: all names of each function's code, of which callgrind reports one.
     """
-    reported = _reported(run, names)
+    reported, outside = _reported(run, names), _reported_outside(run)
     edges: dict[tuple[int, int], int] = {}
     entries: dict[int, int] = {}
     for module, log in logs.items():
@@ -124,9 +129,12 @@ def calls_of(
             symbol = reported.get(name, name)
             entries[number] = run.functions[symbol].calls if symbol in run.functions else 0
             for called, calls in run.edges.get(symbol, {}).items():
-                for callee in names.get(called, (called,)):
+                for callee in names.get(called, structor_names(called)):
                     if callee in ids:
                         edges[number, ids[callee]] = calls
+    for name, number in chain.from_iterable(ids_by_name(log).items() for log in logs.values()):
+        if number not in entries and name in outside:
+            entries[number] = run.entered[outside[name]].calls
     return Calls(edges, entries)
 
 
@@ -140,6 +148,8 @@ def functions_of(
 ) -> dict[int, float]:
     """Return what each function executed itself and the price of its code, by function id.
 
+    A function that was asked about may be in a library: a call that is not inlined goes there.
+
     :param names: all names of each function's code, of which callgrind reports one.
     """
     reported = _reported(run, names)
@@ -150,6 +160,11 @@ def functions_of(
         if (name, function.name) in linked.kept:
             # Static functions of one name are one to callgrind: the first takes all.
             found[number] += left.pop(reported.get(function.name, function.name), 0)
+    outside = _reported_outside(run)
+    left = {name: function.counts.total for name, function in run.entered.items()}
+    for name, number in chain.from_iterable(ids_by_name(log).items() for log in logs.values()):
+        if name in outside:
+            found[number] += left.pop(outside[name], 0)
     return dict(found)
 
 
@@ -170,3 +185,20 @@ def _reported(run: Measurement, names: Aliases) -> dict[str, str]:
     A complete constructor is often another name of the base constructor, which LLVM asks about.
     """
     return {name: symbol for symbol in run.functions for name in names.get(symbol, (symbol,))}
+
+
+def _reported_outside(run: Measurement) -> dict[str, str]:
+    """Return the name under which callgrind reports each function of a library, likewise."""
+    return {name: symbol for symbol in run.entered for name in structor_names(symbol)}
+
+
+def structor_names(symbol: str) -> tuple[str, ...]:
+    """Return the names of complete and base constructor or destructor, which are often one code.
+
+    :param symbol: one of them, or any other name, which has no second one.
+    """
+    found = _STRUCTOR.fullmatch(symbol)
+    if found:
+        before, kind, after = found.groups()
+        return (symbol, f"{before}{'2' if kind == '1' else '1'}{after}")
+    return (symbol,)

@@ -3,7 +3,9 @@
 A move saves some of the score for some of the limited column, or pays with the one for the other.
 At a price of the column each is worth making or not (the column's Lagrange multiplier; Everett,
 "Generalized Lagrange multiplier method", 1963); the least price is sought at which what is worth
-making holds the limit. What only frees the column is made where others need it.
+making holds the limit. What only frees the column is made where others need it. Few large moves do
+not add up to the limit at any price; so what saves is also taken one by one, each with what frees
+room for it, and the better of the two is the choice.
 """
 
 import math
@@ -67,9 +69,11 @@ class Choice:
         while price < _HIGHEST * least:
             chosen = _worth(self.every, price)
             if sum(offer.amount for offer in chosen) <= self.room:
-                return chosen if sum(offer.change for offer in chosen) < 0 else []
+                break
             price *= _RAISE
-        return []
+        else:
+            chosen = []
+        return min(chosen, _one_by_one(self.every, self.room), key=_saved)
 
     def with_less_room(self, over: float) -> "Choice":
         """Return the choice where a build took so much more than there was."""
@@ -83,6 +87,40 @@ class Choice:
         saving = sorted(offer.change for offer in self.offers if offer.change < 0)
         sure = saving[len(saving) // 2 - 1] if len(saving) > 1 else -math.inf
         return replace(self, every=[o for o in self.every if o.change <= sure or o.change >= 0])
+
+
+def _saved(offers: Sequence[Offer]) -> float:
+    return sum(offer.change for offer in offers)
+
+
+def _one_by_one(offers: Sequence[Offer], room: float) -> list[Offer]:
+    """Return what saves, best for its amount first, each with the cheapest that frees room."""
+    frees = sorted(
+        (offer for offer in offers if offer.amount < 0 <= offer.change),
+        key=lambda offer: offer.change / -offer.amount,
+    )
+    saves = sorted(
+        (offer for offer in offers if offer.change < 0),
+        key=lambda offer: offer.change / offer.amount if offer.amount > 0 else -math.inf,
+    )
+    chosen: list[Offer] = []
+    claimed: frozenset[int] = frozenset()
+    for offer in saves:
+        if not claimed.isdisjoint(offer.claims):
+            continue
+        own, claims = [offer], claimed | offer.claims
+        for other in frees:
+            if sum(one.amount for one in own) <= room:
+                break
+            if claims.isdisjoint(other.claims):
+                own.append(other)
+                claims |= other.claims
+        amount = sum(one.amount for one in own)
+        if amount <= room and _saved(own) < 0:
+            chosen += own
+            claimed = claims
+            room -= amount
+    return chosen
 
 
 def _worth(offers: Sequence[Offer], price: float) -> list[Offer]:

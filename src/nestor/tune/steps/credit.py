@@ -1,11 +1,12 @@
 """Credit by function: which of many moves, tried in one build, saved what.
 
 What the score has of every function before and after is compared; what changed in the reach of a
-move is put down to it. Moves whose reaches met after all share their credit.
+move is put down to it. Moves whose reaches met after all share their credit; and where something
+changed that none reaches, those share it that may have changed it further down.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -37,8 +38,24 @@ def changes(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int
     return {function: change for function, change in found.items() if change}
 
 
-def assign(reaches: Sequence[frozenset[int]], changed: Mapping[int, float]) -> Credit:
-    """Put ``changed`` (by function) down to the moves with these reaches."""
+def assign(
+    reaches: Sequence[frozenset[int]],
+    changed: Mapping[int, float],
+    indirect: Callable[[int, frozenset[int]], frozenset[int]] = lambda move, functions: frozenset(),
+) -> Credit:
+    """Put ``changed`` (by function) down to the moves with these reaches.
+
+    :param indirect: says which of some functions that no move reaches a move may have changed.
+    """
+    credit = _assign(reaches, changed)
+    left = credit.unexplained
+    further = [indirect(move, left) if left else frozenset() for move in range(len(reaches))]
+    if not any(further):
+        return credit
+    return _assign([own | more for own, more in zip(reaches, further, strict=True)], changed)
+
+
+def _assign(reaches: Sequence[frozenset[int]], changed: Mapping[int, float]) -> Credit:
     owner = list(range(len(reaches)))
 
     def find(move: int) -> int:

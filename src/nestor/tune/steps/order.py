@@ -58,9 +58,9 @@ class Order:
             yield from self._sorted(group, tried)
 
     def besides(self, tried: Mapping[int, Tried]) -> Iterator[Candidate]:
-        """Yield those for which alone no unit is worth compiling, the most promising first."""
-        if not self._savings:
-            yield from self._sorted(self._candidates.besides, tried)
+        """Yield those for which alone no unit is worth compiling, those of least distance first."""
+        own = [candidate for candidate in self._candidates.besides if _is_open(candidate, tried)]
+        yield from sorted(own, key=lambda candidate: candidate.distance)
 
     def _sorted(
         self, group: Sequence[Candidate], tried: Mapping[int, Tried]

@@ -130,7 +130,12 @@ class Step:
             for mode in self._builder.modes
         }
         reaches = [self._reach.of(c.move) | reach.of(c.move) | c.claims for c in chosen]
-        credit = assign(reaches, _mean(changed))
+
+        def indirect(index: int, functions: frozenset[int]) -> frozenset[int]:
+            move = moves[index]
+            return self._reach.indirect(move, functions) | reach.indirect(move, functions)
+
+        credit = assign(reaches, _mean(changed), indirect)
         amounts = _mean(
             {m: changes(own, build.priced[m].functions) for m, own in self._amounts.items()}
         )

@@ -86,6 +86,10 @@ class SiteReach(Reach):
         callers = {site.caller for site in sites}
         return frozenset({s.callee for s in sites}.union(*(self.above(c) for c in callers)))
 
+    def indirect(self, move: Move, functions: frozenset[int]) -> frozenset[int]:
+        """Return nothing: bytes that moves give or take elsewhere are few."""
+        return frozenset()
+
 
 def effective(
     overrides: Overrides, trajectories: Mapping[str, Trajectory], policy: NamedPolicy
