@@ -25,8 +25,8 @@ _SURE_SAVINGS: Final = (0.0, 8.0, 32.0)
 _CHOICES: Final = 3
 """Builds of moves within a limit, at most, until one holds it."""
 
-_BACK: Final = 2.0
-"""By how many times what a build was beyond a limit the next one is to take less."""
+_SLACK: Final = 0.001
+"""Of a limit, kept free once a build was beyond it, but no more than it was beyond."""
 
 Limits = Mapping[str, Mapping[str, float]]
 """The largest value of a column that a verified build may have, by mode and column."""
@@ -212,7 +212,7 @@ class Step:
                 return min(allowed, key=lambda build: build.total)
             over = min(build.columns[mode][priced.column] for build in builds) - most
             if over > 0:
-                choice = choice.with_less_room(_BACK * over)
+                choice = choice.with_less_room(over + min(over, _SLACK * most))
             else:
                 self._doubt(chosen)
                 choice = choice.of_the_surest()
