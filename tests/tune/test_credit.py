@@ -37,8 +37,9 @@ def test_what_no_move_reaches_goes_to_those_that_may_have_changed_it() -> None:
     reaches = [frozenset({1}), frozenset({2}), frozenset({3})]
     changed = {1: -10.0, 2: -2.0, 3: -1.0, 7: 12.0, 8: 1.0}
 
-    def indirect(move: int, functions: frozenset[int]) -> frozenset[int]:
-        return functions & {0: {7}, 1: {7}, 2: {1, 2}}[move]
+    def indirect(move: int, functions: frozenset[int]) -> dict[int, int]:
+        own = {0: {7: 1}, 1: {7: 1}, 2: {1: 1, 7: 2}}[move]
+        return {function: distance for function, distance in own.items() if function in functions}
 
     credit = assign(reaches, changed, indirect)
     assert [(share.moves, share.change) for share in credit.shares] == [((0, 1), 0.0), ((2,), -1.0)]

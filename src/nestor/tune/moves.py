@@ -145,8 +145,11 @@ class Reach(Protocol):
     def above(self, function: int) -> frozenset[int]:
         """Return ``function`` and all functions that hold a copy of it."""
 
-    def indirect(self, move: Any, functions: frozenset[int]) -> frozenset[int]:
-        """Return those of ``functions`` that ``move`` may have changed if no move reaches them."""
+    def indirect(self, move: Any, functions: frozenset[int]) -> Mapping[int, int]:
+        """Return those of ``functions`` that ``move`` may have changed if no move reaches them.
+
+        With each, how many calls lead from the move to it.
+        """
 
 
 class MoveSource(Protocol):

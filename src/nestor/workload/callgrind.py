@@ -140,7 +140,7 @@ class _Reader:
         libraries: dict[str, Counts] = {}
         edges: dict[str, dict[str, int]] = {}
         of_program = {key for key, at in self._place.items() if PurePosixPath(at).name == name}
-        by_program = {callee for caller, callee in self._edges if caller in of_program}
+        by_program = {to for caller, to in self._edges if caller in of_program}
         for key, events in self._costs.items():
             counts, place = Counts(*events), PurePosixPath(self._place[key]).name
             if key not in of_program:
@@ -151,10 +151,10 @@ class _Reader:
                     before = found.get(symbol, FunctionCounts(Counts(), 0))
                     calls = before.calls + self._calls.get(key, 0)
                     found[symbol] = FunctionCounts(before.counts + counts, calls)
-        for (caller, callee), calls in self._edges.items():
+        for (caller, to), calls in self._edges.items():
             if caller in of_program:
                 called = edges.setdefault(self._names[caller], {})
-                symbol = self._names[callee]
+                symbol = self._names[to]
                 called[symbol] = called.get(symbol, 0) + calls
         everything = sum((f.counts for f in functions.values()), Counts())
         return Measurement(

@@ -56,7 +56,7 @@ def test_what_a_call_brings_with_it_is_put_down_to_it(plugin: Plugin, tmp_path: 
     move = Move.one(calls[0].key, False, (calls[0],))
     reach = moves.reach(inlined.trajectories, without.trajectories)
     assert isinstance(calls[0], Site)
-    assert reach.indirect(move, frozenset((ids["leaf"], ids["other"]))) == {ids["leaf"]}
+    assert reach.indirect(move, frozenset((ids["leaf"], ids["other"]))) == {ids["leaf"]: 1}
     (share,) = assign([reach.of(move)], changed, lambda _, f: reach.indirect(move, f)).shares
     assert share.change == sum(changed.values())
     assert share.change > 0 > assign([reach.of(move)], changed).shares[0].change

@@ -49,23 +49,29 @@ class CallReach(SiteReach):
             ends = (rows[end].view("<u8").tolist() for end in ("caller", "callee"))
             for caller, callee in zip(*ends, strict=True):
                 self._callers[callee].add(caller)
-        self._leading: dict[int, frozenset[int]] = {}
+        self._leading: dict[int, dict[int, int]] = {}
 
-    def indirect(self, move: Move, functions: frozenset[int]) -> frozenset[int]:
+    def indirect(self, move: Move, functions: frozenset[int]) -> dict[int, int]:
         """Return those of ``functions`` that are called further down from what ``move`` calls."""
         called = {site.callee for site in move.questions if isinstance(site, Site)}
-        return frozenset(f for f in functions if not called.isdisjoint(self._leading_to(f)))
+        found = {}
+        for function in functions:
+            leading = self._leading_to(function)
+            distances = [leading[callee] for callee in called if callee in leading]
+            if distances:
+                found[function] = min(distances)
+        return found
 
-    def _leading_to(self, function: int) -> frozenset[int]:
-        """Return the functions from which calls lead to ``function``."""
+    def _leading_to(self, function: int) -> dict[int, int]:
+        """Return the functions from which calls lead to ``function``, with the number of calls."""
         if function not in self._leading:
-            seen: set[int] = set()
-            todo = [function]
-            while todo:
-                callers = self._callers.get(todo.pop(), set()) - seen
-                seen |= callers
-                todo += callers
-            self._leading[function] = frozenset(seen)
+            seen: dict[int, int] = {}
+            level, distance = {function}, 0
+            while level:
+                distance += 1
+                level = {c for f in level for c in self._callers.get(f, ()) if c not in seen}
+                seen |= dict.fromkeys(level, distance)
+            self._leading[function] = seen
         return self._leading[function]
 
 

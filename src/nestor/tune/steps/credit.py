@@ -41,16 +41,23 @@ def changes(before: Mapping[int, float], after: Mapping[int, float]) -> dict[int
 def assign(
     reaches: Sequence[frozenset[int]],
     changed: Mapping[int, float],
-    indirect: Callable[[int, frozenset[int]], frozenset[int]] = lambda move, functions: frozenset(),
+    indirect: Callable[[int, frozenset[int]], Mapping[int, int]] = lambda move, functions: {},
 ) -> Credit:
     """Put ``changed`` (by function) down to the moves with these reaches.
 
-    :param indirect: says which of some functions that no move reaches a move may have changed.
+    :param indirect: says which of some functions that no move reaches a move may have changed, and
+        from how far; those that are nearest have done so.
     """
     credit = _assign(reaches, changed)
-    left = credit.unexplained
-    further = [indirect(move, left) if left else frozenset() for move in range(len(reaches))]
-    if not any(further):
+    if not credit.unexplained:
+        return credit
+    distances = [indirect(move, credit.unexplained) for move in range(len(reaches))]
+    nearest: dict[int, int] = {}
+    for own in distances:
+        for function, distance in own.items():
+            nearest[function] = min(distance, nearest.get(function, distance))
+    further = [{f for f, distance in own.items() if distance == nearest[f]} for own in distances]
+    if not nearest:
         return credit
     return _assign([own | more for own, more in zip(reaches, further, strict=True)], changed)
 

@@ -131,9 +131,9 @@ class Step:
         }
         reaches = [self._reach.of(c.move) | reach.of(c.move) | c.claims for c in chosen]
 
-        def indirect(index: int, functions: frozenset[int]) -> frozenset[int]:
-            move = moves[index]
-            return self._reach.indirect(move, functions) | reach.indirect(move, functions)
+        def indirect(index: int, functions: frozenset[int]) -> Mapping[int, int]:
+            before = self._reach.indirect(moves[index], functions)
+            return {**before, **reach.indirect(moves[index], functions)}
 
         credit = assign(reaches, _mean(changed), indirect)
         amounts = _mean(

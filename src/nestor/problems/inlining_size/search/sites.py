@@ -86,9 +86,9 @@ class SiteReach(Reach):
         callers = {site.caller for site in sites}
         return frozenset({s.callee for s in sites}.union(*(self.above(c) for c in callers)))
 
-    def indirect(self, move: Move, functions: frozenset[int]) -> frozenset[int]:
+    def indirect(self, move: Move, functions: frozenset[int]) -> Mapping[int, int]:
         """Return nothing: bytes that moves give or take elsewhere are few."""
-        return frozenset()
+        return {}
 
 
 def effective(
