@@ -56,9 +56,9 @@ def assign(
     for own in distances:
         for function, distance in own.items():
             nearest[function] = min(distance, nearest.get(function, distance))
-    further = [{f for f, distance in own.items() if distance == nearest[f]} for own in distances]
     if not nearest:
         return credit
+    further = [{f for f, distance in own.items() if distance == nearest[f]} for own in distances]
     return _assign([own | more for own, more in zip(reaches, further, strict=True)], changed)
 
 
