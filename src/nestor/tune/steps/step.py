@@ -198,6 +198,7 @@ class Step:
         most = limits.get(mode, {}).get(priced.column, math.inf)
         room = most - self._verified.columns[mode][priced.column]
         choice = Choice(self._offers(), room, priced.price)
+        chosen: list[Candidate] = []
         for _ in range(_CHOICES):
             chosen = [candidate for offer in choice.offers for candidate in offer.moves]
             builds = self._builds_of([candidate.move for candidate in chosen]) if chosen else []
@@ -216,6 +217,7 @@ class Step:
             else:
                 self._doubt(chosen)
                 choice = choice.of_the_surest()
+        self._doubt(chosen)  # or the next step would choose them again
         return self._verified
 
     def _offers(self) -> list[Offer]:
