@@ -118,7 +118,7 @@ def calls_of(
 
     :param names: all names of each function's code, of which callgrind reports one.
     """
-    reported, outside = _reported(run, names), _reported_outside(run)
+    reported = _reported(run, names)
     edges: dict[tuple[int, int], int] = {}
     entries: dict[int, int] = {}
     for module, log in logs.items():
@@ -132,9 +132,8 @@ def calls_of(
                 for callee in names.get(called, structor_names(called)):
                     if callee in ids:
                         edges[number, ids[callee]] = calls
-    for name, number in chain.from_iterable(ids_by_name(log).items() for log in logs.values()):
-        if number not in entries and name in outside:
-            entries[number] = run.entered[outside[name]].calls
+    for number, symbol in _of_libraries(run, logs).items():
+        entries.setdefault(number, run.entered[symbol].calls)
     return Calls(edges, entries)
 
 
@@ -160,11 +159,9 @@ def functions_of(
         if (name, function.name) in linked.kept:
             # Static functions of one name are one to callgrind: the first takes all.
             found[number] += left.pop(reported.get(function.name, function.name), 0)
-    outside = _reported_outside(run)
-    left = {name: function.counts.total for name, function in run.entered.items()}
-    for name, number in chain.from_iterable(ids_by_name(log).items() for log in logs.values()):
-        if name in outside:
-            found[number] += left.pop(outside[name], 0)
+    outside = {name: function.counts.total for name, function in run.entered.items()}
+    for number, symbol in _of_libraries(run, logs).items():
+        found[number] += outside.pop(symbol, 0)
     return dict(found)
 
 
@@ -187,9 +184,11 @@ def _reported(run: Measurement, names: Aliases) -> dict[str, str]:
     return {name: symbol for symbol in run.functions for name in names.get(symbol, (symbol,))}
 
 
-def _reported_outside(run: Measurement) -> dict[str, str]:
-    """Return the name under which callgrind reports each function of a library, likewise."""
-    return {name: symbol for symbol in run.entered for name in structor_names(symbol)}
+def _of_libraries(run: Measurement, logs: Mapping[str, Trajectory]) -> dict[int, str]:
+    """Return the functions of libraries that were asked about, by id, as callgrind reports them."""
+    reported = {name: symbol for symbol in run.entered for name in structor_names(symbol)}
+    ids = chain.from_iterable(ids_by_name(log).items() for log in logs.values())
+    return {number: reported[name] for name, number in ids if name in reported}
 
 
 def structor_names(symbol: str) -> tuple[str, ...]:
