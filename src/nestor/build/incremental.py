@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from nestor.build.calls import Calls
+from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides, QuestionKeys
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
@@ -80,6 +81,10 @@ class ProgramBuilder(Protocol):
     @property
     def modes(self) -> tuple[str, ...]:
         """The modes of every build."""
+
+    @property
+    def policy(self) -> NamedPolicy:
+        """What answers where no override does."""
 
     compiled: float
     """Units compiled so far, or what counts like them; a search that is resumed sets it back."""

@@ -1,7 +1,7 @@
 """One step of a search: builds that try moves, and one that verifies those that saved something."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -10,9 +10,9 @@ import numpy as np
 
 from nestor.build.build import BuildError
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
-from nestor.problem.overrides import Answer, Key
 from nestor.tune.moves import Candidate, Evidence, Move, MoveSource
 from nestor.tune.state import State, Tried
+from nestor.tune.steps.builds import StepBuilds
 from nestor.tune.steps.choice import Choice, Offer
 from nestor.tune.steps.credit import assign, changes
 from nestor.tune.steps.order import Order
@@ -68,12 +68,11 @@ class Step:
         rng: np.random.Generator,
     ):
         """Prepare to try moves on ``verified``; nothing is built yet."""
-        self._builder = builder
         self._moves = moves
         self._verified = verified
         self._settings = settings
+        self._builds = StepBuilds(builder, moves, verified, settings.hold)
         self._reach = moves.reach(verified.trajectories)
-        self._pins = moves.pins(verified.trajectories) if settings.hold else {}
         trajectories = verified.trajectories
         mode = builder.modes[0]
         self.evidence = Evidence(
@@ -119,7 +118,7 @@ class Step:
         replaced = {move.part for move in moves} - {None}
         kept = [c.move for _, c in self._accepted if c.move.part not in replaced]
         try:
-            build = self._builder.build(self._holding([*kept, *moves]))
+            build = self._builds.held([*kept, *moves])
         except BuildError:
             for candidate in chosen:
                 self._remember(candidate, None)
@@ -127,15 +126,10 @@ class Step:
         reach = self._moves.reach(self._verified.trajectories, build.trajectories)
         changed = {
             mode: changes(self._expected[mode], build.functions[mode])
-            for mode in self._builder.modes
+            for mode in self._verified.functions
         }
-        reaches = [self._reach.of(c.move) | reach.of(c.move) | c.claims for c in chosen]
-
-        def indirect(index: int, functions: frozenset[int]) -> Mapping[int, int]:
-            before = self._reach.indirect(moves[index], functions)
-            return {**before, **reach.indirect(moves[index], functions)}
-
-        credit = assign(reaches, _mean(changed), indirect)
+        reaches = [reach.of(c.move) | c.claims for c in chosen]
+        credit = assign(reaches, _mean(changed), lambda index, of: reach.indirect(moves[index], of))
         amounts = _mean(
             {m: changes(own, build.priced[m].functions) for m, own in self._amounts.items()}
         )
@@ -181,7 +175,7 @@ class Step:
             before = len(sure)
             allowed = [
                 build
-                for build in self._builds_of([candidate.move for candidate in sure])
+                for build in self._builds.to_verify([candidate.move for candidate in sure])
                 if build.total < self._verified.total and within(build, limits)
             ]
             if allowed:
@@ -201,7 +195,9 @@ class Step:
         chosen: list[Candidate] = []
         for _ in range(_CHOICES):
             chosen = [candidate for offer in choice.offers for candidate in offer.moves]
-            builds = self._builds_of([candidate.move for candidate in chosen]) if chosen else []
+            if not chosen:
+                break
+            builds = self._builds.to_verify([candidate.move for candidate in chosen])
             if not builds:
                 break
             allowed = [
@@ -277,30 +273,6 @@ class Step:
             for function in functions:
                 amounts[function] = build.priced[mode].functions.get(function, 0)
 
-    def _builds_of(self, moves: Sequence[Move]) -> list[ProgramBuild]:
-        """Build ``moves``, and once more with those answers held that no move was to change."""
-        overrides = self._with(moves)
-        try:
-            free = self._builder.build(overrides)
-        except BuildError:
-            return []
-        turned = self._turned(free, moves)
-        try:
-            return [free, self._builder.build(overrides | turned)] if turned else [free]
-        except BuildError:
-            return [free]
-
-    def _turned(self, build: ProgramBuild, moves: Sequence[Move]) -> dict[Key, Answer]:
-        """Return the verified answers of questions that ``build`` answers otherwise unmoved."""
-        moved = {question.key for move in moves for question in move.questions}
-        moved.update(key for move in moves for key in move.clears)
-        after = self._moves.pins(build.trajectories)
-        return {
-            key: answer
-            for key, answer in self._pins.items()
-            if key not in moved and after.get(key, answer) != answer
-        }
-
     def _choose(self, turn: int) -> list[Candidate]:
         """Draw moves of disjoint reaches, promising ones first, and none that was tried."""
         chosen: list[Candidate] = []
@@ -320,18 +292,6 @@ class Step:
                 claimed |= candidate.claims
                 chosen.append(candidate)
         return chosen
-
-    def _holding(self, moves: Sequence[Move]) -> dict[Key, Answer]:
-        """Return the overrides with ``moves``, all other questions held to their answers."""
-        cleared = {key for move in moves for key in move.clears}
-        pins = {key: answer for key, answer in self._pins.items() if key not in cleared}
-        return pins | self._with(moves)
-
-    def _with(self, moves: Sequence[Move]) -> dict[Key, Answer]:
-        """Return the verified overrides without those that ``moves`` clear, and ``moves``."""
-        cleared = {key for move in moves for key in move.clears}
-        kept = {k: answer for k, answer in self._verified.overrides.items() if k not in cleared}
-        return kept | {key: answer for move in moves for key, answer in move.overrides}
 
 
 def _total(build: ProgramBuild, functions: Iterable[int]) -> float:

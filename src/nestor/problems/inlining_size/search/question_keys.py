@@ -38,7 +38,7 @@ class AskedSites:
     in_module: Mapping[int, frozenset[int]]
     """The sites by the module that asked."""
     answered: tuple[tuple[int, int, bool, bool], ...] = ()
-    """Of each question the site, the callee, the answer, and whether an override gave it."""
+    """Of each question the site, the callee, the answer, and whether it takes an override."""
 
     @staticmethod
     def of(trajectories: Iterable[Trajectory]) -> "AskedSites":
@@ -103,13 +103,19 @@ class AskedSites:
 
 
 def _answered(trajectory: Trajectory) -> Iterable[tuple[int, int, bool, bool]]:
-    """Return site, callee, answer and whether it was overridden, of every question."""
+    """Return site, callee, answer and whether it takes an override, of every question.
+
+    Where no policy is asked, an override that says what the default says is not needed for it.
+    """
     rows = trajectory.decisions
+    takes = rows["overridden"] > 0
+    if not trajectory.by_policy.any():
+        takes &= (rows["answer"] > 0) != (rows[DEFAULT] > 0)
     return zip(
         rows["site"].view("<u8").tolist(),
         rows["callee"].view("<u8").tolist(),
         (rows["answer"] > 0).tolist(),
-        (rows["overridden"] > 0).tolist(),
+        takes.tolist(),
         strict=True,
     )
 

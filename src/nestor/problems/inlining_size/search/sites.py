@@ -106,11 +106,13 @@ def effective(
         columns = (records["site"].view("<u8"), records["callee"].view("<u8"), own)
         for site, callee, unmoved in zip(*(c.tolist() for c in columns), strict=True):
             single, all_calls = Key(ONLY, site), Key("callee", callee)
-            if single in overrides:
+            for_all = overrides.get(all_calls, unmoved)
+            if single not in overrides:
+                if for_all != unmoved:
+                    needed.add(all_calls)
+            elif overrides[single] != unmoved or for_all != unmoved:
                 # It may say what the policy says and stand against its callee's.
                 needed.add(single)
-            elif overrides.get(all_calls, unmoved) != unmoved:
-                needed.add(all_calls)
     return {key: answer for key, answer in overrides.items() if key in needed}
 
 
