@@ -40,6 +40,24 @@ def test_what_is_chosen(offers: list[Offer], room: float, chosen: list[Offer]) -
     assert sorted(found, key=offers.index) == chosen
 
 
+@pytest.mark.parametrize(
+    ("offers", "room", "short"),
+    [
+        ([SAVES, SAVES_LESS], 9.0, False),
+        ([SAVES, SAVES_LESS], 8.0, True),
+        ([SAVES, SAVES_LESS, FREES], 8.0, True),
+        ([SAVES, SAVES_BOTH], 4.0, False),
+        ([COSTS_BOTH, FREES], 0.0, False),
+        ([SAVES, offer(-9.0, 5.0, 1)], 5.0, False),  # one excludes the other
+        ([], 0.0, False),
+    ],
+)
+def test_room_is_short_where_not_all_that_saves_fits(
+    offers: list[Offer], room: float, short: bool
+) -> None:
+    assert Choice(offers, room, 0.05).is_short == short
+
+
 def test_of_what_reaches_the_same_functions_the_best_is_chosen() -> None:
     both = offer(-12.0, 1.0, 1, 2)
     assert Choice([SAVES, both, SAVES_LESS], 9.0, 0.05).offers == [SAVES, SAVES_LESS]

@@ -83,6 +83,24 @@ def test_a_move_of_several_units_needs_all_of_them(covered: float, all_of_them: 
     assert found.worth_compiling(moves) == (moves if all_of_them else [single, other])
 
 
+@pytest.mark.parametrize("savings", [[9.0, 8.0, 2.0, 1.0], None])
+def test_what_frees_comes_first_where_room_is_short(savings: list[float] | None) -> None:
+    near, far = candidate(1, "a"), candidate(2, "a", distance=0.2)
+    frees = replace(candidate(3, "b", distance=0.5), frees=True)
+    frees_less = replace(candidate(4, "c", distance=0.6), frees=True)
+    found = order([near, far, frees, frees_less], savings)
+    assert list(found.open(0, {})) == [near, far, frees, frees_less]
+    assert list(found.open(0, {}, frees_first=True)) == [frees, frees_less, near, far]
+
+
+def test_where_room_is_short_units_of_what_frees_are_compiled() -> None:
+    saves, frees = candidate(1, "a"), replace(candidate(2, "b"), frees=True)
+    found = order([saves, frees], [9.0, 1.0])
+    assert found.worth_compiling([saves, frees]) == [saves]
+    assert found.worth_compiling([saves, frees], frees_first=True) == [frees]
+    assert found.worth_compiling([saves], frees_first=True) == [saves], "nothing frees"
+
+
 def test_without_savings_every_move_is_tried() -> None:
     moves = [candidate(1, "a"), candidate(2)]
     assert order(moves, None).worth_compiling(moves) == moves

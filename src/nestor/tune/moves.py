@@ -101,6 +101,8 @@ class Candidate:
     """The back ends that ask its questions, and so are compiled again to try it."""
     found: float | None = None
     """What its parts changed together, each tried alone."""
+    frees: bool = False
+    """Whether it may be expected to take less of what has a limit."""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def search(
         builder.keep_only(verified.overrides)
         builder.compiled = 0
         rng = np.random.default_rng([seed, state.step])
-        step = Step(builder, moves, verified, state, settings, rng)
+        step = Step(builder, moves, verified, state, settings, rng, limits or {})
         for number in range(settings.tries):
             if enough():
                 return state
@@ -103,7 +103,7 @@ def search(
             state = replace(state, exhausted=True)
             keep(state)
             break
-        verified = step.verify(limits or {})
+        verified = step.verify()
         spent += builder.compiles
         state = replace(
             state,

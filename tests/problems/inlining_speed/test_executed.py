@@ -158,6 +158,14 @@ def test_nothing_is_taken_back_in_a_caller_of_which_the_run_tells_little(
     assert [one.move.key.number for one in found.every] == [1, 2][: 1 + turned]
 
 
+def test_calls_that_are_taken_back_free_code() -> None:
+    logs = log({"caller": HOT, "callee": OTHER}, INLINED | {"caller": HOT, "callee": LEAF})
+    calls = Calls({(HOT, OTHER): 1_000_000}, {HOT: 1, OTHER: 1_000_000})
+    evidence = Evidence({HOT: 2e6, OTHER: 2e6, LEAF: 10.0}, calls)
+    found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, evidence=evidence)
+    assert {one.move.answer: one.frees for one in found.every} == {True: False, False: True}
+
+
 @pytest.mark.parametrize(
     ("entries", "written", "change", "turned"),
     [

@@ -122,7 +122,8 @@ class SpeedMoves(SiteMoves):
             move = Move.one(site.key, not site.answer, (site,))
             near = frozenset((site.caller, site.callee))
             own = context[site.caller]
-            return Candidate(move, reach.of(move), distance, own, near, units=site.units)
+            claims, frees = reach.of(move), bool(site.answer)
+            return Candidate(move, claims, distance, own, near, units=site.units, frees=frees)
 
         kept = [candidate(one.site, 1.0 - one.saved / most) for one in called]
         inlined, besides = [], []

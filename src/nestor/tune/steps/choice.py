@@ -75,6 +75,12 @@ class Choice:
             chosen = []
         return min(chosen, _one_by_one(self.every, self.room), key=_saved)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether more saves than there is room for."""
+        saving = _worth([offer for offer in self.every if offer.change < 0], 0.0)
+        return sum(offer.amount for offer in saving) > self.room
+
     def with_less_room(self, over: float) -> "Choice":
         """Return the choice where a build took so much more than there was."""
         return replace(self, room=self.room - over)

@@ -48,13 +48,20 @@ class Order:
         )
         self._parts = _by_part(candidates.every)
 
-    def open(self, turn: int, tried: Mapping[int, Tried]) -> Iterator[Candidate]:
+    def open(
+        self, turn: int, tried: Mapping[int, Tried], frees_first: bool = False
+    ) -> Iterator[Candidate]:
         """Yield the moves of which something new may come, the most promising first.
 
         :param turn: says which group of moves comes first where savings are unknown.
         :param tried: what moves were found to do, by the move's identity.
+        :param frees_first: whether those come before all others that free what has a limit.
         """
-        for group in self._groups(turn):
+        groups = self._groups(turn)
+        if frees_first:
+            frees = [candidate for group in groups for candidate in group if candidate.frees]
+            groups = [frees, *([c for c in group if not c.frees] for group in groups)]
+        for group in groups:
             yield from self._sorted(group, tried)
 
     def besides(self, tried: Mapping[int, Tried]) -> Iterator[Candidate]:
@@ -69,15 +76,20 @@ class Order:
         for index in np.argsort(self._ranks(own, tried), kind="stable"):
             yield own[index]
 
-    def worth_compiling(self, chosen: Sequence[Candidate]) -> list[Candidate]:
+    def worth_compiling(
+        self, chosen: Sequence[Candidate], frees_first: bool = False
+    ) -> list[Candidate]:
         """Return those of ``chosen`` in the units that have most of what all of them may save.
 
         A build costs a compile of every unit in which it tries something, however little that is.
+
+        :param frees_first: see :meth:`open`; the units are then those of what frees.
         """
         if not self._savings:
             return list(chosen)
         by_unit: dict[str, float] = defaultdict(float)
-        for candidate in chosen:
+        frees = [candidate for candidate in chosen if candidate.frees] if frees_first else []
+        for candidate in frees or chosen:
             for unit in candidate.units:
                 by_unit[unit] += self._savings[candidate.move.identity] / len(candidate.units)
         wanted: set[str] = set()

@@ -66,8 +66,13 @@ class Step:
         state: State,
         settings: StepSettings,
         rng: np.random.Generator,
+        limits: Limits,
     ):
-        """Prepare to try moves on ``verified``; nothing is built yet."""
+        """Prepare to try moves on ``verified``; nothing is built yet.
+
+        :param limits: that what is verified holds.
+        """
+        self._limits = limits
         self._moves = moves
         self._verified = verified
         self._settings = settings
@@ -159,10 +164,10 @@ class Step:
         self._expect(build, credit.unexplained)
         return trials
 
-    def verify(self, limits: Limits) -> ProgramBuild:
+    def verify(self) -> ProgramBuild:
         """Return the build of all accepted moves, or of the surest, or the one before."""
         if self._amounts:
-            return self._verify_within(limits)
+            return self._verify_within()
         before = None
         for least in _SURE_SAVINGS:
             sure = [
@@ -176,7 +181,7 @@ class Step:
             allowed = [
                 build
                 for build in self._builds.to_verify([candidate.move for candidate in sure])
-                if build.total < self._verified.total and within(build, limits)
+                if build.total < self._verified.total and within(build, self._limits)
             ]
             if allowed:
                 self._doubt(
@@ -186,12 +191,19 @@ class Step:
         self._doubt(candidate for _, candidate in self._accepted)
         return self._verified
 
-    def _verify_within(self, limits: Limits) -> ProgramBuild:
+    def _choice(self) -> Choice:
+        """Return the choice from what is known so far."""
+        mode, priced = next(iter(self._verified.priced.items()))
+        most = self._limits.get(mode, {}).get(priced.column, math.inf)
+        return Choice(
+            self._offers(), most - self._verified.columns[mode][priced.column], priced.price
+        )
+
+    def _verify_within(self) -> ProgramBuild:
         """Return the build of what saves most within the limits, or the one before."""
         mode, priced = next(iter(self._verified.priced.items()))
-        most = limits.get(mode, {}).get(priced.column, math.inf)
-        room = most - self._verified.columns[mode][priced.column]
-        choice = Choice(self._offers(), room, priced.price)
+        most = self._limits.get(mode, {}).get(priced.column, math.inf)
+        choice = self._choice()
         chosen: list[Candidate] = []
         for _ in range(_CHOICES):
             chosen = [candidate for offer in choice.offers for candidate in offer.moves]
@@ -203,7 +215,7 @@ class Step:
             allowed = [
                 build
                 for build in builds
-                if build.total < self._verified.total and within(build, limits)
+                if build.total < self._verified.total and within(build, self._limits)
             ]
             if allowed:
                 return min(allowed, key=lambda build: build.total)
@@ -277,13 +289,15 @@ class Step:
         """Draw moves of disjoint reaches, promising ones first, and none that was tried."""
         chosen: list[Candidate] = []
         claimed: set[int] = set()
-        for candidate in self._order.open(turn, self.tried):
+        # Where a limit leaves no room for what is known to save, every other build seeks room.
+        frees_first = turn % 2 == 0 and bool(self._amounts) and self._choice().is_short
+        for candidate in self._order.open(turn, self.tried, frees_first):
             # A move about a whole part may stand for the one that was accepted there.
             taken = candidate.move.part is None and not self._taken.isdisjoint(candidate.claims)
             if not taken and claimed.isdisjoint(candidate.claims):
                 claimed |= candidate.claims
                 chosen.append(candidate)
-        chosen = self._order.worth_compiling(chosen)
+        chosen = self._order.worth_compiling(chosen, frees_first)
         units = frozenset[str]().union(*(candidate.units for candidate in chosen))
         claimed = {claim for candidate in chosen for claim in candidate.claims}
         for candidate in self._order.besides(self.tried):
