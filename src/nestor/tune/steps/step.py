@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -66,7 +67,7 @@ class Step:
         state: State,
         settings: StepSettings,
         rng: np.random.Generator,
-        limits: Limits,
+        limits: Limits = MappingProxyType({}),
     ):
         """Prepare to try moves on ``verified``; nothing is built yet.
 
