@@ -27,7 +27,7 @@ _CHOICES: Final = 3
 """Builds of moves within a limit, at most, until one holds it."""
 
 _SLACK: Final = 0.001
-"""Of a limit, kept free once a build was beyond it, but no more than it was beyond."""
+"""Of a column, kept free of its limit once a build was beyond it, but no more than it was."""
 
 Limits = Mapping[str, Mapping[str, float]]
 """The largest value of a column that a verified build may have, by mode and column."""
@@ -192,18 +192,8 @@ class Step:
         self._doubt(candidate for _, candidate in self._accepted)
         return self._verified
 
-    def _choice(self) -> Choice:
-        """Return the choice from what is known so far."""
-        mode, priced = next(iter(self._verified.priced.items()))
-        most = self._limits.get(mode, {}).get(priced.column, math.inf)
-        return Choice(
-            self._offers(), most - self._verified.columns[mode][priced.column], priced.price
-        )
-
     def _verify_within(self) -> ProgramBuild:
         """Return the build of what saves most within the limits, or the one before."""
-        mode, priced = next(iter(self._verified.priced.items()))
-        most = self._limits.get(mode, {}).get(priced.column, math.inf)
         choice = self._choice()
         chosen: list[Candidate] = []
         for _ in range(_CHOICES):
@@ -220,14 +210,30 @@ class Step:
             ]
             if allowed:
                 return min(allowed, key=lambda build: build.total)
-            over = min(build.columns[mode][priced.column] for build in builds) - most
-            if over > 0:
-                choice = choice.with_less_room(over + min(over, _SLACK * most))
+            room = max(self._room(build) for build in builds)
+            if room < 0:
+                choice = choice.with_less_room(min(-room, self._slack) - room)
             else:
                 self._doubt(chosen)
                 choice = choice.of_the_surest()
         self._doubt(chosen)  # or the next step would choose them again
         return self._verified
+
+    def _choice(self) -> Choice:
+        """Return the choice from what is known so far."""
+        price = next(iter(self._verified.priced.values())).price
+        return Choice(self._offers(), self._room(self._verified), price)
+
+    def _room(self, build: ProgramBuild) -> float:
+        """Return what ``build`` leaves of the limit of the column that has a price."""
+        mode, priced = next(iter(self._verified.priced.items()))
+        most = self._limits.get(mode, {}).get(priced.column, math.inf)
+        return most - build.columns[mode][priced.column]
+
+    @property
+    def _slack(self) -> float:
+        mode, priced = next(iter(self._verified.priced.items()))
+        return _SLACK * self._verified.columns[mode][priced.column]
 
     def _offers(self) -> list[Offer]:
         """Return what is known of the moves on the verified build."""
