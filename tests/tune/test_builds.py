@@ -40,6 +40,9 @@ def test_the_held_build_differs_from_the_verified_one_by_the_moves_alone(
     rollouts = made.rollouts
     assert made.build(held.overrides).objects == held.objects
     assert made.rollouts == rollouts, "the compile under all held answers serves"
+    made.keep_only({})
+    assert made.build(held.overrides).objects == held.objects
+    assert made.rollouts == rollouts + 1, "compiled under these overrides alone"
 
 
 def test_all_other_questions_are_free_where_nothing_is_held(
