@@ -3,14 +3,16 @@
     nestor tune lz4 --corpus SPEED --out TUNED/lz4 --problem inlining-speed --json
         > lz4.json
     python -m benchmarks.inlining_speed lz4.json lua.json … [--table tuned] [--kept FILE]
-        [--several several/lua.json …] [--json benchmarks/results/inlining_speed.json]
+        [--earlier TABLE] [--several several/lua.json …]
+        [--json benchmarks/results/inlining_speed.json]
 
 Rows are worst first by J on the input `measure`, which no search has seen. ``--kept`` is a file
 with a line for each search, to which those named are added, each in the place of an earlier one of
 its program: so that the searches of a table can be made in several sessions, and on several
 machines, since each is compared with its own stock. ``--several`` names searches of some of these
 programs by more runs, and sets the two side by side in a table of its own, with the mean of all
-programs where these take the place of the others.
+programs where these take the place of the others. ``--earlier`` names a table of the result file,
+of an earlier search, beside which the searches are set; they may be of some of its programs.
 """
 
 import argparse
@@ -44,6 +46,13 @@ SEVERAL: Final = [
     ("J, searched inputs", "{:+.2f} %"),
     ("code", "{:+.2f} %"),
 ]
+EARLIER: Final = [
+    ("program", "{}"),
+    ("earlier: J, unseen input", "{:+.2f} %"),
+    ("now: J, unseen input", "{:+.2f} %"),
+    ("now: J, searched input", "{:+.2f} %"),
+    ("now: code", "{:+.2f} %"),
+]
 _KEPT: Final = ("program", "overrides_count", "sizes")
 """What of a search is kept, with the end of its curve."""
 _RESAMPLES: Final = 10_000
@@ -75,17 +84,28 @@ def rows(searches: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     return [*each, [f"mean of {len(each)}", *means[:3], round(means[3]), means[4]]]
 
 
-def several_rows(
-    one: Sequence[Mapping[str, Any]], several: Sequence[Mapping[str, Any]]
+def beside(
+    before: Sequence[Sequence[Any]], after: Sequence[Sequence[Any]], words: str
 ) -> list[list[Any]]:
-    """Return what more runs do for some programs, and what they make of the means of all."""
-    before = {cells[0]: cells for cells in map(row, one)}
-    after = {cells[0]: cells for cells in map(row, several)}
-    each = [[name, before[name][1], *cells[1:4]] for name, cells in sorted(after.items())]
-    every = list({**before, **after}.values())
+    """Return what other searches find of some programs, and what they make of the means of all.
+
+    :param before: rows of all programs, as those ``after`` of some of them.
+    :param words: say which mean the last row has.
+    """
+    old, new = ({cells[0]: list(cells) for cells in side} for side in (before, after))
+    each = [[name, old[name][1], *cells[1:4]] for name, cells in new.items()]
+    every = list((old | new).values())
     means = [statistics.fmean(cells[column] for cells in every) for column in (1, 2, 3)]
-    alone = statistics.fmean(cells[1] for cells in before.values())
-    return [*each, [f"mean of {len(every)}, these {len(each)} by several", alone, *means]]
+    alone = statistics.fmean(cells[1] for cells in old.values())
+    return [*each, [f"mean of {len(every)}, {words}", alone, *means]]
+
+
+def earlier_rows(result: Path, name: str, cells: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return rows beside those of the same programs in a table of a result file."""
+    before = json.loads(result.read_text())["tables"][name]["rows"][:-1]
+    *each, mean = beside(before, cells, "the others by the earlier search")
+    means = [statistics.fmean(own[column] for own in each) for column in range(1, 5)]
+    return [*each, [f"mean of {len(each)}", *means], mean]
 
 
 def interval(changes: Sequence[float]) -> tuple[float, float]:
@@ -116,6 +136,7 @@ def main() -> int:
     parser.add_argument("found", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="searches of earlier sessions")
     parser.add_argument("--table", default="tuned", help="its name in the result file")
+    parser.add_argument("--earlier", metavar="TABLE", help="of the result file, to compare with")
     parser.add_argument("--several", nargs="+", type=Path, metavar="FILE", default=[])
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
     options = parser.parse_args()
@@ -124,6 +145,8 @@ def main() -> int:
         found = with_kept(options.kept, found)
     if not found:
         parser.error("name a FILE, or --kept with searches.")
+    if options.earlier and not options.json:
+        parser.error("--earlier needs --json, the result file with the table.")
     cells = rows(found)
     values: dict[str, Any] = {}
     if len(cells) > _FEWEST:
@@ -131,8 +154,12 @@ def main() -> int:
         print(f"J on the unseen input, 95 % interval of the mean: {low:+.2f} to {high:+.2f} %")
         values = {f"{options.table}_interval_pct": [low, high]}
     tables = {options.table: table(COLUMNS, cells)}
+    if options.earlier:
+        more = earlier_rows(options.json, options.earlier, cells[:-1])
+        tables = {options.table: table(EARLIER, more)}
     if options.several:
-        more = several_rows(found, [json.loads(path.read_text()) for path in options.several])
+        several = sorted(row(json.loads(path.read_text())) for path in options.several)
+        more = beside(cells[:-1], several, f"these {len(several)} by several")
         tables[f"{options.table}_several"] = table(SEVERAL, more)
     record.show(tables)
     if options.json:
