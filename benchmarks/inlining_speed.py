@@ -153,10 +153,11 @@ def main() -> int:
         low, high = interval([own[1] for own in cells[:-1]])
         print(f"J on the unseen input, 95 % interval of the mean: {low:+.2f} to {high:+.2f} %")
         values = {f"{options.table}_interval_pct": [low, high]}
-    tables = {options.table: table(COLUMNS, cells)}
     if options.earlier:
-        more = earlier_rows(options.json, options.earlier, cells[:-1])
-        tables = {options.table: table(EARLIER, more)}
+        made = table(EARLIER, earlier_rows(options.json, options.earlier, cells[:-1]))
+    else:
+        made = table(COLUMNS, cells)
+    tables = {options.table: made}
     if options.several:
         several = sorted(row(json.loads(path.read_text())) for path in options.several)
         more = beside(cells[:-1], several, f"these {len(several)} by several")

@@ -108,15 +108,21 @@ def make_corpus(
     builds: Mapping[str, tuple[Path, str]] | None = None,
     level: Level = DEFAULT_LEVEL,
 ) -> Corpus:
-    """Capture one project and program per C source, and per folder with its makefile's text."""
+    """Capture one project and program per source, and per folder with its makefile's text.
+
+    :param sources: texts by name; those whose name ends with .cpp are C++, all others C.
+    """
     folders = dict(builds or {})
-    for name, text in sources.items():
+    for source, text in sources.items():
+        name = source.removesuffix(".cpp")
+        file, compiler = (f"{name}.c", "CC") if name == source else (source, "CXX")
         work = root.parent / "sources" / name
         work.mkdir(parents=True)
-        (work / f"{name}.c").write_text(text)
+        (work / file).write_text(text)
         folders[name] = (
             work,
-            f"{name}: {name}.o\n\t$(CC) -o $@ $^\n{name}.o: {name}.c\n\t$(CC) -O2 -c $<\n",
+            f"{name}: {name}.o\n\t$({compiler}) -o $@ $^\n"
+            f"{name}.o: {file}\n\t$({compiler}) -O2 -c $<\n",
         )
     for name, (work, makefile) in folders.items():
         (work / "Makefile").write_text(makefile)

@@ -115,7 +115,7 @@ class LtoBuilder:
         """Prepare; nothing is compiled yet."""
         check_modes(build, modes)
         self.modes = tuple(modes)
-        self._policy = policy
+        self.policy = policy
         self.compiled = 0.0
         self.rollouts = 0
         self.cpu_seconds = 0.0
@@ -124,11 +124,6 @@ class LtoBuilder:
         self._job = Job(program, modes[0], policy, log=True, names=True)
         self._format = pool.problem.overrides()
         self._linked: list[_Linked] = []
-
-    @property
-    def policy(self) -> NamedPolicy:
-        """What answers where no override does."""
-        return self._policy
 
     @property
     def compiles(self) -> float:

@@ -149,7 +149,7 @@ class UnitBuilder:
         """
         check_modes(build, modes)
         self.modes = tuple(modes)
-        self._policy = policy
+        self.policy = policy
         self.compiled = 0.0
         self.rollouts = 0
         self.cpu_seconds = 0.0
@@ -160,11 +160,6 @@ class UnitBuilder:
         self._format = pool.problem.overrides()
         self._units: dict[str, list[_Unit]] = {name: [] for name in program.modules}
         self._on_disk: dict[str, Rollout] = {}
-
-    @property
-    def policy(self) -> NamedPolicy:
-        """What answers where no override does."""
-        return self._policy
 
     @property
     def compiles(self) -> float:

@@ -79,12 +79,7 @@ int main(int argc, char **argv) {
 
 
 def test_a_call_that_goes_to_a_library_is_counted_there(plugin: Plugin, tmp_path: Path) -> None:
-    work = tmp_path / "text"
-    work.mkdir()
-    (work / "text.cpp").write_text(STRINGS)
-    makefile = "text: text.o\n\t$(CXX) -o $@ $^\ntext.o: text.cpp\n\t$(CXX) -O2 -c $<\n"
-    folder = tmp_path / "corpus"
-    corpus = make_corpus(folder, plugin.toolchain, {}, {"text": (work, makefile)}, level="-O2")
+    corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {"text.cpp": STRINGS}, level="-O2")
     with builder_of(corpus, plugin, Workload(("20000",), (("9000",),))) as builder:
         inlined = builder.build({})
         (log,) = inlined.trajectories.values()

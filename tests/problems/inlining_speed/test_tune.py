@@ -128,12 +128,8 @@ def builder_of(corpus: Corpus, plugin: Plugin, workload: Workload) -> Iterator[P
 
 
 def test_a_run_tells_of_constructors_and_of_cold_calls(plugin: Plugin, tmp_path: Path) -> None:
-    work = tmp_path / "sum"
-    work.mkdir()
-    (work / "sum.cpp").write_text(CONSTRUCTED)
-    makefile = "sum: sum.o\n\t$(CXX) -o $@ $^\nsum.o: sum.cpp\n\t$(CXX) -O2 -c $<\n"
-    folder = tmp_path / "corpus"
-    corpus = make_corpus(folder, plugin.toolchain, {}, {"sum": (work, makefile)}, level="-O2")
+    sources = {"sum.cpp": CONSTRUCTED}
+    corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, sources, level="-O2")
     with builder_of(corpus, plugin, Workload(("20000",), (("9000",),))) as builder:
         built = builder.build({})
         plain = builder.build(moves_of(PROBLEM).plain(built))

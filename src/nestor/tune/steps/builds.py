@@ -11,7 +11,7 @@ from functools import cached_property
 
 from nestor.build.build import BuildError
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
-from nestor.problem.overrides import Answer, Key
+from nestor.problem.overrides import Answer, Key, Overrides
 from nestor.tune.moves import Move, MoveSource
 
 
@@ -33,9 +33,7 @@ class StepBuilds:
 
         :raises BuildError: if something cannot be compiled or linked.
         """
-        cleared = {key for move in moves for key in move.clears}
-        pins = {key: answer for key, answer in self._pins.items() if key not in cleared}
-        return self.builder.build(pins | self._with(moves))
+        return self.builder.build(_kept(self._pins, moves) | self._with(moves))
 
     def to_verify(self, moves: Sequence[Move]) -> list[ProgramBuild]:
         """Build ``moves`` with all other questions free, and held if that makes a difference.
@@ -67,6 +65,11 @@ class StepBuilds:
 
     def _with(self, moves: Sequence[Move]) -> dict[Key, Answer]:
         """Return the verified overrides without those that ``moves`` clear, and ``moves``."""
-        cleared = {key for move in moves for key in move.clears}
-        kept = {k: answer for k, answer in self.verified.overrides.items() if k not in cleared}
+        kept = _kept(self.verified.overrides, moves)
         return kept | {key: answer for move in moves for key, answer in move.overrides}
+
+
+def _kept(overrides: Overrides, moves: Sequence[Move]) -> dict[Key, Answer]:
+    """Return ``overrides`` without those that ``moves`` clear."""
+    cleared = {key for move in moves for key in move.clears}
+    return {key: answer for key, answer in overrides.items() if key not in cleared}

@@ -1,7 +1,7 @@
 """One step of a search: builds that try moves, and one that verifies those that saved something."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from nestor.build.build import BuildError
-from nestor.build.incremental import ProgramBuild, ProgramBuilder
+from nestor.build.incremental import Priced, ProgramBuild, ProgramBuilder
 from nestor.tune.moves import Candidate, Evidence, Move, MoveSource
 from nestor.tune.state import State, Tried
 from nestor.tune.steps.builds import StepBuilds
@@ -179,21 +179,19 @@ class Step:
             if not sure or len(sure) == before:
                 continue
             before = len(sure)
-            allowed = [
-                build
-                for build in self._builds.to_verify([candidate.move for candidate in sure])
-                if build.total < self._verified.total and within(build, self._limits)
-            ]
-            if allowed:
+            best = self._best(self._builds.to_verify([candidate.move for candidate in sure]))
+            if best is not None:
                 self._doubt(
                     c for change, c in self._accepted if change > -least * self._settings.unit
                 )
-                return min(allowed, key=lambda build: build.total)
+                return best
         self._doubt(candidate for _, candidate in self._accepted)
         return self._verified
 
     def _verify_within(self) -> ProgramBuild:
         """Return the build of what saves most within the limits, or the one before."""
+        mode, priced = self._priced
+        slack = _SLACK * self._verified.columns[mode][priced.column]
         choice = self._choice()
         chosen: list[Candidate] = []
         for _ in range(_CHOICES):
@@ -203,37 +201,41 @@ class Step:
             builds = self._builds.to_verify([candidate.move for candidate in chosen])
             if not builds:
                 break
-            allowed = [
-                build
-                for build in builds
-                if build.total < self._verified.total and within(build, self._limits)
-            ]
-            if allowed:
-                return min(allowed, key=lambda build: build.total)
+            best = self._best(builds)
+            if best is not None:
+                return best
             room = max(self._room(build) for build in builds)
             if room < 0:
-                choice = choice.with_less_room(min(-room, self._slack) - room)
+                choice = choice.with_less_room(min(-room, slack) - room)
             else:
                 self._doubt(chosen)
                 choice = choice.of_the_surest()
         self._doubt(chosen)  # or the next step would choose them again
         return self._verified
 
+    def _best(self, builds: Sequence[ProgramBuild]) -> ProgramBuild | None:
+        """Return the best of ``builds`` that gains and holds the limits, if there is one."""
+        allowed = [
+            build
+            for build in builds
+            if build.total < self._verified.total and within(build, self._limits)
+        ]
+        return min(allowed, key=lambda build: build.total, default=None)
+
+    @property
+    def _priced(self) -> tuple[str, Priced]:
+        """The mode and the column that has a price, where there is one."""
+        return next(iter(self._verified.priced.items()))
+
     def _choice(self) -> Choice:
         """Return the choice from what is known so far."""
-        price = next(iter(self._verified.priced.values())).price
-        return Choice(self._offers(), self._room(self._verified), price)
+        return Choice(self._offers(), self._room(self._verified), self._priced[1].price)
 
     def _room(self, build: ProgramBuild) -> float:
         """Return what ``build`` leaves of the limit of the column that has a price."""
-        mode, priced = next(iter(self._verified.priced.items()))
+        mode, priced = self._priced
         most = self._limits.get(mode, {}).get(priced.column, math.inf)
         return most - build.columns[mode][priced.column]
-
-    @property
-    def _slack(self) -> float:
-        mode, priced = next(iter(self._verified.priced.items()))
-        return _SLACK * self._verified.columns[mode][priced.column]
 
     def _offers(self) -> list[Offer]:
         """Return what is known of the moves on the verified build."""
@@ -248,8 +250,7 @@ class Step:
 
     def _offer(self, moves: tuple[Candidate, ...], change: float, amount: float) -> Offer:
         """Return what ``moves`` do: to the score itself, and to the column that has a price."""
-        price = next(iter(self._verified.priced.values())).price
-        return Offer(moves, change - price * amount, amount)
+        return Offer(moves, change - self._priced[1].price * amount, amount)
 
     def _remember(
         self,
