@@ -78,6 +78,7 @@ examples:
   nestor {name} default --overrides tuned/ninja/overrides.txt -- -Oz -c file.c
   nestor {name} distilled --summary program.txt -- -Oz -ffunction-sections -c file.c
   make CC="nestor clang mlgo2020 --" CFLAGS=-Oz
+  make CXX="nestor clang++ mlgo2020 --" CXXFLAGS=-Oz
   nestor {name} shipped-lto -- -Oz -flto a.c b.c -o program
 """
 _FAILURE: Final = "--nestor-flags-failed="
