@@ -155,14 +155,14 @@ def cost_rows(what: str, times: Times) -> list[list[Any]]:
         row: list[Any] = [what, way, 1000 * statistics.median(wall for wall, _ in own)]
         for clock in (0, 1):
             differences = [1000 * (a[clock] - b[clock]) for a, b in pairs]
-            spread = [statistics.median(differences), *_interval(differences)]
+            spread = [statistics.median(differences), *median_interval(differences)]
             ratio = statistics.median(a[clock] / b[clock] for a, b in pairs)
             row += [None, None] if way == "clang" else [spread, ratio]
         rows.append(row)
     return rows
 
 
-def _interval(values: Sequence[float]) -> tuple[float, float]:
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
     """Return the bootstrap interval of 95 % of the median."""
     draws = random.Random(0)
     medians = sorted(statistics.median(draws.choices(values, k=len(values))) for _ in range(2000))
@@ -182,7 +182,7 @@ def main() -> None:
     tables = {}
     with tempfile.TemporaryDirectory(prefix="nestor-builds-") as name:
         folder = Path(name)
-        policy = Policy(shlex.quote(options.policy), _command(folder), toolchain.clang)
+        policy = Policy(shlex.quote(options.policy), nestor_command(folder), toolchain.clang)
         (folder / "apt").mkdir()
         every = projects(debian.Archive(folder / "apt"), folder)
         if options.only != "overhead":
@@ -208,7 +208,7 @@ def main() -> None:
         record.write(options.json, about, tables, machine.describe(toolchain))
 
 
-def _command(folder: Path) -> Path:
+def nestor_command(folder: Path) -> Path:
     """Return the command ``nestor`` of this Python, or one as pip would write it."""
     installed = Path(sys.executable).with_name("nestor")
     sources = os.environ.get("PYTHONPATH")

@@ -1,13 +1,15 @@
 """What ``nestor make`` costs and gives: builds of real projects, interleaved with stock ones.
 
-    python -m benchmarks.nestor_make [--projects lua ninja jsoncpp lua-g] [--rounds 3] [--json FILE]
+    python -m benchmarks.nestor_make [--projects lua ninja jsoncpp lua-g] [--rounds 3] [--edits 15]
+        [--json FILE]
 
 Sources come from the Debian archive, or from ``--sources``; ``NAME-g`` is NAME with debug
 information. In each round a project is built by the stock compiler, by ``nestor make``, by
 ``nestor make --again 100``, and twice from source by ``nestor flags`` with the summaries that these
 two have made. The objects of both must be those from source, byte for byte, and so must those of a
 build of ``nestor make`` after a clean. Then a line is added to one source file, and stock,
-``nestor flags`` and ``nestor make`` build again. All builds are made in a folder of one name.
+``nestor flags`` and ``nestor make`` build again, in turn who is first, so many times as there are
+``--edits``. All builds are made in a folder of one name.
 
 Costs are CPU seconds of the build command with everything that it starts, one job at a time, over
 those of stock: medians over the rounds. Sizes are read-only bytes and code of the linked program.
@@ -31,7 +33,7 @@ from typing import Any, Final
 
 import nestor
 from benchmarks import machine, record
-from benchmarks.build_systems import _command
+from benchmarks.build_systems import median_interval, nestor_command
 from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.tiers import recipes
@@ -193,7 +195,9 @@ class Bench:
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def measure(name: str, sources: Path, folder: Path, nestor: Path, rounds: int) -> list[Any]:
+def measure(
+    name: str, sources: Path, folder: Path, nestor: Path, rounds: int, edits: int
+) -> list[Any]:
     """Return the row of one project.
 
     :raises RuntimeError: if a build fails, or builds that should give the same objects do not.
@@ -213,12 +217,20 @@ def measure(name: str, sources: Path, folder: Path, nestor: Path, rounds: int) -
         bench.clean("make")
         bench.build("make")
         _demand_same(name, objects, bench.objects("make"))
-        bench.edit()
-        for way in _EDITED:
-            edited[way].append(bench.build(way))
+        for number in range(edits):
+            bench.edit()
+            first_way = number % len(_EDITED)
+            for way in (*_EDITED[first_way:], *_EDITED[:first_way]):
+                edited[way].append(bench.build(way))
+
+    def ratios(times: Mapping[str, Sequence[float]], way: str, to: str) -> list[float]:
+        return [a / b for a, b in zip(times[way], times[to], strict=True)]
 
     def ratio(times: Mapping[str, Sequence[float]], way: str, to: str) -> float:
-        return statistics.median(a / b for a, b in zip(times[way], times[to], strict=True))
+        return statistics.median(ratios(times, way, to))
+
+    def spread(way: str, to: str) -> list[float]:
+        return [ratio(edited, way, to), *median_interval(ratios(edited, way, to))]
 
     def change(way: str) -> list[float]:
         return [100 * (sizes[way][part] / sizes["stock"][part] - 1) for part in (0, 1)]
@@ -234,8 +246,8 @@ def measure(name: str, sources: Path, folder: Path, nestor: Path, rounds: int) -
         change("all"),
         ratio(first, "flags of all", "stock"),
         statistics.median(edited["stock"]),
-        ratio(edited, "make", "stock"),
-        ratio(edited, "make", "flags"),
+        spread("make", "stock"),
+        spread("make", "flags"),
     ]
 
 
@@ -266,8 +278,8 @@ COLUMNS: Final = (
     ("read-only bytes / code, `--again 100`", record.CHANGES),
     ("build with its summary / stock", "{:.2f}"),
     ("stock build after an edit, CPU s", "{:.2f}"),
-    ("`nestor make` after an edit / stock", "{:.2f}"),
-    ("`nestor make` after an edit / `nestor flags`", "{:.2f}"),
+    ("`nestor make` after an edit / stock [95 %]", "{:.2f} [{:.2f}, {:.2f}]"),
+    ("`nestor make` after an edit / `nestor flags` [95 %]", "{:.2f} [{:.2f}, {:.2f}]"),
 )
 
 
@@ -276,6 +288,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--projects", nargs="+", choices=PROJECTS, default=PROJECTS)
     parser.add_argument("--rounds", type=int, default=3, help="builds in each way")
+    parser.add_argument("--edits", type=int, default=15, help="in each round")
     parser.add_argument("--sources", type=Path, help="a folder with the projects' sources")
     parser.add_argument("--json", type=Path, help="write the table to this file")
     options = parser.parse_args()
@@ -285,17 +298,19 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="nestor-make-") as text:
         folder = Path(text)
-        command = _command(folder)
+        command = nestor_command(folder)
         plain = dict.fromkeys(name.removesuffix(_DEBUG) for name in options.projects)
         sources = options.sources or fetched(list(plain), folder)
         for name in options.projects:
             place = sources / name.removesuffix(_DEBUG)
-            rows.append(measure(name, place, folder / "work", command, options.rounds))
+            rows.append(
+                measure(name, place, folder / "work", command, options.rounds, options.edits)
+            )
             print(*rows[-1], sep="\t", flush=True)
     if options.json is not None:
         about = (
             "Builds by nestor make: CPU over stock, objects compiled again, linked sizes."
-            f" Medians of {options.rounds} interleaved rounds."
+            f" Medians of {options.rounds} interleaved rounds, of {options.edits} edits each."
         )
         tables = {"builds": record.table(COLUMNS, rows)}
         record.write(options.json, about, tables, machine.describe(toolchain))

@@ -71,9 +71,14 @@ void TreesPolicy::findBounds() {
   // than 8 n operations, each wrong by 2^-53 of at most twice the magnitude.
   Slack = double(Roots.size()) * Magnitude * 0x1p-48;
   Decisive = Roots;
-  llvm::sort(Decisive, [&](uint32_t A, uint32_t B) {
-    return Greatest[A] - Least[A] > Greatest[B] - Least[B];
-  });
+  auto Width = [&](uint32_t Root) { return Greatest[Root] - Least[Root]; };
+  llvm::sort(Decisive, [&](uint32_t A, uint32_t B) { return Width(A) > Width(B); });
+  WidthsAfter.resize(Decisive.size());
+  double Widths = 0;
+  for (size_t I = Decisive.size(); I-- > 0;) {
+    WidthsAfter[I] = Widths;
+    Widths += Width(Decisive[I]);
+  }
 }
 
 /// The greatest value that the tree below \p At may have. Where an interval lies on
@@ -103,10 +108,13 @@ bool TreesPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highes
   if (Greatest.empty())
     findBounds();
   double Sum = GreatestSum;
-  for (uint32_t Root : Decisive) {
+  for (size_t I = 0; I < Decisive.size(); ++I) {
+    const uint32_t Root = Decisive[I];
     Sum -= Greatest[Root] - greatest(Root, Lowest, Highest, Forks);
     if (Sum < -Slack) // Never with values so large that sums are infinite.
       return true;
+    if (Sum > WidthsAfter[I]) // Even the least values of the rest would leave it so.
+      return false;
   }
   return false;
 }

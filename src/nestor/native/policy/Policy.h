@@ -103,6 +103,8 @@ private:
   // For neverPositive(), made when it is first called.
   std::vector<double> Greatest;  ///< By node: the greatest value of its leaves.
   std::vector<uint32_t> Decisive; ///< The roots, those of the widest trees first.
+  /// How much all trees behind that one of Decisive can lower a sum of greatest values.
+  std::vector<double> WidthsAfter;
   double GreatestSum = 0, Slack = 0;
 };
 

@@ -202,7 +202,11 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
 };
 #undef READ
 
-static size_t inTree() { return inTreeFeatures().size(); }
+/// How many features LLVM has of its own: asked for each feature of each site.
+static size_t inTree() {
+  static const size_t Count = inTreeFeatures().size();
+  return Count;
+}
 
 std::vector<TensorSpec> SiteFeatures::offered() const {
   std::vector<TensorSpec> Result = inTreeFeatures();
