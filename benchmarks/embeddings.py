@@ -57,7 +57,7 @@ from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from nestor.tune.moves import Evidence
 from nestor.tune.search import Point, SearchSettings, State, search
-from nestor.tune.steps.step import Trial
+from nestor.tune.steps.findings import Trial
 
 F64 = npt.NDArray[np.float64]
 ENOUGH = 3000

@@ -41,7 +41,7 @@ from nestor.tune.moves import Evidence, MoveSource, moves_of
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, summary_for_search, tune
 from nestor.tune.state import Tried
-from nestor.tune.steps.step import Trial
+from nestor.tune.steps.findings import Trial
 
 PARTS: Final = (0.1, 0.25, 0.5)
 """Parts of a program's moves, the first in some order, whose savings are shown."""

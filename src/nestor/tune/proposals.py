@@ -16,7 +16,7 @@ from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.problem.overrides import Overrides
 from nestor.progress import Progress, silent
 from nestor.tune.moves import MoveSource
-from nestor.tune.steps.step import Limits, within
+from nestor.tune.steps.limits import Limits, within
 
 FIRST_EXTENT: Final = 0.02
 """The part by which a proposal may make the program larger, by its own estimate."""

@@ -26,7 +26,9 @@ from nestor.progress import Progress, silent
 from nestor.tune.moves import Evidence, MoveSource
 from nestor.tune.state import Point as Point
 from nestor.tune.state import State as State
-from nestor.tune.steps.step import Limits, Step, Trial
+from nestor.tune.steps.findings import Trial
+from nestor.tune.steps.limits import Limits
+from nestor.tune.steps.step import Step
 
 _STEPS_THAT_TELL: Final = 2
 """Steps before the next, at most, that tell what it will cost."""

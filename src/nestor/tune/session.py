@@ -17,7 +17,7 @@ from nestor.tune.proposals import propose
 from nestor.tune.result import Tuned
 from nestor.tune.search import Observer, SearchSettings, search
 from nestor.tune.state import Point, State
-from nestor.tune.steps.step import Limits
+from nestor.tune.steps.limits import Limits
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from nestor.build.incremental import ProgramBuild
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular, write_atomically
 from nestor.tune.moves import Evidence, features
-from nestor.tune.steps.step import Trial
+from nestor.tune.steps.findings import Trial
 
 F64 = npt.NDArray[np.float64]
 
