@@ -39,6 +39,7 @@ from benchmarks.build_ways import (
     make,
     meson,
 )
+from benchmarks.compile_cpu import median_interval
 from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.recipe import Recipe
@@ -160,13 +161,6 @@ def cost_rows(what: str, times: Times) -> list[list[Any]]:
             row += [None, None] if way == "clang" else [spread, ratio]
         rows.append(row)
     return rows
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the bootstrap interval of 95 % of the median."""
-    draws = random.Random(0)
-    medians = sorted(statistics.median(draws.choices(values, k=len(values))) for _ in range(2000))
-    return medians[50], medians[-51]
 
 
 def main() -> None:

@@ -56,7 +56,7 @@ def cost(command: list[str], folder: Path, *, instructions: bool) -> float:
     return float(found[1])
 
 
-def interval(ratios: Sequence[float]) -> tuple[float, float]:
+def median_interval(ratios: Sequence[float]) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of the median."""
     rng = np.random.default_rng(0)
     samples = rng.choice(np.array(ratios), (RESAMPLES, len(ratios)))
@@ -168,7 +168,7 @@ def main() -> None:
         flags = plugin_flags(plugin, stored_policy(name, [arguments.problem]).place)
         found = measure(plugin, corpus, modules, flags, rounds, instructions=arguments.instructions)
         for group, result in found.items():
-            low, high = interval(result.rounds)
+            low, high = median_interval(result.rounds)
             median = statistics.median(result.rounds)
             print(f"{name}, {group}: {len(result.names)} of {len(modules)} modules")
             print("  rounds: " + " ".join(f"{ratio:.4f}" for ratio in result.rounds))

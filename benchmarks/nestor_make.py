@@ -33,7 +33,8 @@ from typing import Any, Final
 
 import nestor
 from benchmarks import machine, record
-from benchmarks.build_systems import median_interval, nestor_command
+from benchmarks.build_systems import nestor_command
+from benchmarks.compile_cpu import median_interval
 from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.tiers import recipes

@@ -27,7 +27,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks import record
-from benchmarks.compile_cpu import interval
+from benchmarks.compile_cpu import median_interval
 from benchmarks.machine import describe
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.plugin import Plugin, ensure_plugin
@@ -288,7 +288,7 @@ def main() -> None:
     cells: list[list[object]] = []
     for name in options:
         ratios = measured.by_round(name)
-        low, high = interval(ratios)
+        low, high = median_interval(ratios)
         median, least = statistics.median(ratios), measured.of_least(name)
         same = f"{measured.same[name]} of {len(modules)}"
         cells.append([name, median, f"{low:.3f} to {high:.3f}", least, same])
