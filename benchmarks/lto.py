@@ -25,7 +25,7 @@ from nestor.build.build import Build, Built, Job
 from nestor.cli.policies.builds import lto_build
 from nestor.cli.setup import programs_named
 from nestor.compiler import toolchain as toolchains
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Program
 from nestor.errors import NestorError

@@ -19,7 +19,7 @@ from nestor.build.build import Job
 from nestor.build.lto import LtoBuild
 from nestor.build.lto_link import Prelinked
 from nestor.cli.setup import program_named
-from nestor.compiler.lto import LtoKind, prelink_command
+from nestor.compiler.invocation import LtoKind, prelink_command
 from nestor.compiler.process import run
 from nestor.corpus import store
 from nestor.corpus.model import Program

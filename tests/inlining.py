@@ -6,7 +6,7 @@ from nestor.build.build import Job
 from nestor.build.link import LinkBuild
 from nestor.build.lto import LtoBuild
 from nestor.build.lto_link import LtoLink, prelink
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.policy.names import NamedPolicy, named_policy
 from nestor.problems.inlining_size.problem import PROBLEM as PROBLEM
 from nestor.rollout.local_pool import LocalPool

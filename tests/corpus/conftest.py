@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nestor.compiler import toolchain as toolchains
+from nestor.compiler.invocation import compile_command
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.capture import merge
 from nestor.corpus.capture.build import Wrappers
@@ -79,9 +80,9 @@ class SourceTree:
 
     def compile_module(self, corpus: Corpus, name: str, out: Path) -> Path:
         module = corpus.module(name)
-        clang = str(self.wrappers.toolchain.clang)
-        command = [clang, *module.options, "-x", "ir", str(corpus.bitcode(module))]
-        subprocess.run([*command, "-o", str(out)], check=True, timeout=60)
+        bitcode = corpus.bitcode(module)
+        command = compile_command(self.wrappers.toolchain, module.options, bitcode, out)
+        subprocess.run(command, check=True, timeout=60)
         return out
 
     def relink(self, corpus: Corpus, program: Program, folder: Path, mode: LinkMode = "gc") -> Path:

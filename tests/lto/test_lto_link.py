@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from nestor.build.build import Job
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.rollout.local_pool import LocalPool
 from tests.inlining import KINDS, lto, lto_link, policy_named

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.evaluate.guard import guard
 from nestor.evaluate.identity import check_programs

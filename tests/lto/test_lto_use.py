@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nestor.cli.setup import usual_policy
-from nestor.compiler.lto import LtoKind, link_flags
+from nestor.compiler.invocation import LtoKind, link_flags
 from nestor.compiler.plugin import Plugin
 from nestor.problem.in_builds import made_for
 from nestor.problems.inlining_size.log import read

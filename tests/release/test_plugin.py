@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.compiler.invocation import compile_command
-from nestor.compiler.lto import link_flags
+from nestor.compiler.invocation import compile_command, link_flags
 from nestor.compiler.plugin import Plugin, parts_path
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus

@@ -10,7 +10,7 @@ from nestor.build.build import BuildError, Built, Compile, Job, check_modes
 from nestor.build.incremental import Kept, ProgramBuild, find_kept
 from nestor.build.link import LINKED, TEXT
 from nestor.build.lto_link import Flags, LtoLink, Prelinked, back_ends, lto_link, prelink
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode

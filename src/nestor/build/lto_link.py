@@ -17,7 +17,7 @@ from typing import cast
 import xxhash
 
 from nestor.build.build import Job
-from nestor.compiler.lto import LtoKind, link_flags, prelink_command
+from nestor.compiler.invocation import LtoKind, link_flags, prelink_command
 from nestor.compiler.objects import Measure, ObjectError, measure
 from nestor.compiler.plugin import cache_folder
 from nestor.compiler.process import Ending, run

@@ -47,7 +47,8 @@ _CC1_WORD = re.compile(
     | -mno-tls-direct-seg-refs | -mno-check-zero-division | -fzero-call-used-regs=[a-z-]+
     | -ftrap-function=\w+ | -ftrapv | -fwrapv | -debugger-tuning=\w+ | -msoft-float
     | -fno-verbose-asm | -mrelax-all | -mno-relax | -fshort-enums
-    | -mnoexecstack | -mlarge-data-threshold=\d+ | -relaxed-aliasing | -no-struct-path-tbaa""",
+    | -mnoexecstack | -mlarge-data-threshold=\d+ | -relaxed-aliasing | -no-struct-path-tbaa
+    | -fprofile-instrument-use=(cs)?llvm | -fprofile-instrument-use-path=[0-9a-f]{64}\.profdata""",
     re.VERBOSE,
 )
 # Back-end options followed by one value.

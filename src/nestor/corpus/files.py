@@ -6,15 +6,12 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any
 
 from nestor.compiler.options import safe_cc1
-from nestor.corpus.layout import JOURNAL
+from nestor.corpus.layout import JOURNAL, LIMIT
 from nestor.corpus.model import CorpusError
 from nestor.files import ReadError, read_regular, write_atomically
-
-LIMIT: Final = 256 << 20
-"""The most bytes of any file of a corpus."""
 
 
 def safe_name(name: object, root: Path) -> str:

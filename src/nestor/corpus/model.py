@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from nestor.compiler.profile_option import profile_of, profile_path
 from nestor.corpus.level import DEFAULT_LEVEL, Level
 from nestor.errors import NestorError
 
@@ -33,7 +34,8 @@ class Module:
 
     ``name`` is ``project/path.o``; the files are ``<name>.bc`` and ``<name>.cmd``. ``language``
     is ``"c"`` or ``"c++"``. ``digest`` is the sha256 of the bitcode. ``options`` is a cc1 line
-    without input and output: ``clang <options> -x ir X.bc -o X.o`` makes the object.
+    without input and output: ``clang <options> -x ir X.bc -o X.o`` makes the object. A profile that
+    it names (``-fprofile-use``) lies beside the bitcode, as ``<sha256>.profdata``.
     """
 
     name: str
@@ -41,6 +43,11 @@ class Module:
     language: str
     digest: str
     options: tuple[str, ...]
+
+    @property
+    def profile(self) -> str | None:
+        """The sha256 of the profile that the module is compiled with, None without one."""
+        return profile_of(self.options)
 
 
 @dataclass(frozen=True)
@@ -234,6 +241,11 @@ class Corpus:
     def command(self, module: Module) -> Path:
         """Return the module's file of NUL-separated cc1 options."""
         return self.root / f"{module.name}.cmd"
+
+    def profile(self, module: Module) -> Path | None:
+        """Return the profile that the module is compiled with, beside its bitcode."""
+        digest = module.profile
+        return None if digest is None else profile_path(self.bitcode(module), digest)
 
     def foreign(self, digest: str) -> Path:
         """Return the file of a foreign object."""

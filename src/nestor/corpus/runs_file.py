@@ -28,7 +28,7 @@ from typing import Final
 
 from nestor.corpus import store
 from nestor.corpus.fetch.tables import table_of
-from nestor.corpus.files import LIMIT
+from nestor.corpus.layout import LIMIT
 from nestor.corpus.model import Arguments, Corpus, CorpusError, Program, Workload, runs_of
 from nestor.corpus.smoke import check_standard_input
 from nestor.errors import NestorError

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from nestor.corpus.files import LIMIT, write_json
+from nestor.corpus.files import write_json
+from nestor.corpus.layout import LIMIT
 from nestor.corpus.model import CorpusError
 from nestor.files import ReadError, locked, read_regular
 

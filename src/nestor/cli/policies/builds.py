@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nestor.build.build import Build, find_build, inside_lto, summary_for
 from nestor.cli.lto_remarks import remark_on_lto
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy

@@ -18,7 +18,7 @@ from nestor.cli.policies.builds import (
 )
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs

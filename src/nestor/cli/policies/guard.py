@@ -12,7 +12,7 @@ from rich.table import Table
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, remark_on_build
 from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.corpus import store
 from nestor.evaluate.compare import select_programs
 from nestor.evaluate.guard import Guard as Guarding

@@ -12,7 +12,7 @@ from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import DEFAULT_PROBLEM
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.compiler.plugin import ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.corpus import store

@@ -11,7 +11,7 @@ from nestor.build.build import BuildError, Job, inside_lto, summary_for
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.errors import NestorError

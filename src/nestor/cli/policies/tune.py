@@ -15,7 +15,7 @@ from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.remarks import remark
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError

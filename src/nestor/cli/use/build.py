@@ -16,7 +16,7 @@ from nestor.cli.policies.builds import (
     remark_on_build,
 )
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
-from nestor.compiler.lto import LtoKind
+from nestor.compiler.invocation import LtoKind
 from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.evaluate.guard import guard

@@ -16,7 +16,7 @@ from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.cli.use import remembered
 from nestor.cli.use.choice import Choice, choose
 from nestor.cli.use.words import Words
-from nestor.compiler.lto import link_flags
+from nestor.compiler.invocation import link_flags
 from nestor.compiler.plugin import Plugin, source_files
 from nestor.compiler.toolchain import binaries, looked_for
 from nestor.errors import NestorError

@@ -22,6 +22,7 @@ from nestor.corpus.capture.precompiled import (
 )
 from nestor.corpus.capture.response_files import expanded, is_stream
 from nestor.corpus.capture.source_tree import debug_paths, source_tree
+from nestor.corpus.capture.used_profile import with_kept_profile
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of, parse_level
 from nestor.messages import compiler_error
@@ -229,7 +230,7 @@ def _compile(
             "object": _inside(named, where.source),
             "place": _place(named, where.source),
             "bitcode": digest,
-            "arguments": job.arguments,
+            "arguments": with_kept_profile(job.arguments, journal),
             "time": _now(job.object),
         },
     )

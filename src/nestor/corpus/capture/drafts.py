@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from nestor.compiler.options import is_safe_link_option, safe_cc1
 from nestor.corpus.capture.journal import Journal
@@ -16,6 +16,12 @@ from nestor.corpus.model import (
     Program,
     Project,
     Workload,
+)
+
+_SAMPLE_PROFILE: Final = "-fprofile-sample-use="
+_WITHOUT_SAMPLES: Final = (
+    "modules that the build compiled with a sample profile (-fprofile-sample-use) are without one "
+    "here, since a corpus keeps none: {}"
 )
 
 
@@ -138,16 +144,20 @@ def _with_modules(
     """
     draft = Draft(selection)
     project = selection.project.name
+    sampled = 0
     used: dict[str, str] = {}
     chosen = set(compiles) & needed if selection.linked_only else _chosen(compiles, needed)
     for key in sorted(chosen, key=lambda k: (compiles[k]["object"], k)):
         event = compiles[key]
         options, dropped = safe_cc1(event["arguments"])
         draft.dropped += dropped
+        sampled += any(word.startswith(_SAMPLE_PROFILE) for word in event["arguments"])
         name = _free_name(f"{project}/{event['object']}", used)
         used[name] = key
         module = Module(name, project, event["language"], event["bitcode"], options)
         draft.modules[key] = module
+    if sampled:
+        draft.missing.append(Missing(project, _WITHOUT_SAMPLES.format(sampled)))
     return draft
 
 

@@ -8,6 +8,7 @@ of hosts can write at once and a killed one leaves nothing half-done::
     .journal/bitcode/<sha256>.bc         pre-optimisation bitcode
     .journal/foreign/<sha256>.o          objects that no wrapper compiled
     .journal/failures/<…>.json           commands that could not be captured
+    .journal/profiles/<sha256>.profdata  profiles that compilations use
     .journal/precompiled/<key>.json      the headers that a precompiled header is made of
     .journal/called                      there once a wrapper has been called
 
@@ -77,6 +78,18 @@ class Journal:
         """Keep an object file that no wrapper compiled; return its sha256."""
         digest = hashlib.sha256(content).hexdigest()
         path = self.foreign_path(digest)
+        if not path.exists():
+            self._write(path, content)
+        return digest
+
+    def profile_path(self, digest: str) -> Path:
+        """Return where the profile with this sha256 lies."""
+        return self.root / "profiles" / f"{digest}.profdata"
+
+    def add_profile(self, content: bytes) -> str:
+        """Keep a profile that a compilation uses; return its sha256."""
+        digest = hashlib.sha256(content).hexdigest()
+        path = self.profile_path(digest)
         if not path.exists():
             self._write(path, content)
         return digest

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from nestor.compiler.profile_option import profile_path
 from nestor.corpus import files, store
 from nestor.corpus.capture.drafts import Draft, Selection, draft_projects, lost_projects
 from nestor.corpus.capture.journal import Journal
@@ -92,12 +93,16 @@ def _level(old: Corpus, drafts: Iterable[Draft]) -> Level:
 
 
 def _place(root: Path, journal: Journal, key: str, module: Module) -> None:
-    """Copy bitcode and command into the corpus."""
+    """Copy bitcode, command and profile into the corpus."""
     target = root / files.safe_name(module.name, root)
     content = journal.bitcode_path(module.digest).read_bytes()
     write_atomically(target.with_name(f"{target.name}.bc"), content)
     command = "\0".join(module.options).encode()
     write_atomically(target.with_name(f"{target.name}.cmd"), command)
+    if module.profile is not None:
+        profile = profile_path(target, module.profile)
+        if not profile.exists():
+            write_atomically(profile, journal.profile_path(module.profile).read_bytes())
 
 
 def _combined(old: Corpus, drafts: list[Draft], missing: list[Missing], toolchain: str) -> Corpus:
@@ -152,3 +157,9 @@ def _sweep(old: Corpus, new: Corpus) -> None:
     for name in old.by_name.keys() - new.by_name.keys():
         for suffix in (".bc", ".cmd"):
             (new.root / f"{name}{suffix}").unlink(missing_ok=True)
+    for path in _profiles(old) - _profiles(new):
+        path.unlink(missing_ok=True)
+
+
+def _profiles(corpus: Corpus) -> set[Path]:
+    return {path for module in corpus.modules if (path := corpus.profile(module)) is not None}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nestor.compiler.invocation import compile_command
+from nestor.compiler.profile_option import without_profile
 from nestor.compiler.toolchain import Toolchain
 
 _NO_PASSES = "-disable-llvm-passes"
@@ -29,6 +30,7 @@ def optimise_command(
     words = ["-emit-llvm-bc" if word == "-emit-obj" else word for word in options]
     flags = ["-emit-llvm-uselists"]
     if profile is not None:
+        words = list(without_profile(words))
         flags += ["-fprofile-instrument-use=llvm", f"-fprofile-instrument-use-path={profile}"]
     return compile_command(toolchain, words, bitcode, out, flags)
 
@@ -37,9 +39,11 @@ def instrument_command(
     toolchain: Toolchain, options: Sequence[str], bitcode: Path, out: Path
 ) -> list[str]:
     """Return the command that makes an object which counts what it executes."""
-    return compile_command(toolchain, options, bitcode, out, ["-fprofile-instrument=llvm"])
+    counting = ["-fprofile-instrument=llvm"]
+    return compile_command(toolchain, without_profile(options), bitcode, out, counting)
 
 
 def codegen_options(options: Sequence[str]) -> tuple[str, ...]:
     """Return the cc1 line with which what :func:`optimise_command` wrote becomes an object."""
-    return tuple(options) if _NO_PASSES in options else (*options, _NO_PASSES)
+    own = without_profile(options)
+    return own if _NO_PASSES in own else (*own, _NO_PASSES)

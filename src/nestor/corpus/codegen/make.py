@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.process import Limits, run
+from nestor.compiler.profile_option import with_profile_beside
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.codegen import derive
@@ -86,7 +87,8 @@ def _optimised(
     source, own = corpus.bitcode(module), module.options
     with temporary_folder("codegen") as folder:
         if target is not None:
-            source, own = Path(folder) / "module.ll", retargeted_options(own, target.triple)
+            own = retargeted_options(with_profile_beside(own, source), target.triple)
+            source = Path(folder) / "module.ll"
             if reason := retarget(toolchain, corpus.bitcode(module), target, source):
                 return Missing(module.project, f"{module.name}: {reason}")
         profile = profiles.by_module.get(module.name)

@@ -13,6 +13,7 @@ from typing import Final
 
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.process import Limits, Outcome, run
+from nestor.compiler.profile_option import without_profile
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
 from nestor.corpus.codegen import derive
@@ -85,7 +86,8 @@ def _instrument_before_passes(
     outcome = run([toolchain.opt, f"-passes={_COUNT}", bitcode, "-o", counting], _LIMITS)
     if not outcome.ok:
         return outcome
-    return run(compile_command(toolchain, options, counting, out), _LIMITS)
+    own = without_profile(options)
+    return run(compile_command(toolchain, own, counting, out), _LIMITS)
 
 
 def _annotated(
@@ -97,4 +99,4 @@ def _annotated(
     outcome = run([toolchain.opt, *options, corpus.bitcode(module), "-o", path], _LIMITS)
     if not outcome.ok:
         return Missing(module.project, f"{module.name}: {outcome.reason}")
-    return derive.written(path, module, module.options)
+    return derive.written(path, module, without_profile(module.options))
