@@ -128,3 +128,22 @@ def test_the_modules_are_listed_by_the_command_that_messages_name(tree: SourceTr
     assert shown.stdout.split() == ["demo/lib.o", "demo/main.o"]
     as_json = json.loads(nestor("corpus", "info", root, "--modules", "--json").stdout)
     assert as_json == [{"name": name, "programs": ["demo/prog"]} for name in shown.stdout.split()]
+
+
+def test_options_that_are_left_out_are_named(tree: SourceTree) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("lib.c", LIBRARY)
+    flags = "-O2 -Wall -fstack-protector-strong -fsanitize=undefined -mllvm -inline-threshold=3"
+    tree.write("Makefile", f"CFLAGS={flags}\nprog: main.o lib.o\n\t$(CC) -o $@ $^ -lubsan\n")
+    done = nestor(
+        "corpus", "capture", "--out", str(tree.wrappers.corpus), "--", "make", "main.o", "lib.o",
+        cwd=tree.source,
+    )  # fmt: skip
+    assert done.returncode == 0
+    (line,) = (one for one in done.stderr.splitlines() if "without these options" in one)
+    assert "-mllvm, -inline-threshold=3" in line
+    assert "-fsanitize=alignment" in line
+    assert "stack-protector" not in line
+    plain = nestor("corpus", "capture", "--out", "plain", "--", "make", "-B", "CFLAGS=-O2", "lib.o",
+                   cwd=tree.source)  # fmt: skip
+    assert (plain.returncode, "without these options" in plain.stderr) == (0, False)

@@ -134,4 +134,4 @@ def test_a_sample_profile_is_named(tree: SourceTree) -> None:
 )
 def test_no_other_file_can_be_named(path: str) -> None:
     option = f"-fprofile-instrument-use-path={path}"
-    assert safe_cc1(["-cc1", "-O2", option]) == (("-cc1", "-O2", "-emit-obj"), 1)
+    assert safe_cc1(["-cc1", "-O2", option]) == (("-cc1", "-O2", "-emit-obj"), (option,))

@@ -14,12 +14,17 @@ from typing import NamedTuple
 class Filtered(NamedTuple):
     """What is left of a command line.
 
-    ``kept`` can be replayed; ``dropped`` counts the options that were neither known to be safe
-    nor known to be without effect on code generation from bitcode.
+    ``kept`` can be replayed; ``left_out`` are the options that were neither known to be safe nor
+    known to be without effect on code generation from bitcode.
     """
 
     kept: tuple[str, ...]
-    dropped: int
+    left_out: tuple[str, ...]
+
+    @property
+    def dropped(self) -> int:
+        """How many options were left out."""
+        return len(self.left_out)
 
 
 _VALUE = re.compile(r"[A-Za-z0-9_.+=,-]{1,200}")
@@ -101,7 +106,7 @@ def safe_cc1(arguments: Iterable[str]) -> Filtered:
     """
     words = list(arguments)
     kept: list[str] = []
-    dropped = 0
+    left_out: list[str] = []
     index = 0
     while index < len(words):
         word = words[index]
@@ -112,17 +117,17 @@ def safe_cc1(arguments: Iterable[str]) -> Filtered:
             if _VALUE.fullmatch(following):
                 kept += [word, following]
             else:
-                dropped += 1
+                left_out.append(f"{word} {following}")
         elif word in _CC1_SPENT_PAIR:
             index += 1
         elif _CC1_WORD.fullmatch(word):
             kept.append(word)
         elif word.startswith("-") and not _CC1_SPENT_WORD.fullmatch(word):
-            dropped += 1
+            left_out.append(word)
         # A word without a dash is an input or the value of an option that was left out.
     if "-emit-obj" not in kept:
         kept.append("-emit-obj")
-    return Filtered(("-cc1", *kept), dropped)
+    return Filtered(("-cc1", *kept), tuple(left_out))
 
 
 # One link option as the compiler driver takes it.

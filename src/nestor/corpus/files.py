@@ -84,7 +84,8 @@ def read_options(path: Path) -> tuple[tuple[str, ...], int]:
         words = read(path, "the options of a module").decode().split("\0")
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path} cannot be read ({error}); make the corpus again.") from error
-    return safe_cc1([word for word in words if word])
+    found = safe_cc1([word for word in words if word])
+    return found.kept, found.dropped
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -36,18 +36,18 @@ def read(root: Path, progress: Progress = silent) -> Corpus:
                 f"global_command_override of {root / DESCRIPTION} is not a list of words; "
                 "extract the corpus again."
             )
-        shared, unsafe = safe_cc1(override)
+        found = safe_cc1(override)
+        shared, unsafe = found.kept, found.dropped
     modules = []
     for done, name in enumerate(sorted(set(names))):
         progress("read", done, len(names))
         module, refused = _module(root, name, shared)
         modules.append(module)
         dropped[module.project] += refused or unsafe
-    found = tuple(modules)
     projects = tuple(Project(name, dropped_options=n) for name, n in sorted(dropped.items()))
-    levels = {level_of(module.options) for module in found} - {None}
+    levels = {level_of(module.options) for module in modules} - {None}
     level = next(iter(levels), None) if len(levels) == 1 else None
-    return Corpus(root, found, projects=projects, level=level or DEFAULT_LEVEL)
+    return Corpus(root, tuple(modules), projects=projects, level=level or DEFAULT_LEVEL)
 
 
 def _module(root: Path, name: str, shared: tuple[str, ...] | None) -> tuple[Module, int]:

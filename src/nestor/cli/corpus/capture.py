@@ -2,8 +2,10 @@
 
 import shutil
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import tyro
 
@@ -13,6 +15,7 @@ from nestor.cli.remarks import remark
 from nestor.compiler import toolchain
 from nestor.corpus import files, store
 from nestor.corpus.capture import build, merge
+from nestor.corpus.capture.drafts import left_out
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, Level
@@ -27,6 +30,10 @@ _NOT_CALLED = (
     "configure and build a new folder after --, or capture the folder as it is with "
     "--compile-commands BUILD_FOLDER."
 )
+
+_SHOWN: Final = 6
+"""Options that are named when they were left out, each with so many characters:"""
+_LONG: Final = 40
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,8 @@ class Capture:
             corpus = add_runs(corpus, runs)
         show(corpus, self.json)
         if captures:
+            if options := left_out(journal):
+                remark(_without_options(options))
             for program in corpus.programs:
                 _remark_objects_without_module(program)
         return status or (0 if corpus.modules else 1)
@@ -136,6 +145,19 @@ def _remark_objects_without_module(program: Program) -> None:
             f"{program.name}: {foreign} of {foreign + modules} objects have no module and stay as "
             "they are: assembly, or compiled before the capture (build again from clean)."
         )
+
+
+def _without_options(options: Counter[str]) -> str:
+    names = [
+        option if len(option) <= _LONG else f"{option[:_LONG]}…"
+        for option, _ in options.most_common(_SHOWN)
+    ]
+    more = len(options) - len(names)
+    return (
+        f"modules of a corpus are compiled without these options of the build: {', '.join(names)}"
+        + (f" and {more} more" if more else "")
+        + "; so their code may be other than the build's."
+    )
 
 
 def _without_programs(replayed: build.Replayed) -> str:

@@ -1,6 +1,6 @@
 """From a journal of captures to the projects that it holds: choose modules, name them, link."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -101,6 +101,14 @@ def _as_before(old: Corpus, name: str) -> Project:
     )
 
 
+def left_out(journal: Journal) -> Counter[str]:
+    """Return the options of captured compilations that no corpus replays, and how many had them."""
+    found: Counter[str] = Counter()
+    for _, event in journal.compiles():
+        found.update(dict.fromkeys(safe_cc1(event["arguments"]).left_out, 1))
+    return found
+
+
 def lost_projects(journal: Journal, captured: Set[str]) -> list[Missing]:
     """Return the failures of projects of which nothing at all was captured."""
     failures = _failures(journal, {})
@@ -149,8 +157,8 @@ def _with_modules(
     chosen = set(compiles) & needed if selection.linked_only else _chosen(compiles, needed)
     for key in sorted(chosen, key=lambda k: (compiles[k]["object"], k)):
         event = compiles[key]
-        options, dropped = safe_cc1(event["arguments"])
-        draft.dropped += dropped
+        options, left_out = safe_cc1(event["arguments"])
+        draft.dropped += len(left_out)
         sampled += any(word.startswith(_SAMPLE_PROFILE) for word in event["arguments"])
         name = _free_name(f"{project}/{event['object']}", used)
         used[name] = key
