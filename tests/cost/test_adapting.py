@@ -8,8 +8,11 @@ import pytest
 
 from nestor.cli.main import main
 from nestor.cost.blocks.table import Table, named, read, write
+from nestor.cost.contract import ModelError
 from nestor.cost.core.choice import ChoiceSettings, choose
 from nestor.cost.core.simulator import Simulator
+from nestor.cost.judge.closest import closest
+from nestor.cost.model.model_file import load, machines
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,8 @@ def test_choose_measure_adapt(
     assert not read(chosen).labelled.any()
     rows = {block: row for row, block in enumerate(pool.blocks)}
     write(pool.select(np.array([rows[b] for b in read(chosen).blocks])), labels)
-    words = ["costmodel", "adapt", "--blocks", str(labels), "--out", str(out), "--json"]
+    source = ["--machine", "AMD Zen 5"]
+    words = ["costmodel", "adapt", "--blocks", str(labels), *source, "--out", str(out), "--json"]
     assert main([*words, "--borrow", "--judge", str(tmp_path / "pool.parquet")]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["from"] == "AMD Zen 5"
@@ -57,6 +61,21 @@ def test_choose_measure_adapt(
     assert said["test"]["AMD Zen 4"]["stable_only"]["median_ape"] < 10
     assert main(["costmodel", "predict", "4801d8", "--model", str(out)]) == 0
     assert "AMD Zen 4" in capsys.readouterr().out
+
+
+def test_labels_are_closest_to_the_model_of_their_machine() -> None:
+    models = {name: load("shipped", name) for name in machines("shipped")}
+    assert len(models) > 1
+    rows = named("zen5")
+    rows = rows.select(np.flatnonzero(rows.stable)[:500])
+    assert closest(models, rows) == "AMD Zen 5"
+    assert closest({"other": models["Intel Redwood Cove"]}, rows) == "other"
+
+
+def test_blocks_without_an_answer_are_close_to_nothing() -> None:
+    rows = Table((b"\x0f\xa2",), np.array([20.0]), np.array([0.0]))  # cpuid
+    with pytest.raises(ModelError, match="name one with --machine"):
+        closest({"AMD Zen 5": load("shipped", "AMD Zen 5")}, rows)
 
 
 def test_no_count_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ class Adapt:
     model: str = "shipped"
     """The model to start from: 'shipped' or a file of our own kind."""
     machine: str | None = None
-    """The machine of that model to start from; its first if none is named."""
+    """The machine of that model to start from; the one most like the new one if none is named."""
     borrow: tuple[str, ...] = ("zen4-sweep",)
     """Tables of another machine: opcodes that --blocks lacks take their costs from there."""
     judge: str | None = None
@@ -48,6 +48,8 @@ class Adapt:
         from nestor.cli.blocks.code import open_explainable
         from nestor.cost.blocks import table
         from nestor.cost.blocks.methods import require_one_method
+        from nestor.cost.judge.closest import closest
+        from nestor.cost.model.model_file import machines
         from nestor.cost.model.training import ADAPTING, train
         from nestor.cost.registry import save_model
         from nestor.cost.trainers import prepare_folder, training_rows
@@ -58,6 +60,9 @@ class Adapt:
         judged = None if self.judge is None else table.named(self.judge)
         use = training_rows(rows, np.arange(len(rows)))
         require_one_method(rows.select(use))
+        if self.machine is None:
+            others = {name: open_explainable(self.model, name) for name in machines(self.model)}
+            source = others[closest(others, rows.select(use))]
         start = time.process_time()
         with progress() as report:
             borrowed = table.joined(self.borrow) if self.borrow else None

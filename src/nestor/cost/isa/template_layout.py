@@ -8,6 +8,7 @@ from enum import IntEnum, IntFlag
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nestor.cost.isa.instruction_categories import CATEGORIES
 from nestor.cost.native.layout import Layout
@@ -181,3 +182,30 @@ LAYOUT: Final = Layout(
         "Limit": {"VARIANTS": VARIANTS, "LARGEST_WINDOW": LARGEST_WINDOW},
     },
 )  # fmt: skip
+
+
+_LARGEST: Final = {
+    "immediate_bytes": 12,
+    "width": 8,
+    "memory_size": 1024,
+    "category": 255,
+    "emulation": 255,
+}
+
+
+def check_templates(rows: NDArray[np.void]) -> None:
+    """Refuse templates ``[n]`` that would lead the native decoder out of its arrays.
+
+    :raises ValueError: if one would.
+    """
+    fixed = rows["operands"]["place"] == Place.FIXED
+    for registers in (
+        rows["implicit_reads"],
+        rows["implicit_writes"],
+        rows["operands"]["register_class"][fixed],
+    ):
+        if (registers < -1).any() or (registers >= NativeRegister.REGISTERS).any():
+            raise ValueError("a template names a register that is not there")
+    for name, most in _LARGEST.items():
+        if (rows[name] < 0).any() or (rows[name] > most).any():
+            raise ValueError(f"a template has a {name} that is not there")

@@ -15,7 +15,7 @@ from safetensors.numpy import save as save_tensors
 
 from nestor.cost.contract import ModelError
 from nestor.cost.core.parameters import FIELDS, CoreParameters, MachineSettings, checked_core
-from nestor.cost.isa.template_layout import TEMPLATE, VARIANTS, WORDS, NativeRegister, Place
+from nestor.cost.isa.template_layout import TEMPLATE, VARIANTS, WORDS, check_templates
 from nestor.cost.isa.templates import Templates, opcode_of
 from nestor.cost.model.features import FEATURES
 from nestor.cost.model.forest import NO_TREES, Forest, checked
@@ -45,7 +45,20 @@ def load(name_or_path: str | Path, machine: str | None = None) -> HybridModel:
         first if None.
     :raises ModelError: if there is no such file, it is damaged, or it has no such machine.
     """
-    return read(SHIPPED if str(name_or_path) == "shipped" else Path(name_or_path), machine)
+    return read(_path(name_or_path), machine)
+
+
+def machines(name_or_path: str | Path) -> tuple[str, ...]:
+    """Return the machines that ``shipped``, or the models in a file, predict for, the first first.
+
+    :raises ModelError: if there is no such file, or it is damaged.
+    """
+    path = _path(name_or_path)
+    return tuple(name for data in _single_files(_bytes_of(path)) for name in _names(path, data))
+
+
+def _path(name_or_path: str | Path) -> Path:
+    return SHIPPED if str(name_or_path) == "shipped" else Path(name_or_path)
 
 
 def save(model: HybridModel, path: Path) -> None:
@@ -262,32 +275,8 @@ def _templates(tensors: dict[str, NDArray[Any]], forms: list[str]) -> Templates:
     rows = words.view(TEMPLATE)[:, 0]
     if (rows["form"] >= len(forms)).any():
         raise ValueError("templates of forms that are not there")
-    _check_templates(rows)
+    check_templates(rows)
     return Templates([int(key) for key in keys], [rows[i, ...] for i in range(len(rows))], forms)
-
-
-def _check_templates(rows: NDArray[np.void]) -> None:
-    """Refuse templates ``[n]`` that would lead the native decoder out of its arrays."""
-    fixed = rows["operands"]["place"] == Place.FIXED
-    for registers in (
-        rows["implicit_reads"],
-        rows["implicit_writes"],
-        rows["operands"]["register_class"][fixed],
-    ):
-        if (registers < -1).any() or (registers >= NativeRegister.REGISTERS).any():
-            raise ValueError("a template names a register that is not there")
-    for name, most in _LARGEST.items():
-        if (rows[name] < 0).any() or (rows[name] > most).any():
-            raise ValueError(f"a template has a {name} that is not there")
-
-
-_LARGEST: Final = {
-    "immediate_bytes": 12,
-    "width": 8,
-    "memory_size": 1024,
-    "category": 255,
-    "emulation": 255,
-}
 
 
 def _forest(tensors: dict[str, NDArray[Any]], name: str, base: float) -> Forest:
