@@ -144,6 +144,11 @@ def test_options_that_are_left_out_are_named(tree: SourceTree) -> None:
     assert "-mllvm, -inline-threshold=3" in line
     assert "-fsanitize=alignment" in line
     assert "stack-protector" not in line
+    done = nestor(
+        "corpus", "capture", "--out", str(tree.wrappers.corpus), "--", "make", "-B", "CFLAGS=-O2",
+        "main.o", "lib.o", cwd=tree.source,
+    )  # fmt: skip
+    assert (done.returncode, "without these options" in done.stderr) == (0, False), "of the last"
     plain = nestor("corpus", "capture", "--out", "plain", "--", "make", "-B", "CFLAGS=-O2", "lib.o",
                    cwd=tree.source)  # fmt: skip
     assert (plain.returncode, "without these options" in plain.stderr) == (0, False)

@@ -4,7 +4,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from nestor.compiler.profile_option import profile_path
 from nestor.corpus import files, store
 from nestor.corpus.layout import DESCRIPTION
 from nestor.corpus.model import Corpus, CorpusError
@@ -49,6 +48,6 @@ def _copy(corpus: Corpus, out: Path, progress: Progress) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(corpus.bitcode(module), target)
         (out / f"{module.name}.cmd").write_bytes("\0".join(module.options).encode())
-        if module.profile is not None and (profile := corpus.profile(module)) is not None:
-            shutil.copyfile(profile, profile_path(target, module.profile))
+        if (profile := corpus.profile(module)) is not None:
+            shutil.copyfile(profile, target.with_name(profile.name))
     progress("copy", len(corpus.modules), len(corpus.modules))

@@ -247,6 +247,15 @@ class Corpus:
         digest = module.profile
         return None if digest is None else profile_path(self.bitcode(module), digest)
 
+    @cached_property
+    def profiles(self) -> dict[Path, str]:
+        """The profiles that modules are compiled with, each with its sha256."""
+        return {
+            path: module.profile
+            for module in self.modules
+            if module.profile and (path := self.profile(module))
+        }
+
     def foreign(self, digest: str) -> Path:
         """Return the file of a foreign object."""
         return self.root / "foreign" / f"{digest}.o"

@@ -105,8 +105,7 @@ def _files(corpus: Corpus) -> list[tuple[Path, str]]:
     """Return every file that compilers or programs read, and its sha256."""
     foreign = {i.value for p in corpus.programs for i in p.inputs if i.kind == "foreign"}
     files = [(corpus.bitcode(m), m.digest) for m in corpus.modules]
-    profiles = {(corpus.profile(m), m.profile) for m in corpus.modules}
-    files += sorted((path, digest) for path, digest in profiles if path and digest)
+    files += sorted(corpus.profiles.items())
     files += [(corpus.foreign(digest), digest) for digest in sorted(foreign)]
     inputs = {digest for project in corpus.projects for _, digest in project.inputs}
     return files + [(corpus.input(digest), digest) for digest in sorted(inputs)]

@@ -59,10 +59,11 @@ class Adapt:
         rows = table.joined(self.blocks)
         judged = None if self.judge is None else table.named(self.judge)
         use = training_rows(rows, np.arange(len(rows)))
-        require_one_method(rows.select(use))
+        labels = rows.select(use)
+        require_one_method(labels)
         if self.machine is None:
             others = {name: open_explainable(self.model, name) for name in machines(self.model)}
-            source = others[closest(others, rows.select(use))]
+            source = others[closest(others, labels)]
         start = time.process_time()
         with progress() as report:
             borrowed = table.joined(self.borrow) if self.borrow else None

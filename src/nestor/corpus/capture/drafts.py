@@ -102,10 +102,17 @@ def _as_before(old: Corpus, name: str) -> Project:
 
 
 def left_out(journal: Journal) -> Counter[str]:
-    """Return the options of captured compilations that no corpus replays, and how many had them."""
+    """Return the options with which objects were last compiled and which no corpus replays.
+
+    Each comes with the number of these objects.
+    """
+    compiles: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for key, event in journal.compiles():
+        compiles[event["project"]][key] = event
     found: Counter[str] = Counter()
-    for _, event in journal.compiles():
-        found.update(dict.fromkeys(safe_cc1(event["arguments"]).left_out, 1))
+    for events in compiles.values():
+        for key in _newest(events).values():
+            found.update(dict.fromkeys(safe_cc1(events[key]["arguments"]).left_out, 1))
     return found
 
 
@@ -157,8 +164,8 @@ def _with_modules(
     chosen = set(compiles) & needed if selection.linked_only else _chosen(compiles, needed)
     for key in sorted(chosen, key=lambda k: (compiles[k]["object"], k)):
         event = compiles[key]
-        options, left_out = safe_cc1(event["arguments"])
-        draft.dropped += len(left_out)
+        options, others = safe_cc1(event["arguments"])
+        draft.dropped += len(others)
         sampled += any(word.startswith(_SAMPLE_PROFILE) for word in event["arguments"])
         name = _free_name(f"{project}/{event['object']}", used)
         used[name] = key
@@ -205,15 +212,20 @@ def _add_programs(
         draft.missing.append(Missing(project, f"{built}: was not linked by the build"))
 
 
+def _newest(compiles: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """Return the key of the last compilation of each object, by the object's place."""
+    ordered = sorted(compiles.items(), key=lambda item: (item[1]["time"], item[0]))
+    # Older journals have no place.
+    return {event.get("place", event["object"]): key for key, event in ordered}
+
+
 def _chosen(compiles: Mapping[str, dict[str, Any]], needed: Set[str]) -> set[str]:
     """Choose object keys: what programs need, else the newest of each object, one per source.
 
     A library is often compiled twice, position-independent and not; such twins carry nothing
     new, so only those that a program needs are kept, or the first if none is needed.
     """
-    newest: dict[str, str] = {}
-    for key, event in sorted(compiles.items(), key=lambda item: (item[1]["time"], item[0])):
-        newest[event.get("place", event["object"])] = key  # older journals have no place
+    newest = _newest(compiles)
     chosen = set(compiles) & needed
     sources = {compiles[key]["source"] for key in chosen}
     for name in sorted(newest):

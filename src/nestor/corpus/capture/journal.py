@@ -21,11 +21,12 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from nestor.compiler.profile_option import SUFFIX
 from nestor.files import ReadError, read_regular, replacing, scratch_file
 
 
@@ -76,23 +77,15 @@ class Journal:
 
     def add_foreign(self, content: bytes) -> str:
         """Keep an object file that no wrapper compiled; return its sha256."""
-        digest = hashlib.sha256(content).hexdigest()
-        path = self.foreign_path(digest)
-        if not path.exists():
-            self._write(path, content)
-        return digest
+        return self._keep(content, self.foreign_path)
 
     def profile_path(self, digest: str) -> Path:
         """Return where the profile with this sha256 lies."""
-        return self.root / "profiles" / f"{digest}.profdata"
+        return self.root / "profiles" / f"{digest}{SUFFIX}"
 
     def add_profile(self, content: bytes) -> str:
         """Keep a profile that a compilation uses; return its sha256."""
-        digest = hashlib.sha256(content).hexdigest()
-        path = self.profile_path(digest)
-        if not path.exists():
-            self._write(path, content)
-        return digest
+        return self._keep(content, self.profile_path)
 
     def add_failure(self, event: dict[str, Any]) -> bool:
         """Record a failure; return whether it is the first one of this journal."""
@@ -149,6 +142,13 @@ class Journal:
             if error.absent:
                 return None
             raise
+
+    def _keep(self, content: bytes, place: Callable[[str], Path]) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        path = place(digest)
+        if not path.exists():
+            self._write(path, content)
+        return digest
 
     def _write(self, path: Path, content: bytes) -> None:
         # Without waiting for the disk, unlike write_atomically: a build must not be slowed down.

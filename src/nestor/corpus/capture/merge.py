@@ -157,9 +157,5 @@ def _sweep(old: Corpus, new: Corpus) -> None:
     for name in old.by_name.keys() - new.by_name.keys():
         for suffix in (".bc", ".cmd"):
             (new.root / f"{name}{suffix}").unlink(missing_ok=True)
-    for path in _profiles(old) - _profiles(new):
+    for path in old.profiles.keys() - new.profiles.keys():
         path.unlink(missing_ok=True)
-
-
-def _profiles(corpus: Corpus) -> set[Path]:
-    return {path for module in corpus.modules if (path := corpus.profile(module)) is not None}
