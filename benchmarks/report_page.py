@@ -51,7 +51,7 @@ def repeated(sides: Sides, decisions: int) -> Sides:
         }
         return replace(own, modules=modules)
 
-    return Sides(sides.program, side(sides.default), tuple(map(side, sides.policies)))
+    return Sides(sides.program, sides.level, side(sides.default), tuple(map(side, sides.policies)))
 
 
 def _copy(module: ModuleSide, number: int, key: np.int64) -> ModuleSide:

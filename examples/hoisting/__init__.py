@@ -142,7 +142,7 @@ PROBLEM = Hoisting(
     name="hoisting",
     summary="whether GVNHoist runs on a module, for the size of objects",
     rule=THRESHOLD,
-    level="-Oz",
+    levels=("-Oz", "-Os", "-O1", "-O2", "-O3"),
     score="loadable bytes of the object",
     default_column=DEFAULT,
     features=FeatureSets(free=FEATURES, few=FEATURES, unit=FEATURES, program=FEATURES),

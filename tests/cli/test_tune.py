@@ -11,6 +11,7 @@ from nestor.corpus.model import Corpus
 from nestor.problems.inlining_size.search.overrides import load
 from nestor.problems.inlining_size.summary.program_summary import load as load_summary
 from tests.command import nestor
+from tests.conftest import SOURCE, make_corpus
 
 
 def test_tune_writes_overrides_and_goes_on(small_corpus: Corpus, tmp_path: Path) -> None:
@@ -81,6 +82,21 @@ def test_tune_keeps_the_summary_that_its_overrides_need(
     without = nestor(*words, "--compiles", "3", "--no-summary")
     assert without.returncode == 1
     assert "differs in: the summary of the program. Take another" in without.stderr
+
+
+def test_tune_prints_the_level_of_the_corpus(plugin: Plugin, tmp_path: Path) -> None:
+    """Where policies decide nothing, the search starts from stock, and overrides act."""
+    corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {"one": SOURCE}, level="-Os")
+    words = ["tune", "one", "--corpus", str(corpus.root), "--out", str(tmp_path / "tuned")]
+    done = nestor(*words, "--compiles", "6", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "policies for inlining-size decide nothing at -Os" in done.stderr.replace("\n", " ")
+    result = json.loads(done.stdout)
+    assert result["policy"] == "default"
+    assert " -- -Os -ffunction-sections " in result["command"]
+    named = nestor(*words, "--policy", "shipped")
+    assert named.returncode == 1
+    assert "captured at -Os, where policies for inlining-size decide nothing" in named.stderr
 
 
 def test_tune_says_what_is_wrong(small_corpus: Corpus, tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ def build_world(
     names = [f"m{number}.o" for number in range(len(logs))]
     features = logs[0].features
     problem = kind(
-        "toy", "a toy", rule, "-Oz", "bytes", "default",
+        "toy", "a toy", rule, ("-Oz",), "bytes", "default",
         FeatureSets(features, features, features, features), Report("bytes", ("bytes",)),
         credit_unit=16.0, credit_clip=60.0, changes=changes,
         units=dict(zip(names, logs, strict=True)),

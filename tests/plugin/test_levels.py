@@ -9,6 +9,7 @@ from nestor.policy.names import NamedPolicy
 from nestor.policy.spec import Policy
 from nestor.problem.identity import Circumstances
 from nestor.problems.inlining_size.builtins import threshold
+from nestor.problems.inlining_size.in_builds import LEVELS
 from nestor.problems.inlining_size.ways import ways
 from tests.plugin.support import ALWAYS, CXX_SOURCE, NEVER, SOURCE, Workbench, random_network
 from tests.plugin.test_plugin import GROWING
@@ -105,7 +106,7 @@ def test_the_channel_answers_like_the_plugin(bench: Workbench, level: str) -> No
     named = NamedPolicy.of(policy)
     command: list[str | Path] = [bench.plugin.toolchain.clang, level, "-c", bench.source(SOURCE)]
     objects, counts = set(), set()
-    for way in ways(bench.plugin, named, bench.folder):
+    for way in ways(bench.plugin, named, bench.folder, LEVELS):
         out = bench.folder / "way.o"
         count = way.compile(command, out, Circumstances())
         objects.add(out.read_bytes())

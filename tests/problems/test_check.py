@@ -125,7 +125,7 @@ def weights(rule: Rule = PICK, fault: Fault = "none") -> Weights:
     sets = FeatureSets(("weight",), ("weight",), ("weight",), ("weight",))
     report = Report("weight", ("weight",))
     return Weights(
-        "weights", "which to pay for", rule, "-O2", "weight paid", "default", sets, report,
+        "weights", "which to pay for", rule, ("-O2",), "weight paid", "default", sets, report,
         fault=fault,
     )  # fmt: skip
 
@@ -175,7 +175,8 @@ def test_unsound_compiles_are_named(rule: Rule, fault: Fault, said: str, place: 
     [
         ({"name": "Some weights"}, "no name"),
         ({"default_column": "answer"}, "one column"),
-        ({"level": "O2"}, "optimisation level"),
+        ({"levels": ("O2",)}, "optimisation levels"),
+        ({"levels": ()}, "optimisation levels"),
         ({"score": " "}, "score"),
         ({"summary": ""}, "what is decided"),
         ({"report": Report("price", ("weight",))}, "its report does not have"),

@@ -88,7 +88,7 @@ def hostile(sides: Sides) -> Sides:
         modules = {f"{HOSTILE[1]}/{n}": module(m) for n, m in own.modules.items()}
         return replace(own, modules=modules)
 
-    return Sides(HOSTILE[1], side(sides.default), tuple(map(side, sides.policies)))
+    return Sides(HOSTILE[1], sides.level, side(sides.default), tuple(map(side, sides.policies)))
 
 
 def text_of(sides: Sides, source: str = "") -> str:

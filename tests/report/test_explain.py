@@ -181,7 +181,7 @@ def test_a_file_is_named_by_its_last_parts() -> None:
 
 def test_the_command_takes_a_compile_or_its_database(tmp_path: Path, plugin: Plugin) -> None:
     (tmp_path / "p.c").write_text(SOURCE)
-    words = ["--policy", "always", "--measure", "0"]
+    words = ["--policy", "always", "--measure", "0", "--level=-Oz"]
     compile_words = ["cc", "-O2", "-c", "p.c"]
     done = nestor("explain", "p.c:6", *words, "--json", "--", *compile_words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -197,6 +197,38 @@ def test_the_command_takes_a_compile_or_its_database(tmp_path: Path, plugin: Plu
     assert other.returncode == 1
     assert "compiles no q.c" in other.stderr
     assert not (tmp_path / "p.o").exists()
+
+
+@pytest.mark.parametrize(("level", "threshold"), [("-O2", 337), ("-O3", 375)])
+def test_a_compile_is_explained_at_its_own_level(
+    tmp_path: Path, plugin: Plugin, level: str, threshold: int
+) -> None:
+    """225 and 250, and half as much more for one block (llvm/lib/Analysis/InlineCost.cpp)."""
+    (tmp_path / "p.c").write_text(SOURCE)
+    words = ["--problem", "inlining-speed", "--policy", "never", "--measure", "1", "--json"]
+    done = nestor("explain", "p.c:6", *words, "--", "cc", level, "-c", "p.c", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    stock = json.loads(done.stdout)["decisions"][0]["stock"]
+    assert f"threshold={threshold})" in stock
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-O2"], "at -O2, where policies for inlining-size decide nothing: they decide at -Oz"),
+        (["-O2"], ", or take --problem inlining-speed."),
+        ([], "compiled at -O0: name one of -O1, -O2, -O3, -Os, -Oz with --level."),
+        (["-Oz", "-O0"], "compiled at -O0"),
+    ],
+)
+def test_levels_at_which_nothing_is_decided_are_refused(
+    tmp_path: Path, plugin: Plugin, words: list[str], says: str
+) -> None:
+    (tmp_path / "p.c").write_text(SOURCE)
+    line = ["cc", *words, "-c", "p.c"]
+    done = nestor("explain", "p.c:6", "--policy", "always", "--", *line, cwd=tmp_path)
+    assert done.returncode == 1
+    assert says in done.stderr
 
 
 def test_a_rule_is_named_in_place_of_its_logit(tmp_path: Path, plugin: Plugin) -> None:

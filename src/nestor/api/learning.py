@@ -10,8 +10,6 @@ from typing import Any
 
 from nestor import __version__
 from nestor.api.workplace import policy_of
-from nestor.corpus.level import parse_level
-from nestor.corpus.model import require_level
 from nestor.errors import NestorError
 from nestor.files import claimed, sha256_of
 from nestor.learn.accounting import Cost, Meter, Tally
@@ -22,6 +20,7 @@ from nestor.learn.training import Result, Run, train
 from nestor.policy import bundle
 from nestor.policy.names import NamedPolicy
 from nestor.policy.spec import Policy
+from nestor.problem.levels import require_decided
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 
@@ -99,7 +98,7 @@ def run_learner(setup: Setup, name: str, settings: Any) -> Trained:
         another run.
     """
     meter, entry = Meter(), find_learner(name)
-    require_level(setup.pool.corpus, parse_level(setup.problem.level))
+    require_decided(setup.problem, setup.pool.corpus)
     check_setup(name, setup)
     ready: Ready = entry.set_up(settings, setup)
     preparation = meter.read(setup.tally)

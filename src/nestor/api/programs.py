@@ -14,6 +14,7 @@ from nestor.evaluate.result import Evaluation
 from nestor.files import claimed
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.in_builds import made_for
+from nestor.problem.levels import require_decided
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.rollout.stock import StockKeepingPool
@@ -56,11 +57,13 @@ def evaluate_policies(
     way = find_build(pool.problem, build)
     check_modes(way, modes)
     chosen = tuple(_program(pool, one) for one in programs)
+    named = [policy_of(pool.problem, policy) for policy in policies]
+    require_decided(pool.problem, pool.corpus, named)
     return compare.evaluate(
         StockKeepingPool(pool, fresh=fresh),
         way,
         chosen or compare.select_programs(pool.corpus, split),
-        [policy_of(pool.problem, policy) for policy in policies],
+        named,
         EvaluateSettings(tuple(modes), overrides, summary, smoke),
         progress,
     )
@@ -94,7 +97,8 @@ def tune_program(
     check_modes(way, wanted)
     packaged = made_for(moves_of(pool.problem).policies, lto=inside_lto(way))
     further = () if policy is not None else packaged
-    decides = DEFAULT if policy is None else policy_of(pool.problem, policy)
+    start = DEFAULT if policy is None else policy_of(pool.problem, policy)
+    require_decided(pool.problem, pool.corpus, [start])
     searched = _program(pool, program)
     with claimed(Path(folder)):
         summary = session.summary_for_search(pool, way, searched, wanted[0], progress)
@@ -102,7 +106,7 @@ def tune_program(
             pool,
             way,
             searched,
-            decides,
+            start,
             TuneSettings(wanted, sweep=policy is not None, policies=further),
             SearchSettings(compiles=compiles),
             seed,

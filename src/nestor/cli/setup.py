@@ -1,15 +1,18 @@
 """What most commands begin with: a toolchain with its plugin, and a program of a corpus."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
+from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError, meant
 from nestor.progress import Progress
 
 if TYPE_CHECKING:
+    from nestor.policy.names import NamedPolicy
     from nestor.problem.problem import Problem
 
 DEFAULT_PROBLEM: Final = "inlining-size"
@@ -33,6 +36,21 @@ def usual_policy(problem: "Problem", *, lto: bool = False) -> str:
     """
     name = "shipped-lto" if lto else "shipped"
     return name if name in problem.builtins.names else "default"
+
+
+def corpus_for(
+    problem: "Problem", folder: Path, policies: "Sequence[NamedPolicy] | None"
+) -> Corpus:
+    """Return the corpus in ``folder``, on which ``policies`` are to decide.
+
+    :param policies: None for one that is still to be made.
+    :raises CorpusError: if there is none, or policies of ``problem`` decide nothing at its level.
+    """
+    from nestor.problem.levels import require_decided  # Takes numpy.
+
+    corpus = store.load(folder)
+    require_decided(problem, corpus, policies)
+    return corpus
 
 
 def program_named(corpus: Corpus, name: str) -> Program:

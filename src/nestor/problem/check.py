@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nestor.corpus.level import LEVELS
 from nestor.corpus.model import Module
 from nestor.policy import network
 from nestor.policy.names import DEFAULT, NamedPolicy
@@ -64,8 +65,9 @@ def _check_description(problem: Problem) -> None:
         raise ProblemError(f"'{problem.name}' is no name for a problem: small letters and hyphens.")
     if problem.default_column == "answer":
         raise ProblemError(f"{problem.name} logs the default and the answer in one column.")
-    if not re.fullmatch(r"-O[0-3sz]", problem.level):
-        raise ProblemError(f"'{problem.level}' is no optimisation level such as -Oz.")
+    if not problem.levels or not set(problem.levels) <= set(LEVELS):
+        levels = ", ".join(LEVELS)
+        raise ProblemError(f"{problem.name} must name optimisation levels out of {levels}.")
     if not problem.score.strip() or not problem.summary.strip():
         raise ProblemError(f"{problem.name} does not say what is decided and what its score is.")
     if problem.report.score not in problem.report.columns:

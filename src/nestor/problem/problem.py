@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Limits
+from nestor.corpus.level import Level
 from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy, named_policy
@@ -46,8 +47,7 @@ class FeatureSets:
     program: tuple[str, ...]
     """The same and those of a summary of the whole program: for distillation."""
     extent: tuple[str, ...] = ()
-    """Features that say how much a mistake can cost. Policies leave the largest values to the
-    default; empty where no feature says it."""
+    """Features that say how much a mistake can cost: the default answers for the largest values."""
     mode: str = ""
     """The feature of a summary that holds the link mode, as its place in ``modes``."""
     modes: tuple[str, ...] = ()
@@ -153,8 +153,8 @@ class Problem(ABC):
     """What is decided, in one line."""
     rule: Rule
     """How logits become an answer."""
-    level: str
-    """The optimisation level at which corpora for it are captured, such as ``-Oz``."""
+    levels: tuple[Level, ...]
+    """The optimisation levels at which policies decide; the first is that of the usual corpora."""
     score: str
     """What a compile costs, in one phrase with its unit; lower is better."""
     default_column: str

@@ -11,6 +11,7 @@ import numpy as np
 from nestor.build.build import Build
 from nestor.build.objects import object_builds
 from nestor.compiler.plugin import Plugin
+from nestor.corpus.level import Level
 from nestor.corpus.model import Program
 from nestor.files import read_regular
 from nestor.policy.names import NamedPolicy
@@ -47,7 +48,7 @@ class AllocationProblem(Problem):
 
     decision: Decision = field(kw_only=True)
     """Which of the allocator's questions."""
-    level: str = field(default="-O2", kw_only=True)
+    levels: tuple[Level, ...] = field(default=("-O2", "-O1", "-O3", "-Os", "-Oz"), kw_only=True)
     score: str = field(
         default="instructions and accesses to memory that the functions will execute", kw_only=True
     )

@@ -57,6 +57,8 @@ class Sides:
     """A program under the default and under policies, in the order of the command line."""
 
     program: str
+    level: str
+    """The optimisation level at which it is compiled."""
     default: Side
     policies: tuple[Side, ...]
 
@@ -102,7 +104,7 @@ def compile_sides(
         if measure:
             side = _measured(pool, side, after, scorers, measure, progress)
         sides.append(side)
-    return Sides(program.name, default, tuple(sides))
+    return Sides(program.name, pool.corpus.level, default, tuple(sides))
 
 
 def _compile(

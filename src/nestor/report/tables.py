@@ -60,7 +60,7 @@ def page_data(
         "program": sides.program,
         "problem": problem.name,
         "question": problem.summary,
-        "level": problem.level,
+        "level": sides.level,
         "score": report.score,
         "unit": report.unit,
         "quantity": report.quantity,

@@ -9,6 +9,7 @@ from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.problem.levels import decides
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.tune.kept import KeptSearch, identity_of, load, save
@@ -99,7 +100,8 @@ def tune(
     path, units = folder / "search.json", folder / "units"
     session = _Session(pool, build, program, settings.modes, summary)
     starts = moves.starts if policy.policy is None and settings.sweep else ()
-    further = [problem.policy(name) for name in (*settings.policies, *starts)]
+    names = (*settings.policies, *starts) if decides(problem, pool.corpus) else ()
+    further = [problem.policy(name) for name in names]
     candidates = list({one.digest: one for one in (policy, *further)}.values())
     kept = load(path, identity, problem)
     if kept is None:

@@ -13,8 +13,7 @@ from nestor.bisect.check import Check
 from nestor.bisect.compiled import CompiledModules
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import usual_summary
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
-from nestor.corpus import store
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.corpus.relink import LinkMode
 from nestor.files import claimed, write_atomically
 from nestor.problem.registry import find_problem
@@ -83,7 +82,7 @@ class Bisect:
         check = Check(self.command, self.seconds)
         problem = find_problem(self.problem)
         policy = problem.policy(self.bad)
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, [policy])
         program = program_named(corpus, self.program)
         with claimed(self.out), progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)

@@ -9,15 +9,16 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import counted, print_json, progress, stdout
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain, find
-from nestor.corpus import store
-from nestor.corpus.level import parse_level
-from nestor.corpus.model import Corpus, Module, require_level
+from nestor.corpus.level import Level
+from nestor.corpus.model import Corpus, Module
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
 from nestor.policy.branches import RULED
+from nestor.policy.names import NamedPolicy
+from nestor.problem.levels import require_decided_at
 from nestor.problem.overrides import read_overrides
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
@@ -57,6 +58,8 @@ class Explain:
     """A corpus with line numbers."""
     program: str | None = None
     """Look only at the modules of this program of the corpus."""
+    level: Level | None = None
+    """Compile at this optimisation level in place of the compile's own."""
     overrides: Path | None = None
     """A file of overrides above the policy."""
     summary: Path | None = None
@@ -80,6 +83,8 @@ class Explain:
             raise NestorError(f"The questions of {problem.name} are not about lines of the source.")
         if sum((bool(self.command), self.compile_commands is not None, bool(self.corpus))) != 1:
             raise NestorError("Name one of: the compile after --, --compile-commands, or --corpus.")
+        if self.corpus is not None and self.level is not None:
+            raise NestorError("A corpus has one level, that of its capture: leave --level out.")
         policy = problem.policy(self.policy)
         overrides = None if self.overrides is None else read_overrides(self.overrides)
         if overrides is not None:
@@ -87,7 +92,7 @@ class Explain:
         summary = None if self.summary is None else read_regular_text(self.summary, "a summary")
         toolchain = find(self.llvm)
         with temporary_folder("explain") as folder, progress() as report:
-            corpus, modules = self._modules(problem, line, toolchain, Path(folder))
+            corpus, modules = self._modules(problem, policy, line, toolchain, Path(folder))
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 found = explain(
@@ -108,25 +113,29 @@ class Explain:
         return 0 if found.decisions or found.others else 1
 
     def _modules(
-        self, problem: Problem, line: Line, toolchain: Toolchain, folder: Path
+        self,
+        problem: Problem,
+        policy: NamedPolicy,
+        line: Line,
+        toolchain: Toolchain,
+        folder: Path,
     ) -> tuple[Corpus, list[Module]]:
         """Return a corpus with line numbers, and its modules in which the line may be."""
         from nestor.corpus.capture.one_file import capture_file, capture_words
 
-        level = parse_level(problem.level)
-        if self.command:
-            corpus = capture_words(self.command, folder, toolchain, level)
-        elif self.compile_commands is not None:
-            corpus = capture_file(line.file, self.compile_commands, folder, toolchain, level)
-        else:
-            assert self.corpus is not None
-            corpus = store.load(self.corpus)
-            require_level(corpus, level)
+        if self.corpus is not None:
+            corpus = corpus_for(problem, self.corpus, [policy])
             modules = list(corpus.modules)
             if self.program is not None:
                 own = program_named(corpus, self.program).modules
                 modules = [corpus.module(name) for name in own]
             return corpus, candidates(modules, line)
+        if self.compile_commands is not None:
+            path = self.compile_commands
+            corpus = capture_file(line.file, path, folder, toolchain, self.level)
+        else:
+            corpus = capture_words(self.command, folder, toolchain, self.level)
+        require_decided_at(problem, corpus.level, [policy])
         return corpus, list(corpus.modules)
 
 
@@ -205,7 +214,9 @@ def _show_decision(
     if decision.measured is not None:
         other = problem.word(not about["answer"])
         changes = ", ".join(f"{name} {value:+,.0f}" for name, value in decision.measured.items())
-        rows.append(("measured", f"{changes} {problem.report.unit} against {other}"))
+        # Where a module alone has no score, its columns are those of its object.
+        unit = problem.report.unit if problem.report.score in decision.measured else "bytes"
+        rows.append(("measured", f"{changes} {unit} against {other}"))
     if decision.influences:
         words = ", ".join(
             f"{i.feature} {i.value:g} (usually {i.usual:g})"

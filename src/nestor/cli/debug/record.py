@@ -9,8 +9,7 @@ from rich.markup import escape
 from nestor.bisect.replay import Replay, replay
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import usual_summary
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
-from nestor.corpus import store
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -54,7 +53,7 @@ class Record:
         """Compile, write the overrides and say which objects they give again."""
         problem = find_problem(self.problem)
         policy = problem.policy(self.policy)
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, [policy])
         program = program_named(corpus, self.program)
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)

@@ -8,9 +8,8 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import counted, percent, print_json, progress, stdout
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
-from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
@@ -77,7 +76,7 @@ class Report:
         names = (self.policy,) if self.against is None else (self.policy, self.against)
         policies = [problem.policy(name) for name in names]
         source = "" if self.source is None else _address(self.source)
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, policies)
         program = program_named(corpus, self.program)
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)

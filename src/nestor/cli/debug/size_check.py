@@ -8,10 +8,15 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin, usual_policy
+from nestor.cli.setup import (
+    DEFAULT_PROBLEM,
+    corpus_for,
+    programs_named,
+    ready_plugin,
+    usual_policy,
+)
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import ToolchainError, find
-from nestor.corpus import store
 from nestor.corpus.layout import MANIFEST
 from nestor.errors import NestorError
 from nestor.files import write_atomically
@@ -119,11 +124,11 @@ class SizeCheckCommand:
     def _corpus(self, problem: Problem, place: Path, logs: Path | None) -> "SizedBuild":
         from nestor.report.sized_builds import compiled_corpus
 
-        corpus = store.load(place)
+        policy = problem.policy(self.policy or usual_policy(problem))
+        corpus = corpus_for(problem, place, [policy])
         programs = programs_named(corpus, self.program) if self.program else corpus.programs
         if not programs:
             raise NestorError(f"The corpus {place} has no programs.")
-        policy = problem.policy(self.policy or usual_policy(problem))
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:

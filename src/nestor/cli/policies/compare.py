@@ -12,8 +12,7 @@ from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
-from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
-from nestor.corpus import store
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_plugin
 from nestor.evaluate.compare import evaluate, select_programs
 from nestor.evaluate.compare_runs import (
     EVALUATION,
@@ -97,9 +96,9 @@ class Compare:
             return list(runs)
         problem = find_problem(self.problem)
         build = chosen_build(problem, None)
-        corpus = store.load(corpus_folder)
-        programs = select_programs(corpus, self.split)
         policies = [problem.policy(str(folder / "policy.safetensors")) for folder in todo]
+        corpus = corpus_for(problem, corpus_folder, policies)
+        programs = select_programs(corpus, self.split)
         # Equal policies, two that never deviate say, are judged once.
         distinct = list({policy.digest: policy for policy in policies}.values())
         with progress() as report:

@@ -17,9 +17,8 @@ from nestor.cli.policies.builds import (
     remark_on_build,
 )
 from nestor.cli.policies.failures import show_failures
-from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_plugin
 from nestor.compiler.invocation import LtoKind
-from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
 from nestor.evaluate.groups import Group, groups
@@ -107,7 +106,7 @@ class Evaluate:
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
         overrides = overrides_text(problem, self.overrides)
         settings = EvaluateSettings(modes, overrides, self.summary, self.smoke)
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, policies)
         programs = programs_named(corpus, self.program) or select_programs(corpus, self.split)
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)

@@ -11,9 +11,8 @@ from rich.table import Table
 
 from nestor.cli.console import percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, remark_on_build
-from nestor.cli.setup import DEFAULT_PROBLEM, programs_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_plugin
 from nestor.compiler.invocation import LtoKind
-from nestor.corpus import store
 from nestor.evaluate.compare import select_programs
 from nestor.evaluate.guard import Guard as Guarding
 from nestor.evaluate.guard import Guarded, guard
@@ -76,7 +75,7 @@ class Guard:
         remark_on_build(build, [self.policy])
         policy = problem.policy(self.policy)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, [policy])
         programs = programs_named(corpus, self.program) or select_programs(corpus, self.split)
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)

@@ -12,12 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_plugin
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import ToolchainError, find
-from nestor.corpus import store
-from nestor.corpus.level import parse_level
-from nestor.corpus.model import require_level
 from nestor.errors import NestorError
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
@@ -123,8 +120,8 @@ class Log:
     def _compiled(self, problem: Problem) -> Trajectory:
         if self.corpus is None or self.unit is None:
             raise NestorError("Name the file of a log, or a unit: --corpus DIR --unit NAME.")
-        corpus = store.load(self.corpus)
-        require_level(corpus, parse_level(problem.level))
+        policy = problem.policy(self.policy)
+        corpus = corpus_for(problem, self.corpus, [policy])
         named = [
             m for m in corpus.modules if m.name == self.unit or m.name.endswith(f"/{self.unit}")
         ]
@@ -133,7 +130,6 @@ class Log:
                 f"'{self.unit}' is the name of {len(named)} modules of the corpus"
                 f" {self.corpus}; 'nestor corpus info {self.corpus} --modules' lists them."
             )
-        policy = problem.policy(self.policy)
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin) as pool:

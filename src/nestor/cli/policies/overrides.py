@@ -10,10 +10,9 @@ from rich.markup import escape
 from nestor.build.build import BuildError, Job, inside_lto, summary_for
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin, usual_policy
 from nestor.compiler.invocation import LtoKind
 from nestor.compiler.toolchain import find
-from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.evaluate.unmatched import Unmatched, unmatched
 from nestor.problem.problem import Problem
@@ -86,7 +85,7 @@ class Check:
         assert self.corpus is not None and self.program is not None
         build = chosen_build(problem, self.build, self.lto)
         policy = problem.policy(self.policy or usual_policy(problem, lto=inside_lto(build)))
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, [policy])
         program = program_named(corpus, self.program)
         mode = build.modes[0]
         with progress() as report:

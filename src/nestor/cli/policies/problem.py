@@ -9,10 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import ready_plugin
-from nestor.corpus import store
-from nestor.corpus.level import parse_level
-from nestor.corpus.model import CorpusError, require_level
+from nestor.cli.setup import corpus_for, ready_plugin
+from nestor.corpus.model import CorpusError
 from nestor.problem.check import check_problem
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem, problem_names
@@ -78,8 +76,7 @@ class Check:
     def run(self) -> int:
         """Check, and say so if all holds."""
         problem = find_problem(self.problem)
-        corpus = store.load(self.corpus)
-        require_level(corpus, parse_level(problem.level))
+        corpus = corpus_for(problem, self.corpus, None)
         units = (corpus.modules_of("train") or corpus.modules)[: max(1, self.units)]
         if not units:
             raise CorpusError(f"The corpus {corpus.root} has no modules: capture a build.")
@@ -98,7 +95,7 @@ def _row(problem: Problem) -> dict[str, Any]:
     return {
         "name": problem.name,
         "rule": problem.rule.name,
-        "level": problem.level,
+        "levels": " ".join(problem.levels),
         "score": problem.score,
         "builds": ", ".join(problem.builds()),
         "decides": problem.summary,

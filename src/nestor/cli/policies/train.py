@@ -9,10 +9,8 @@ import tyro
 
 from nestor.api.learning import Trained, run_learner
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import ready_plugin
-from nestor.corpus import store
-from nestor.corpus.level import parse_level
-from nestor.corpus.model import Corpus, require_level
+from nestor.cli.setup import corpus_for, ready_plugin
+from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
 from nestor.files import claimed, write_atomically
 from nestor.learn.accounting import Tally
@@ -105,8 +103,7 @@ class Train:
             raise NestorError(
                 f"The learner {learner_name} has limits of its own; a budget ends {able}."
             )
-        corpus = store.load(self.corpus)
-        require_level(corpus, parse_level(problem.level))
+        corpus = corpus_for(problem, self.corpus, None)
         with claimed(self.out):
             self._print(self._train(problem, learner_name, corpus))
         return 0

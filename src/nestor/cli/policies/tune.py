@@ -22,6 +22,7 @@ from nestor.errors import NestorError
 from nestor.files import claimed, write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.problem.in_builds import made_for
+from nestor.problem.levels import decides, require_decided
 from nestor.problem.problem import Problem, Report
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -104,12 +105,13 @@ class Tune:
         build = chosen_build(problem, self.build, self.lto)
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
         remark_on_build(build, () if self.policy is None else (self.policy,))
-        policy = problem.policy(self.policy or usual_policy(problem, lto=inside_lto(build)))
         corpus = store.load(self.corpus)
+        policy = self._start(problem, build, corpus)
         program = program_named(corpus, self.program)
         with claimed(self.out):
             result, spent = self._search(problem, build, modes, policy, corpus, program)
-            return self._report(result, spent, problem, build)
+            options = [corpus.level, *shlex.split(build.options), *_profile_use(corpus, program)]
+            return self._report(result, spent, problem, options)
 
     def _search(
         self,
@@ -145,6 +147,20 @@ class Tune:
                 )
                 return result, None
 
+    def _start(self, problem: Problem, build: Build, corpus: Corpus) -> NamedPolicy:
+        """Return the policy to start from; the default where no policy decides anything."""
+        if self.policy is not None:
+            policy = problem.policy(self.policy)
+            require_decided(problem, corpus, [policy])
+            return policy
+        if decides(problem, corpus):
+            return problem.policy(usual_policy(problem, lto=inside_lto(build)))
+        remark(
+            f"policies for {problem.name} decide nothing at {corpus.level}, the corpus's level: the"
+            " search starts from stock and changes single decisions"
+        )
+        return problem.policy("default")
+
     def _further(self, problem: Problem, build: Build) -> tuple[str, ...]:
         """Return policies to start from, where the user has not chosen."""
         if self.policy is not None:
@@ -159,12 +175,14 @@ class Tune:
         """Tell whether a policy has the summary that it reads."""
         return build.whole or self.summary or not problem.reads_summary(policy.policy)
 
-    def _report(self, result: Tuned, spent: Spent | None, problem: Problem, build: Build) -> int:
+    def _report(
+        self, result: Tuned, spent: Spent | None, problem: Problem, options: Sequence[str]
+    ) -> int:
         """Write what was found, and print it."""
         path = self.out / "overrides.txt"
         write_atomically(path, result.text(problem))
         kept = self._keep(result)
-        command = self._command(result, problem, build, path, kept)
+        command = _command(result, options, path, kept)
         content = _as_json(result) | {
             "overrides": str(path),
             "summary": None if kept is None else str(kept),
@@ -196,13 +214,22 @@ class Tune:
         write_atomically(path, result.summary)
         return path
 
-    def _command(
-        self, result: Tuned, problem: Problem, build: Build, overrides: Path, summary: Path | None
-    ) -> str:
-        """Return the command that compiles with what was found."""
-        words = ["nestor", "clang", result.policy.name, "--overrides", str(overrides)]
-        words += [] if summary is None else ["--summary", str(summary)]
-        return " ".join((shlex.join(words), "--", problem.level, build.options, "…"))
+
+def _profile_use(corpus: Corpus, program: Program) -> list[str]:
+    """Return the option that names the profile with which the program is compiled, if it is one."""
+    modules = [corpus.module(name) for name in program.modules]
+    found = {m.profile: corpus.profile(m) for m in modules if m.profile is not None}
+    return [f"-fprofile-use={path}" for path in found.values()] if len(found) == 1 else []
+
+
+def _command(result: Tuned, options: Sequence[str], overrides: Path, summary: Path | None) -> str:
+    """Return the command that compiles with what was found.
+
+    :param options: those of the user's compiler without which it is another search's result.
+    """
+    words = ["nestor", "clang", result.policy.name, "--overrides", str(overrides)]
+    words += [] if summary is None else ["--summary", str(summary)]
+    return " ".join((shlex.join([*words, "--", *options]), "…"))
 
 
 def _as_json(result: Tuned) -> dict[str, Any]:

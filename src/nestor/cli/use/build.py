@@ -15,9 +15,8 @@ from nestor.cli.policies.builds import (
     overrides_text,
     remark_on_build,
 )
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.compiler.invocation import LtoKind
-from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.evaluate.guard import guard
 from nestor.files import replacing
@@ -78,7 +77,7 @@ class Build:
         policy = problem.policy(self.policy)
         overrides = overrides_text(problem, self.overrides)
         mode = self.mode or build.modes[0]
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, [policy])
         program = program_named(corpus, self.program)
         back: tuple[str, ...] = ()
         with progress() as report:

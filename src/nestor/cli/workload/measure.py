@@ -13,9 +13,8 @@ from rich.table import Table
 from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
-from nestor.cli.setup import programs_named, ready_plugin
+from nestor.cli.setup import corpus_for, programs_named, ready_plugin
 from nestor.compiler.cache import cache_place
-from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
@@ -91,7 +90,7 @@ class Measure:
             raise NestorError("Nothing to measure: name a policy.")
         also = policies_beside(problem, self.also)
         overrides = overrides_text(problem, self.overrides)
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, policies)
         named = programs_named(corpus, self.program)
         programs = require_workloads(corpus, named or select_programs(corpus, self.split))
         folder = self.out or Path(cache_place()) / "measurements"

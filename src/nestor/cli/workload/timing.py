@@ -13,9 +13,8 @@ from rich.table import Table
 from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.policies.builds import overrides_text
 from nestor.cli.policies.failures import show_failures
-from nestor.cli.setup import programs_named, ready_plugin
+from nestor.cli.setup import corpus_for, programs_named, ready_plugin
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
-from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -79,7 +78,7 @@ class Time:
         if self.rounds < 3:
             raise NestorError("Too few rounds for an interval: --rounds takes 3 or more.")
         overrides = overrides_text(problem, self.overrides)
-        corpus = store.load(self.corpus)
+        corpus = corpus_for(problem, self.corpus, policies)
         named = programs_named(corpus, self.program)
         programs = require_workloads(corpus, named or select_programs(corpus, self.split))
         core = max(os.sched_getaffinity(0)) if self.core is None else self.core

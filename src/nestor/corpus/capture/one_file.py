@@ -12,10 +12,11 @@ from typing import Any
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.capture import build, merge
-from nestor.corpus.capture.database import DATABASE, DatabaseError, is_compiler
+from nestor.corpus.capture.database import DATABASE, DatabaseError, is_compiler, read_commands
 from nestor.corpus.capture.journal import Journal
+from nestor.corpus.capture.response_files import expanded
 from nestor.corpus.layout import JOURNAL
-from nestor.corpus.level import Level
+from nestor.corpus.level import LEVELS, Level, last_level, parse_level
 from nestor.corpus.model import Corpus
 from nestor.files import read_regular
 
@@ -23,10 +24,13 @@ _CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C", ".c++")
 _LIMIT = 1 << 30
 
 
-def capture_words(words: Sequence[str], root: Path, toolchain: Toolchain, level: Level) -> Corpus:
+def capture_words(
+    words: Sequence[str], root: Path, toolchain: Toolchain, level: Level | None = None
+) -> Corpus:
     """Capture one compile of this folder; nothing is built.
 
     :param words: the command, with or without the compiler's name.
+    :param level: in place of the command's own.
     :raises DatabaseError: if clang cannot compile that, or it compiles nothing.
     """
     own = list(words)
@@ -40,12 +44,13 @@ def capture_words(words: Sequence[str], root: Path, toolchain: Toolchain, level:
 
 
 def capture_file(
-    file: str, database: Path, root: Path, toolchain: Toolchain, level: Level
+    file: str, database: Path, root: Path, toolchain: Toolchain, level: Level | None = None
 ) -> Corpus:
     """Capture the compiles of ``file`` that a ``compile_commands.json`` names.
 
     :param file: a path, or the last parts of one.
     :param database: the file, or the folder that holds it.
+    :param level: in place of the commands' own.
     :raises DatabaseError: if it has none, or clang cannot compile it.
     """
     path = database / DATABASE if database.is_dir() else database
@@ -72,13 +77,28 @@ def _absolute(item: dict[str, Any], database: Path) -> dict[str, Any]:
     return {**item, "directory": str(folder)}
 
 
-def _capture(items: list[dict[str, Any]], root: Path, toolchain: Toolchain, level: Level) -> Corpus:
+def _capture(
+    items: list[dict[str, Any]], root: Path, toolchain: Toolchain, level: Level | None
+) -> Corpus:
     root.mkdir(parents=True, exist_ok=True)
     database = root / DATABASE
     database.write_text(json.dumps(items), encoding="utf-8")
-    build.replay_database(database, root, "file", toolchain, level, 1, lines=True)
+    at = level or _own_level(database)
+    build.replay_database(database, root, "file", toolchain, at, 1, lines=True)
     corpus = merge.finalise(root, Journal(root / JOURNAL), toolchain=toolchain.version)
     if not corpus.modules:
         reason = corpus.missing[0].reason if corpus.missing else "it compiles no file"
         raise DatabaseError(f"The compile cannot be looked at: {reason}.")
     return corpus
+
+
+def _own_level(database: Path) -> Level:
+    """Return the optimisation level that the commands ask for."""
+    commands = read_commands(database).compilations
+    found = sorted({last_level(expanded(command.arguments)) for command in commands})
+    if len(found) > 1 or found[0] not in LEVELS:
+        raise DatabaseError(
+            f"The file is compiled at {' and '.join(found)}: name one of {', '.join(LEVELS)} with"
+            " --level."
+        )
+    return parse_level(found[0])

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from nestor.corpus.level import Level
 from nestor.problem.in_builds import InBuilds, TextKind
 
 
@@ -17,6 +18,9 @@ def _check_summary(text: str) -> None:
     program_summary.parse(text)
 
 
+LEVELS: Final[tuple[Level, ...]] = ("-Oz",)
+"""Where policies act: in functions of these levels (``actsIn`` in ``native/plugin/inlining``)."""
+
 IN_BUILDS: Final = InBuilds(
     problem="inlining-size",
     policy="-nestor-policy",
@@ -28,7 +32,7 @@ IN_BUILDS: Final = InBuilds(
         header="nestor-overrides 1",
         check=_check_overrides,
     ),
-    levels=("-Oz",),
+    levels=LEVELS,
     summary=TextKind(
         option="-nestor-program",
         folder="summaries",

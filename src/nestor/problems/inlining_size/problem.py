@@ -20,6 +20,7 @@ from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module
 from nestor.problems.inlining_size.features.sets import FEATURES
+from nestor.problems.inlining_size.in_builds import LEVELS
 from nestor.problems.inlining_size.log import DEFAULT, LARGEST_LOG, parse
 from nestor.problems.inlining_size.places import STOCK_REMARKS
 from nestor.problems.inlining_size.plugin_flags import lto_flags
@@ -106,7 +107,7 @@ class InliningSize(Problem):
 
     def ways(self, plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
         """Return the plugin's ways and the channel's."""
-        return ways(plugin, policy, folder)
+        return ways(plugin, policy, folder, self.levels)
 
     def estimating(self, pool: Pool, model: Path) -> tuple[Pool, float]:
         """Return a pool that predicts functions' sizes before code generation."""
@@ -142,7 +143,7 @@ PROBLEM = InliningSize(
     name=NAME,
     summary="which call sites to inline, for the size of linked programs",
     rule=THRESHOLD,
-    level="-Oz",
+    levels=LEVELS,
     score="loadable bytes of the linked program",
     default_column=DEFAULT,
     features=FEATURES,

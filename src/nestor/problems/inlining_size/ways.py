@@ -8,7 +8,7 @@ channel answered by the same policy in Python.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy.typing as npt
 
@@ -26,13 +26,8 @@ from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 
-LEVELS: Final = ("-Oz",)
-"""Where policies act: in functions of these levels (``actsIn`` in ``native/plugin/inlining``)."""
 
-
-def ways(
-    plugin: Plugin, policy: NamedPolicy, folder: Path, levels: Sequence[str] = LEVELS
-) -> Sequence[Way]:
+def ways(plugin: Plugin, policy: NamedPolicy, folder: Path, levels: Sequence[str]) -> Sequence[Way]:
     """Return the ways; see :meth:`nestor.problem.problem.Problem.ways`.
 
     :param levels: at which the policy acts.

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from typing import Final
 
+from nestor.corpus.level import Level
 from nestor.problems.inlining_size import in_builds
 
 NAME: Final = "inlining-speed"
 
-LEVELS: Final = ("-O2", "-O3")
+LEVELS: Final[tuple[Level, ...]] = ("-O2", "-O3")
 """Where policies act: in functions that are not optimised for size."""
 
 IN_BUILDS: Final = replace(

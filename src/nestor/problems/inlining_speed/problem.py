@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from nestor.build.build import Build
-from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Program
-from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
 from nestor.policy.spec import Policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.benefit import Benefits
-from nestor.problem.identity import Way
 from nestor.problem.problem import Pool, ProblemError, Report
 from nestor.problem.rollout import Rollout
 from nestor.problem.score import Scorers
@@ -22,7 +19,6 @@ from nestor.problems.inlining_size.log import DEFAULT
 from nestor.problems.inlining_size.places import STOCK_REMARKS
 from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.score import credit as site_credit
-from nestor.problems.inlining_size.ways import ways
 from nestor.problems.inlining_speed.benefits import benefits
 from nestor.problems.inlining_speed.builtins import BUILTINS
 from nestor.problems.inlining_speed.features import FEATURES
@@ -44,10 +40,6 @@ class CallProfiles:
 @dataclass(frozen=True)
 class InliningSpeed(InliningSize):
     """Asks as inlining for size does, at other levels; a whole program's run is the score."""
-
-    def ways(self, plugin: Plugin, policy: NamedPolicy, folder: Path) -> Sequence[Way]:
-        """Return the ways of inlining for size, at the levels of this problem."""
-        return ways(plugin, policy, folder, LEVELS)
 
     def builds(self) -> Mapping[str, Build]:
         """Return the link whose program is run."""
@@ -108,7 +100,7 @@ PROBLEM = InliningSpeed(
     name=NAME,
     summary="which call sites to inline, for what programs execute",
     rule=THRESHOLD,
-    level="-O2",
+    levels=LEVELS,
     score="instructions, reads and writes that the program's run executes",
     default_column=DEFAULT,
     features=FEATURES,
