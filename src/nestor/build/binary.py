@@ -10,6 +10,7 @@ from nestor.build.build import Job
 from nestor.build.link import TEXT
 from nestor.build.linking import link
 from nestor.build.units import Compiled, compile_units
+from nestor.compiler.objects import Measure
 from nestor.corpus.relink import LinkMode
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
@@ -25,6 +26,8 @@ class Binary:
     """SHA-256 of the binary in the pool's store of objects; None if it could not be built."""
     failure: str | None
     """Why there is none, in one line."""
+    measure: Measure | None = None
+    """The sizes of the binary."""
     columns: Mapping[str, float] = field(default_factory=dict)
     """Sums over the units by the columns of the problem's report, and the bytes of code of the
     linked program under the name ``text``."""
@@ -61,4 +64,5 @@ def _linked(pool: Pool, job: Job, units: Compiled) -> Binary:
         digest = pool.objects.put(out)
     outcomes = [done.outcome for done in units.rollouts.values()]
     columns = sum_columns([pool.problem.columns(outcome) for outcome in outcomes])
-    return Binary(job, digest, None, {**columns, TEXT: linked.measure.text})
+    columns = {**columns, TEXT: linked.measure.text}
+    return Binary(job, digest, None, linked.measure, columns)
