@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from nestor.build.build import BuildError
 from nestor.build.calls import Calls
 from nestor.build.function_ids import local_id, name_id
-from nestor.build.incremental import Priced
+from nestor.build.incremental import Priced, ProgramBuild
 from nestor.compiler.objects import Function, Measure
 from nestor.corpus.model import Program
+from nestor.problem.overrides import Overrides
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
@@ -34,6 +36,43 @@ class Assembly:
     """What of a column with a limit each function takes, likewise; None where there is none."""
     output: str | None = None
     """SHA-256 of what its run printed and left; None where programs are not run."""
+
+
+def program_build(
+    program: Program,
+    overrides: Overrides,
+    score: str,
+    assemblies: Mapping[str, Assembly],
+    logs: Mapping[str, Trajectory],
+    modules: Mapping[str, tuple[str, ...]],
+    objects: Mapping[str, str] | None = None,
+) -> ProgramBuild:
+    """Return a build of ``program``, which was put together in each mode of ``assemblies``.
+
+    :param score: the column that is made small.
+    :param logs: by back end, which optimises those of the program's modules that ``modules`` names.
+    :param objects: SHA-256 of each module's object, where it has one.
+    :raises BuildError: if it could not be put together in one of them.
+    """
+    columns = {}
+    for mode, assembly in assemblies.items():
+        if assembly.columns is None:
+            raise BuildError(f"{program.name}: {assembly.failure}.")
+        columns[mode] = assembly.columns
+    priced = {mode: assembly.priced(logs) for mode, assembly in assemblies.items()}
+    return ProgramBuild(
+        overrides=dict(overrides),
+        score=score,
+        columns=columns,
+        functions={mode: assembly.functions(logs) for mode, assembly in assemblies.items()},
+        trajectories=logs,
+        modules=modules,
+        calls={mode: assembly.calls(logs) for mode, assembly in assemblies.items()},
+        priced={mode: own for mode, own in priced.items() if own is not None},
+        outputs={mode: one.output for mode, one in assemblies.items() if one.output},
+        objects=objects or {},
+        scored=lambda mode: assemblies[mode].scores(),
+    )
 
 
 def failed_assembly(reason: str) -> Assembly:

@@ -1,17 +1,16 @@
 """Programs built by LTO: the policy decides inside the linker, with the whole program in view."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import ClassVar, cast, get_args
 
-from nestor.build.assembly import function_id
-from nestor.build.build import BuildError, Built, Compile, Job, check_modes
+from nestor.build.assembly import Assembly, failed_assembly, function_id, program_build
+from nestor.build.build import Built, Compile, Job, check_modes
 from nestor.build.incremental import Kept, ProgramBuild, find_kept
 from nestor.build.link import LINKED, TEXT
 from nestor.build.lto_link import Flags, LtoLink, Prelinked, back_ends, lto_link, prelink
 from nestor.compiler.invocation import LtoKind
-from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.policy.names import NamedPolicy
@@ -30,6 +29,8 @@ class LtoBuild:
     modes: tuple[str, ...] = get_args(LinkMode)
     whole: bool = True
     product: str = "program"
+    needs_binary: ClassVar[bool] = False
+    """Whether :meth:`assemble` needs the linked program itself."""
 
     @property
     def name(self) -> str:
@@ -48,8 +49,8 @@ class LtoBuild:
         wanted = list(dict.fromkeys(replace(job, summary=None) for job in jobs))
         names = sorted({job.policy.name for job in jobs if job.policy is not None})
         stage = f"Linking {', '.join(['stock', *names])} by {self.kind} LTO"
-        links = pool.map(lambda job: self.link(pool, job, objects), wanted, progress, stage)
-        built = {job: self._built(pool, job, done) for job, done in zip(wanted, links, strict=True)}
+        done = pool.map(lambda job: self._built(pool, job, objects), wanted, progress, stage)
+        built = dict(zip(wanted, done, strict=True))
         return [replace(built[replace(job, summary=None)], job=job) for job in jobs]
 
     def incremental(
@@ -69,24 +70,48 @@ class LtoBuild:
         """Return the pre-link objects of the modules of ``programs``."""
         return prelink(pool, list(dict.fromkeys(programs)), self.kind, progress)
 
+    def link_mode(self, mode: str) -> LinkMode:
+        """Return how the program is linked in a mode of this build."""
+        return cast(LinkMode, mode)
+
     def link(self, pool: Pool, job: Job, objects: Prelinked) -> LtoLink:
-        """Link one job from pre-link objects."""
+        """Link one job from pre-link objects; the program is kept if it is needed."""
+        job = replace(job, mode=self.link_mode(job.mode), keep=job.keep or self.needs_binary)
         return lto_link(pool, job, self.kind, objects, self.flags, pool.problem.read_log)
 
-    def _built(self, pool: Pool, job: Job, link: LtoLink) -> Built:
+    def assemble(self, pool: Pool, job: Job, link: LtoLink) -> Assembly:
+        """Return what the linked program comes to."""
+        if link.measure is None:
+            return failed_assembly(link.failure or "not linked")
+        return Assembly(
+            {LINKED: link.measure.loadable, TEXT: link.measure.text},
+            None,
+            lambda: link.back_ends,
+            lambda logs: functions_by_id(link),
+        )
+
+    def release(self, pool: Pool, link: LtoLink) -> None:
+        """Give back the program of a link that was kept for :meth:`assemble` alone."""
+        if self.needs_binary and link.measure is not None and link.digest is not None:
+            pool.objects.release(link.digest)
+
+    def _built(self, pool: Pool, job: Job, objects: Prelinked) -> Built:
+        link = self.link(pool, job, objects)
+        assembly = self.assemble(pool, job, link)
         name = job.program.name
         done = Compile(name, link.digest, link.trajectories, link.cpu_seconds, link.failure)
-        columns = None
-        if link.measure is not None:
+        columns = assembly.columns
+        if columns is not None:
             # The objects of the modules are bitcode: what counts as theirs is the program.
-            own = pool.problem.columns(link.measure)
-            columns = {**own, **program_columns(link.measure)}
+            columns = {**pool.problem.columns(link.measure), **columns}
+        if not job.keep:
+            self.release(pool, link)
         return Built(
             job,
             columns,
-            link.failure,
+            assembly.failure,
             (done,),
-            functions=functions_by_id(link),
+            functions=assembly.functions(link.trajectories),
             binary=link.digest if job.keep else None,
         )
 
@@ -168,19 +193,22 @@ class LtoBuilder:
         program = self._job.program
         objects = self._build.prelinked(self._pool, [program], progress)
         text = self._format.to_text(overrides) if overrides else None
-        jobs = [replace(self._job, mode=mode, overrides=text) for mode in modes]
-        links = self._pool.map(
+        by_link = {self._build.link_mode(mode): mode for mode in reversed(modes)}
+        jobs = [replace(self._job, mode=mode, overrides=text) for mode in by_link.values()]
+        done = self._pool.map(
             lambda job: self._build.link(self._pool, job, objects), jobs, progress
         )
         self.compiled += 1
-        self.rollouts += len(links)
-        self.cpu_seconds += sum(link.cpu_seconds for link in links)
-        by_mode = dict(zip(modes, links, strict=True))
-        for link in links:
-            if link.failure is not None:
-                raise BuildError(f"{program.name}: {link.failure}.")
+        self.rollouts += len(done)
+        self.cpu_seconds += sum(link.cpu_seconds for link in done)
+        links = dict(zip(by_link, done, strict=True))
+        try:
+            assemblies = self._assembled(modes, links)
+        finally:
+            for link in done:
+                self._build.release(self._pool, link)
         # What the mode of the link changes comes after the decisions.
-        trajectories = links[0].trajectories
+        trajectories = done[0].trajectories
         questions = self._format.question_keys(trajectories.values())
         modules: dict[str, tuple[str, ...]] = {}
         for name, back_end in back_ends(program, self._build.kind, objects.objects).items():
@@ -188,21 +216,26 @@ class LtoBuilder:
         return _Linked(
             questions,
             questions.among(self._format.index(overrides)),
-            ProgramBuild(
-                overrides=dict(overrides),
-                score=self._pool.problem.report.score,
-                columns={m: program_columns(k.measure) for m, k in by_mode.items() if k.measure},
-                functions={mode: functions_by_id(link) for mode, link in by_mode.items()},
-                trajectories=trajectories,
-                modules=modules,
-                scored=lambda mode: by_mode[mode].back_ends,
+            program_build(
+                program,
+                overrides,
+                self._pool.problem.report.score,
+                assemblies,
+                trajectories,
+                modules,
             ),
         )
 
+    def _assembled(
+        self, modes: Sequence[str], links: Mapping[LinkMode, LtoLink]
+    ) -> dict[str, Assembly]:
+        """Return what the links come to in each mode."""
 
-def program_columns(measure: Measure) -> dict[str, float]:
-    """Return the columns that a linked program has."""
-    return {LINKED: measure.loadable, TEXT: measure.text}
+        def one(mode: str) -> Assembly:
+            link = links[self._build.link_mode(mode)]
+            return self._build.assemble(self._pool, replace(self._job, mode=mode), link)
+
+        return dict(zip(modes, self._pool.map(one, modes), strict=True))
 
 
 def functions_by_id(link: LtoLink) -> dict[int, int]:

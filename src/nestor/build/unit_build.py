@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import xxhash
 
-from nestor.build.assembly import Assembler, Assembly, sum_columns
+from nestor.build.assembly import Assembler, Assembly, program_build, sum_columns
 from nestor.build.build import Build, BuildError, Built, Job, check_modes
 from nestor.build.incremental import Kept, ProgramBuild, find_kept
 from nestor.build.units import Compiled, compile_units, unit_request
@@ -191,22 +191,14 @@ class UnitBuilder:
             lambda mode: self._assemble(self._pool, program, rollouts, mode), wanted
         )
         assemblies = dict(zip(wanted, done, strict=True))
-        return ProgramBuild(
-            overrides=dict(overrides),
-            score=problem.report.score,
-            columns={mode: self._columns(assembly) for mode, assembly in assemblies.items()},
-            functions={mode: assembly.functions(logs) for mode, assembly in assemblies.items()},
-            trajectories=logs,
+        return program_build(
+            program,
+            overrides,
+            problem.report.score,
+            assemblies,
+            logs,
             modules={name: (name,) for name in program.modules},
-            calls={mode: assembly.calls(logs) for mode, assembly in assemblies.items()},
-            priced={
-                mode: priced
-                for mode, assembly in assemblies.items()
-                if (priced := assembly.priced(logs)) is not None
-            },
-            outputs={mode: one.output for mode, one in assemblies.items() if one.output},
             objects={name: done.object for name, done in rollouts.items() if done.object},
-            scored=lambda mode: assemblies[mode].scores(),
         )
 
     def keep_only(self, overrides: Overrides) -> None:
@@ -266,11 +258,6 @@ class UnitBuilder:
         if failure is not None:
             raise BuildError(failure)
         return result
-
-    def _columns(self, assembly: Assembly) -> Mapping[str, float]:
-        if assembly.columns is None:
-            raise BuildError(f"{self._job.program.name}: {assembly.failure}.")
-        return assembly.columns
 
     def _release(self, units: Iterable[_Unit]) -> None:
         for unit in units:

@@ -206,9 +206,11 @@ def _check_program(name: str, build: Build, ways: Mapping[str, Built]) -> UnitId
     outputs: dict[str, _Output] = {}
     failures: list[Failure] = []
     for way, built in ways.items():
+        # What a build does with what was compiled, such as running it, is not compared.
         digests = [done.digest for done in built.compiles]
-        if built.failure is not None or None in digests:
-            failures.append(Failure(name, way, built.failure or "a unit was not compiled"))
+        if None in digests:
+            reason = next((c.failure for c in built.compiles if c.failure), built.failure)
+            failures.append(Failure(name, way, reason or "a unit was not compiled"))
             continue
         decisions = sum(len(log) for _, log in built.trajectories)
         outputs[way] = _Output(" ".join(map(str, digests)), decisions)

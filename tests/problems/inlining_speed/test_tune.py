@@ -59,7 +59,7 @@ def tuned(corpus: Corpus, plugin: Plugin, out: Path, compiles: float) -> Tuned:
     """Search for the best build of the only program of a corpus."""
     (program,) = corpus.programs
     program = replace(program, workload=Workload(("20000",), (("6000",), ("3000",))))
-    (build,) = builds_of(PROBLEM).values()
+    build = builds_of(PROBLEM)["run"]
     settings = TuneSettings(("profile",))
     with LocalPool(PROBLEM, corpus, plugin) as pool:
         budget = SearchSettings(compiles=compiles)
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
 def builder_of(corpus: Corpus, plugin: Plugin, workload: Workload) -> Iterator[ProgramBuilder]:
     """Yield what builds the only program of a corpus and counts its run on the profile input."""
     (program,) = corpus.programs
-    (build,) = builds_of(PROBLEM).values()
+    build = builds_of(PROBLEM)["run"]
     with LocalPool(PROBLEM, corpus, plugin) as pool:
         program = replace(program, workload=workload)
         builder = build.incremental(pool, program, DEFAULT, ("profile",), None)

@@ -107,43 +107,45 @@ class Build:
                 )
                 if self.never_worse:
                     job, back = _guarded(pool, build, job, report)
-                made = _built(pool, build, job, report) if named else _linked(pool, job, report)
+                executable = (
+                    _built(pool, build, job, report) if named else _linked(pool, job, report)
+                )
                 with replacing(self.out) as scratch:
-                    shutil.copyfile(pool.objects.path(made.binary), scratch)
+                    shutil.copyfile(pool.objects.path(executable.binary), scratch)
                     scratch.chmod(0o755)
         if self.json:
             content = {"program": program.name, "out": str(self.out), "stock_modules": list(back)}
-            print_json(content | {LINKED: made.loadable, TEXT: made.text})
+            print_json(content | {LINKED: executable.loadable, TEXT: executable.text})
             return 0
-        stock = f", {len(back)} of {len(program.modules)} modules stock" if self.never_worse else ""
+        modules = len(program.modules)
+        stock = f", {len(back)} of {modules} modules stock" if self.never_worse else ""
+        size = f"{executable.loadable:,} loadable bytes"
         stdout.print(
-            f"{self.out}: {program.name} under {policy.name}, {made.loadable:,} loadable bytes"
-            f"{stock}",
-            soft_wrap=True,
+            f"{self.out}: {program.name} under {policy.name}, {size}{stock}", soft_wrap=True
         )
         return 0
 
 
-class _Made(NamedTuple):
+class _Executable(NamedTuple):
     binary: str
     """The SHA-256 of the program in the pool's store of objects."""
     loadable: int
     text: int
 
 
-def _linked(pool: LocalPool, job: Job, report: Progress) -> _Made:
+def _linked(pool: LocalPool, job: Job, report: Progress) -> _Executable:
     """Compile and link, which needs no way to judge the program."""
     if job.mode not in get_args(LinkMode):
         raise NestorError(
             f"There is no link mode '{job.mode}'; there are {', '.join(get_args(LinkMode))}."
         )
-    (made,) = build_binaries(pool, [job], report)
-    if made.digest is None or made.measure is None:
-        raise NestorError(f"{job.program.name}: {made.failure}.")
-    return _Made(made.digest, made.measure.loadable, made.measure.text)
+    (executable,) = build_binaries(pool, [job], report)
+    if executable.digest is None or executable.measure is None:
+        raise NestorError(f"{job.program.name}: {executable.failure}.")
+    return _Executable(executable.digest, executable.measure.loadable, executable.measure.text)
 
 
-def _built(pool: LocalPool, build: ProgramBuild, job: Job, report: Progress) -> _Made:
+def _built(pool: LocalPool, build: ProgramBuild, job: Job, report: Progress) -> _Executable:
     """Build in the way that the user names."""
     (built,) = build.run(pool, [job], report)
     failures = [f"{c.unit}: {c.failure}." for c in built.compiles if c.failure]
@@ -153,7 +155,7 @@ def _built(pool: LocalPool, build: ProgramBuild, job: Job, report: Progress) -> 
         raise NestorError(f"{job.program.name}: {built.failure}.")
     if built.binary is None:
         raise NestorError(f"The build '{build.name}' makes no file.")
-    return _Made(built.binary, int(built.columns[LINKED]), int(built.columns[TEXT]))
+    return _Executable(built.binary, int(built.columns[LINKED]), int(built.columns[TEXT]))
 
 
 def _guarded(

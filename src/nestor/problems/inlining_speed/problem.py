@@ -17,12 +17,14 @@ from nestor.problem.score import Scorers
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import DEFAULT
 from nestor.problems.inlining_size.places import STOCK_REMARKS
+from nestor.problems.inlining_size.plugin_flags import lto_flags
 from nestor.problems.inlining_size.problem import InliningSize
 from nestor.problems.inlining_size.score import credit as site_credit
 from nestor.problems.inlining_speed.benefits import benefits
 from nestor.problems.inlining_speed.builtins import BUILTINS
 from nestor.problems.inlining_speed.features import FEATURES
 from nestor.problems.inlining_speed.in_builds import LEVELS, NAME
+from nestor.problems.inlining_speed.lto_run_build import LtoRunBuild
 from nestor.problems.inlining_speed.moves import SpeedMoves
 from nestor.problems.inlining_speed.restraint import restrained
 from nestor.problems.inlining_speed.run_build import RunBuild
@@ -42,8 +44,12 @@ class InliningSpeed(InliningSize):
     """Asks as inlining for size does, at other levels; a whole program's run is the score."""
 
     def builds(self) -> Mapping[str, Build]:
-        """Return the link whose program is run."""
-        return {"run": RunBuild()}
+        """Return the links whose program is run: of stand-alone objects, full and thin LTO."""
+        return {
+            "run": RunBuild(),
+            "full-lto": LtoRunBuild("full", lto_flags),
+            "thin-lto": LtoRunBuild("thin", lto_flags),
+        }
 
     def scorers(
         self,

@@ -8,7 +8,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Final
@@ -35,6 +35,8 @@ Aliases = Mapping[str, frozenset[str]]
 _STRUCTOR: Final = re.compile(r"(_Z.*[CD])([12])(E.*)")
 """A constructor or destructor, mangled (Itanium C++ ABI, 5.1.4.3)."""
 
+MODES: Final = ("profile", "measure")
+"""The inputs of a workload; a search takes the first."""
 PRICE: Final = 0.25
 """What 1 % more code must save of J, in per cent, for a search to take a move."""
 
@@ -44,7 +46,7 @@ class RunBuild(UnitBuild):
     """Links a program's modules, without sections that nothing uses, and counts its run."""
 
     name: ClassVar[str] = "run"
-    modes: ClassVar[tuple[str, ...]] = ("profile", "measure")
+    modes: ClassVar[tuple[str, ...]] = MODES
     options: ClassVar[str] = "-ffunction-sections -fdata-sections"
     least: ClassVar[float] = 0.25  # a counted run takes as long, and most steps touch few modules
 
@@ -56,49 +58,66 @@ class RunBuild(UnitBuild):
         mode: str,
         keep: bool = False,
     ) -> Assembly:
-        """Link ``program`` and count its runs of the kind ``mode``, which are added up."""
-        runs = () if program.workload is None else program.workload.runs(mode)
-        if not runs:
-            return failed_assembly(
-                f"it has no {mode} run; 'nestor corpus capture --out CORPUS --runs FILE' gives it"
-                " one (docs/guide/workloads.md)"
-            )
+        """Link ``program`` and count its runs of the kind ``mode``."""
         linked, binary = link_rollouts(pool, program, rollouts, "gc", keep=True)
         if linked.measure is None or binary is None:
             return failed_assembly(linked.failure or "not linked")
-        folder = Path(cache_place()) / "measurements"
-        try:
-            path = pool.objects.path(binary)
-            run = sum_of(
-                measure_kept(pool.corpus, program, path, r, pool.plugin.toolchain, folder).first
-                for r in runs
-            )
-            names = aliases(path)
-        except (MeasureError, ObjectError) as error:
-            return failed_assembly(str(error))
-        finally:
-            if not keep:
-                pool.objects.release(binary)
-        counts, text = run.counts, linked.measure.text
-        columns = {
-            "J": counts.total,
-            "instructions": counts.instructions,
-            "reads": counts.reads,
-            "writes": counts.writes,
-            "text": text,
-        }
         sizes: dict[str, Measure] = {name: done.outcome for name, done in rollouts.items()}
-        price = price_of_a_byte(counts.total, text)
-        return Assembly(
-            columns,
-            None,
-            dict,
-            lambda logs: functions_of(run, names, linked, sizes, logs, price),
-            binary if keep else None,
-            lambda logs: calls_of(run, names, linked, logs),
-            lambda logs: Priced("text", price, bytes_of(linked, sizes, logs)),
-            run.left,
+        found = counted(pool, program, mode, pool.objects.path(binary), linked, sizes)
+        if keep and found.columns is not None:
+            return replace(found, binary=binary)
+        pool.objects.release(binary)
+        return found
+
+
+def counted(
+    pool: Pool,
+    program: Program,
+    mode: str,
+    binary: Path,
+    linked: Link,
+    sizes: Mapping[str, Measure],
+) -> Assembly:
+    """Return what the runs of the kind ``mode`` execute, added up, and what of it is whose.
+
+    :param linked: the sizes of ``binary``, and which functions of which unit are in it.
+    :param sizes: of the units.
+    """
+    runs = () if program.workload is None else program.workload.runs(mode)
+    if not runs:
+        return failed_assembly(
+            f"it has no {mode} run; 'nestor corpus capture --out CORPUS --runs FILE' gives it"
+            " one (docs/guide/workloads.md)"
         )
+    assert linked.measure is not None
+    folder = Path(cache_place()) / "measurements"
+    try:
+        run = sum_of(
+            measure_kept(pool.corpus, program, binary, r, pool.plugin.toolchain, folder).first
+            for r in runs
+        )
+        names = aliases(binary)
+    except (MeasureError, ObjectError) as error:
+        return failed_assembly(str(error))
+    counts, text = run.counts, linked.measure.text
+    columns = {
+        "J": counts.total,
+        "instructions": counts.instructions,
+        "reads": counts.reads,
+        "writes": counts.writes,
+        "text": text,
+    }
+    price = price_of_a_byte(counts.total, text)
+    return Assembly(
+        columns,
+        None,
+        dict,
+        lambda logs: functions_of(run, names, linked, sizes, logs, price),
+        None,
+        lambda logs: calls_of(run, names, linked, logs),
+        lambda logs: Priced("text", price, bytes_of(linked, sizes, logs)),
+        run.left,
+    )
 
 
 def price_of_a_byte(total: int, text: int) -> float:
