@@ -20,7 +20,7 @@ from typing import Any, Final
 from benchmarks import machine, record
 from benchmarks.program_model import counted
 from benchmarks.regalloc_sweep import say
-from nestor.build.binary import build_binaries
+from nestor.build.binary import link_binaries
 from nestor.build.build import Job
 from nestor.cli.setup import ready_plugin
 from nestor.compiler.toolchain import find
@@ -55,7 +55,7 @@ def built(
     """Return the builds of each program, stock and under the policy; names are their digests."""
     jobs = [Job(program, "gc", side) for program in programs for side in (None, policy)]
     found: dict[str, list[Path]] = {}
-    for binary in build_binaries(pool, jobs, silent):
+    for binary in link_binaries(pool, jobs, silent):
         name = binary.job.program.name
         if binary.digest is None:
             say(f"{name}: {binary.failure}")

@@ -20,21 +20,22 @@ def speed_corpus(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Co
 
 
 @pytest.mark.parametrize(
-    ("problem", "policy"),
+    ("problem", "policy", "more"),
     [
-        ("inlining-size", "default"),
-        ("inlining-speed", "shipped-speed"),
-        ("regalloc-eviction", "shipped-eviction"),
-        ("regalloc-priority", "shipped-priority"),
+        ("inlining-size", "default", ()),
+        ("inlining-speed", "shipped-speed", ()),
+        ("inlining-speed", "shipped-speed", ("--lto", "thin", "--mode", "icf")),
+        ("regalloc-eviction", "shipped-eviction", ()),
+        ("regalloc-priority", "shipped-priority", ("--mode", "no-gc")),
     ],
 )
 def test_a_program_is_built_under_a_policy_of_any_problem(
-    speed_corpus: Corpus, tmp_path: Path, problem: str, policy: str
+    speed_corpus: Corpus, tmp_path: Path, problem: str, policy: str, more: tuple[str, ...]
 ) -> None:
     """Nothing is run for it, so the program needs no workload."""
     out = tmp_path / "one"
     words = ["build", "one", "--corpus", str(speed_corpus.root), "--out", str(out)]
-    done = nestor(*words, "--problem", problem, "--policy", policy, "--json")
+    done = nestor(*words, "--problem", problem, "--policy", policy, *more, "--json")
     assert done.returncode == 0, done.stderr
     built = json.loads(done.stdout)
     assert built["linked"] > built["text"] > 0
@@ -45,8 +46,7 @@ def test_a_program_is_built_under_a_policy_of_any_problem(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--mode", "all"], "There is no link mode 'all'; there are gc, no-gc, icf."),
-        (["--problem", "regalloc-eviction", "--build", "objects"], "'objects' makes no file"),
+        (["--problem", "regalloc-eviction", "--lto", "full"], "has no build 'full-lto'"),
         (["--problem", "inlining-speed", "--never-worse"], "it has no profile run"),
         (["--policy", "shipped"], "where policies for inlining-size decide nothing"),
     ],

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from nestor.build.binary import Binary
-from nestor.build.build import Job
+from nestor.build.build import Binary, Job
 from nestor.cli.workload.list import List
 from nestor.cli.workload.measure import Measure
 from nestor.cli.workload.timing import Time

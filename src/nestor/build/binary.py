@@ -1,39 +1,20 @@
-"""Binaries of programs under any problem, to be run: its units compiled, and linked."""
+"""Binaries of programs under any problem: units compiled by themselves, and linked."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 from nestor.build.assembly import sum_columns
-from nestor.build.build import Job
-from nestor.build.link import TEXT
-from nestor.build.linking import link
+from nestor.build.build import Binary, Job
+from nestor.build.linking import TEXT, link
 from nestor.build.units import Compiled, compile_units
-from nestor.compiler.objects import Measure
 from nestor.corpus.relink import LinkMode
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
 from nestor.temporary import temporary_folder
 
 
-@dataclass(frozen=True)
-class Binary:
-    """What became of one job."""
-
-    job: Job
-    digest: str | None
-    """SHA-256 of the binary in the pool's store of objects; None if it could not be built."""
-    failure: str | None
-    """Why there is none, in one line."""
-    measure: Measure | None = None
-    """The sizes of the binary."""
-    columns: Mapping[str, float] = field(default_factory=dict)
-    """Sums over the units by the columns of the problem's report, and the bytes of code of the
-    linked program under the name ``text``."""
-
-
-def build_binaries(pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Binary]:
+def link_binaries(pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Binary]:
     """Compile and link every job, whatever the problem; results in the order of the jobs.
 
     A problem whose programs are judged without a link (:mod:`nestor.build.objects`) has binaries

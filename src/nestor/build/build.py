@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol, cast
 
+from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
@@ -87,6 +88,22 @@ class Built:
         return chain.from_iterable(done.trajectories.items() for done in self.compiles)
 
 
+@dataclass(frozen=True)
+class Binary:
+    """The program of one job, which nothing has judged; a failure is a result with its reason."""
+
+    job: Job
+    digest: str | None
+    """SHA-256 of the binary in the pool's store of objects; None if it could not be built."""
+    failure: str | None
+    """Why there is none, in one line."""
+    measure: Measure | None = None
+    """The sizes of the binary."""
+    columns: Mapping[str, float] = field(default_factory=dict)
+    """Sums over the units by the columns of the problem's report, and the bytes of code of the
+    linked program under the name ``text``."""
+
+
 class Build(Protocol):
     """One way to build programs."""
 
@@ -120,6 +137,15 @@ class Build(Protocol):
         whatever else the machine does costs all sides the same.
 
         :raises BuildError: if a job has a mode that this build lacks.
+        """
+
+    def binaries(
+        self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent
+    ) -> list[Binary]:
+        """Make the program of every job and judge nothing; results in the order of the jobs.
+
+        Modes are those of the link (:data:`nestor.corpus.relink.LinkMode`), whatever the modes of
+        this build are.
         """
 
     def incremental(

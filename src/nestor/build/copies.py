@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from nestor.build.assembly import Assembly, failed_assembly, measured_functions
-from nestor.build.link import LINKED, TEXT, LinkBuild, link_rollouts
-from nestor.build.linking import Shares, shares
+from nestor.build.link import LinkBuild, link_rollouts
+from nestor.build.linking import LINKED, TEXT, Shares, shares
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, cast, get_args
 
 from nestor.build.assembly import Assembly, failed_assembly, measured_functions
-from nestor.build.linking import Link, link, shares
+from nestor.build.linking import LINKED, TEXT, Link, link, shares
 from nestor.build.unit_build import UnitBuild
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
@@ -17,10 +17,6 @@ from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
 from nestor.temporary import temporary_folder
-
-LINKED = "linked"
-TEXT = "text"
-"""The columns that a linked program has: its loadable bytes, and those of code among them."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from nestor.compiler.objects import Measure, ObjectError, measure
 from nestor.compiler.process import Limits, run
@@ -24,6 +25,11 @@ from nestor.temporary import temporary_folder
 # A line of lld's map for one input section: VMA, LMA, size, alignment, then object:(section).
 _MAP_LINE = re.compile(r"^\s*[0-9a-f]+\s+[0-9a-f]+\s+[0-9a-f]+\s+\d+\s+(\S.*):\((\.text\.[^)]+)\)$")
 _TEXT_PREFIXES = re.compile(r"^\.text\.(unlikely\.|startup\.|exit\.|hot\.)?")
+
+
+LINKED: Final = "linked"
+TEXT: Final = "text"
+"""The columns that a linked program has: its loadable bytes, and those of code among them."""
 
 
 @dataclass(frozen=True)

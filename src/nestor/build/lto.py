@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import ClassVar, cast, get_args
 
 from nestor.build.assembly import Assembly, failed_assembly, function_id, program_build
-from nestor.build.build import Built, Compile, Job, check_modes
+from nestor.build.build import Binary, BuildError, Built, Compile, Job, check_modes
 from nestor.build.incremental import Kept, ProgramBuild, find_kept
-from nestor.build.link import LINKED, TEXT
+from nestor.build.linking import LINKED, TEXT
 from nestor.build.lto_link import Flags, LtoLink, Prelinked, back_ends, lto_link, prelink
 from nestor.compiler.invocation import LtoKind
 from nestor.corpus.model import Program
@@ -53,6 +53,26 @@ class LtoBuild:
         built = dict(zip(wanted, done, strict=True))
         return [replace(built[replace(job, summary=None)], job=job) for job in jobs]
 
+    def binaries(
+        self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent
+    ) -> list[Binary]:
+        """See :meth:`nestor.build.build.Build.binaries`.
+
+        :raises BuildError: for policies beside a job's own, which this link does not take.
+        """
+        if any(job.also for job in jobs):
+            raise BuildError("A link by LTO takes one policy: leave the others beside it out.")
+        objects = self.prelinked(pool, [job.program for job in jobs], progress)
+
+        def one(job: Job) -> Binary:
+            link = self._link(pool, replace(job, summary=None, keep=True), objects)
+            if link.measure is None:
+                return Binary(job, None, link.failure)
+            own = pool.problem.columns(link.measure)
+            return Binary(job, link.digest, None, link.measure, {**own, TEXT: link.measure.text})
+
+        return pool.map(one, jobs, progress, f"Linking by {self.kind} LTO")
+
     def incremental(
         self,
         pool: Pool,
@@ -76,8 +96,8 @@ class LtoBuild:
 
     def link(self, pool: Pool, job: Job, objects: Prelinked) -> LtoLink:
         """Link one job from pre-link objects; the program is kept if it is needed."""
-        job = replace(job, mode=self.link_mode(job.mode), keep=job.keep or self.needs_binary)
-        return lto_link(pool, job, self.kind, objects, self.flags, pool.problem.read_log)
+        keep = job.keep or self.needs_binary
+        return self._link(pool, replace(job, mode=self.link_mode(job.mode), keep=keep), objects)
 
     def assemble(self, pool: Pool, job: Job, link: LtoLink) -> Assembly:
         """Return what the linked program comes to."""
@@ -94,6 +114,9 @@ class LtoBuild:
         """Give back the program of a link that was kept for :meth:`assemble` alone."""
         if self.needs_binary and link.measure is not None and link.digest is not None:
             pool.objects.release(link.digest)
+
+    def _link(self, pool: Pool, job: Job, objects: Prelinked) -> LtoLink:
+        return lto_link(pool, job, self.kind, objects, self.flags, pool.problem.read_log)
 
     def _built(self, pool: Pool, job: Job, objects: Prelinked) -> Built:
         link = self.link(pool, job, objects)

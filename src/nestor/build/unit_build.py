@@ -10,7 +10,8 @@ from typing import ClassVar
 import xxhash
 
 from nestor.build.assembly import Assembler, Assembly, program_build, sum_columns
-from nestor.build.build import Build, BuildError, Built, Job, check_modes
+from nestor.build.binary import link_binaries
+from nestor.build.build import Binary, Build, BuildError, Built, Job, check_modes
 from nestor.build.incremental import Kept, ProgramBuild, find_kept
 from nestor.build.units import Compiled, compile_units, unit_request
 from nestor.corpus.model import Program
@@ -54,6 +55,12 @@ class UnitBuild(ABC):
     def run(self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent) -> list[Built]:
         """See :meth:`nestor.build.build.Build.run`."""
         return run_jobs(self, self.assemble, pool, jobs, progress)
+
+    def binaries(
+        self, pool: Pool, jobs: Sequence[Job], progress: Progress = silent
+    ) -> list[Binary]:
+        """See :meth:`nestor.build.build.Build.binaries`."""
+        return link_binaries(pool, jobs, progress)
 
     def incremental(
         self,

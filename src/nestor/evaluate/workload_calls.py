@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nestor.build.binary import Binary, build_binaries
-from nestor.build.build import Job
+from nestor.build.binary import link_binaries
+from nestor.build.build import Binary, Job
 from nestor.compiler.objects import aliases
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
@@ -51,7 +51,7 @@ def count_calls(
     for done in range(0, len(missing), together):
         progress("Counting calls", done, len(missing))
         jobs = [Job(program, "gc") for program in missing[done : done + together]]
-        binaries = build_binaries(pool, jobs)
+        binaries = link_binaries(pool, jobs)
         failures += [failure for failure in pool.map(one, binaries) if failure is not None]
     progress("Counting calls", len(missing), len(missing))
     after = read_calls(pool.corpus.root)

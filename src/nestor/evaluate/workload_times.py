@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from nestor.build.binary import build_binaries
-from nestor.build.build import Job
+from nestor.build.build import Job, find_build
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.evaluate.result import Failure
@@ -22,6 +21,7 @@ def time_programs(
     core: int,
     clock: Clock,
     overrides: str | None = None,
+    build: str | None = None,
     progress: Progress = silent,
 ) -> tuple[list[Timing], list[Failure]]:
     """Build ``programs`` stock and under each policy, and time one program after the other.
@@ -30,6 +30,7 @@ def time_programs(
 
     :param core: the processor that all runs are pinned to.
     :param overrides: the text of a file of answers that stand above every policy's.
+    :param build: how programs are built, such as ``full-lto``; None links their modules' objects.
     """
     sides: list[NamedPolicy | None] = [None, *policies]
     jobs = [
@@ -37,7 +38,7 @@ def time_programs(
         for program in programs
         for policy in sides
     ]
-    binaries = build_binaries(pool, jobs, progress)
+    binaries = find_build(pool.problem, build).binaries(pool, jobs, progress)
     timings: list[Timing] = []
     failures: list[Failure] = []
     for number, program in enumerate(programs):

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nestor.build.binary import Binary, build_binaries
-from nestor.build.build import Job
+from nestor.build.build import Binary, Job, find_build
 from nestor.corpus.model import Corpus, CorpusError, Program
 from nestor.errors import NestorError
 from nestor.evaluate.provenance import digests
@@ -128,6 +127,7 @@ def measure_workloads(
     *,
     also: Sequence[NamedPolicy] = (),
     overrides: str | None = None,
+    build: str | None = None,
     progress: Progress = silent,
 ) -> tuple[WorkloadEvaluation, ...]:
     """Build ``programs`` stock and under each policy, measure them, and compare.
@@ -135,6 +135,7 @@ def measure_workloads(
     :param folder: takes the measurements, from which an interrupted evaluation goes on.
     :param also: policies about other decisions, one for each, in the compiles under each policy.
     :param overrides: the text of a file of answers that stand above every policy's.
+    :param build: how programs are built, such as ``full-lto``; None links their modules' objects.
     """
     jobs = [Job(program, "gc") for program in programs]
     used = [
@@ -142,7 +143,7 @@ def measure_workloads(
         for policy in policies
         for program in programs
     ]
-    binaries = build_binaries(pool, [*jobs, *used], progress)
+    binaries = find_build(pool.problem, build).binaries(pool, [*jobs, *used], progress)
     sides = _measured(pool, binaries, folder, progress)
     stock, others = sides[: len(jobs)], sides[len(jobs) :]
     count = len(programs)

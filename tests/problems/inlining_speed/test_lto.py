@@ -8,6 +8,7 @@ import pytest
 from nestor.build.build import BuildError, Job, builds_of
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, Workload
+from nestor.evaluate.workloads import measure_workloads
 from nestor.policy.names import DEFAULT
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool
@@ -75,6 +76,29 @@ def test_what_is_found_is_there_in_a_build_of_its_own(
     assert built.columns is not None
     for column in ("J", "text"):
         assert built.columns[column] == found.best.columns["measure"][column]
+
+
+def test_a_result_is_measured_and_timed_as_it_was_found(
+    two_modules: Corpus, plugin: Plugin, tmp_path: Path
+) -> None:
+    """Programs that are linked to be run are not judged, so nothing is counted twice."""
+    found = tuned(two_modules, plugin, "full", tmp_path)
+    (program,) = two_modules.programs
+    program = replace(program, workload=WORKLOAD)
+    corpus = replace(two_modules, programs=(program,))
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        (evaluation,) = measure_workloads(
+            pool, [program], [DEFAULT], tmp_path / "counts",
+            overrides=found.text(PROBLEM), build="full-lto",
+        )  # fmt: skip
+        beside = Job(program, "gc", DEFAULT, also=(DEFAULT,))
+        with pytest.raises(BuildError, match="takes one policy"):
+            builds_of(PROBLEM)["full-lto"].binaries(pool, [beside])
+    (result,) = evaluation.programs
+    assert result.stock is not None
+    assert result.policy is not None
+    assert result.stock["J"] == found.stock.columns["measure"]["J"]
+    assert result.policy["J"] == found.best.columns["measure"]["J"]
 
 
 def test_a_program_without_runs_is_a_failure_with_its_reason(

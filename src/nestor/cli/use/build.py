@@ -3,14 +3,12 @@
 import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple, get_args
 
 import tyro
 
-from nestor.build.binary import build_binaries
 from nestor.build.build import Build as ProgramBuild
 from nestor.build.build import Job, summary_for
-from nestor.build.link import LINKED, TEXT
+from nestor.build.linking import LINKED, TEXT
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.policies.builds import (
     check_summary,
@@ -27,9 +25,6 @@ from nestor.files import replacing
 from nestor.problem.registry import find_problem
 from nestor.progress import Progress
 from nestor.rollout.local_pool import LocalPool, PoolSettings
-
-_USUAL: Final = "gc"
-"""How programs are linked where no mode is named."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +63,9 @@ class Build:
     """How it is built, such as full-lto or thin-lto (default: the modules are linked)."""
     lto: LtoKind | None = None
     """Link by LTO, the policy deciding inside the linker."""
-    mode: str | None = None
-    """How to link: drop unused sections (gc, the default), keep them (no-gc), or also merge equal
-    functions (icf)."""
+    mode: LinkMode = "gc"
+    """How to link: drop unused sections (gc), keep them (no-gc), or also merge equal functions
+    (icf)."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
     llvm: str | None = None
@@ -89,73 +84,34 @@ class Build:
         corpus = corpus_for(problem, self.corpus, [policy])
         program = program_named(corpus, self.program)
         back: tuple[str, ...] = ()
-        named = self.build is not None or self.lto is not None
         with progress() as report:
             plugin = ready_plugin(problem, self.llvm, report)
             with LocalPool(problem, corpus, plugin, self.pool) as pool:
                 summary = None
                 if self.summary:
-                    mode = self.mode or build.modes[0]
-                    summary = summary_for(pool, build, program, policy, mode, report)
-                job = Job(
-                    program,
-                    self.mode or (build.modes[0] if named else _USUAL),
-                    policy,
-                    overrides=overrides,
-                    summary=summary,
-                    keep=True,
-                )
+                    summary = summary_for(pool, build, program, policy, self.mode, report)
+                job = Job(program, self.mode, policy, overrides=overrides, summary=summary)
                 if self.never_worse:
                     job, back = _guarded(pool, build, job, report)
-                executable = (
-                    _built(pool, build, job, report) if named else _linked(pool, job, report)
-                )
+                (linked,) = build.binaries(pool, [job], report)
+                if linked.digest is None or linked.measure is None:
+                    raise NestorError(f"{program.name}: {linked.failure}.")
                 with replacing(self.out) as scratch:
-                    shutil.copyfile(pool.objects.path(executable.binary), scratch)
+                    shutil.copyfile(pool.objects.path(linked.digest), scratch)
                     scratch.chmod(0o755)
+        size = linked.measure
         if self.json:
             content = {"program": program.name, "out": str(self.out), "stock_modules": list(back)}
-            print_json(content | {LINKED: executable.loadable, TEXT: executable.text})
+            print_json(content | {LINKED: size.loadable, TEXT: size.text})
             return 0
         modules = len(program.modules)
         stock = f", {len(back)} of {modules} modules stock" if self.never_worse else ""
-        size = f"{executable.loadable:,} loadable bytes"
         stdout.print(
-            f"{self.out}: {program.name} under {policy.name}, {size}{stock}", soft_wrap=True
+            f"{self.out}: {program.name} under {policy.name}, {size.loadable:,} loadable bytes"
+            f"{stock}",
+            soft_wrap=True,
         )
         return 0
-
-
-class _Executable(NamedTuple):
-    binary: str
-    """The SHA-256 of the program in the pool's store of objects."""
-    loadable: int
-    text: int
-
-
-def _linked(pool: LocalPool, job: Job, report: Progress) -> _Executable:
-    """Compile and link, which needs no way to judge the program."""
-    if job.mode not in get_args(LinkMode):
-        raise NestorError(
-            f"There is no link mode '{job.mode}'; there are {', '.join(get_args(LinkMode))}."
-        )
-    (executable,) = build_binaries(pool, [job], report)
-    if executable.digest is None or executable.measure is None:
-        raise NestorError(f"{job.program.name}: {executable.failure}.")
-    return _Executable(executable.digest, executable.measure.loadable, executable.measure.text)
-
-
-def _built(pool: LocalPool, build: ProgramBuild, job: Job, report: Progress) -> _Executable:
-    """Build in the way that the user names."""
-    (built,) = build.run(pool, [job], report)
-    failures = [f"{c.unit}: {c.failure}." for c in built.compiles if c.failure]
-    if failures:
-        raise NestorError(failures[0])
-    if built.columns is None:
-        raise NestorError(f"{job.program.name}: {built.failure}.")
-    if built.binary is None:
-        raise NestorError(f"The build '{build.name}' makes no file.")
-    return _Executable(built.binary, int(built.columns[LINKED]), int(built.columns[TEXT]))
 
 
 def _guarded(

@@ -11,10 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import counted, percent, print_json, progress, stdout
-from nestor.cli.policies.builds import overrides_text, policies_beside
+from nestor.cli.policies.builds import chosen_build, overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import corpus_for, programs_named, ready_plugin
 from nestor.compiler.cache import cache_place
+from nestor.compiler.invocation import LtoKind
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
@@ -68,6 +69,8 @@ class Measure:
     """Programs, by their names or the last parts of them (default: all of the split)."""
     overrides: Path | None = None
     """Answers that stand above the policies' (docs/reference/formats.md)."""
+    lto: LtoKind | None = None
+    """Link by LTO of this kind, the policies deciding inside the linker."""
     out: Path | None = None
     """Folder for the measurements and result.json (default: the cache, and no result.json)."""
     fresh: bool = False
@@ -90,6 +93,7 @@ class Measure:
             raise NestorError("Nothing to measure: name a policy.")
         also = policies_beside(problem, self.also)
         overrides = overrides_text(problem, self.overrides)
+        build = chosen_build(problem, None, self.lto)
         corpus = corpus_for(problem, self.corpus, policies)
         named = programs_named(corpus, self.program)
         programs = require_workloads(corpus, named or select_programs(corpus, self.split))
@@ -105,6 +109,7 @@ class Measure:
                     folder,
                     also=also,
                     overrides=overrides,
+                    build=build.name,
                     progress=report,
                 )
         data = {"workloads": [result.to_json() for result in results]}

@@ -11,10 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import counted, print_json, progress, stdout
-from nestor.cli.policies.builds import overrides_text
+from nestor.cli.policies.builds import chosen_build, overrides_text
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import corpus_for, programs_named, ready_plugin
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
+from nestor.compiler.invocation import LtoKind
 from nestor.errors import NestorError
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -52,6 +53,8 @@ class Time:
     """Programs, by their names or the last parts of them (default: all of the split)."""
     overrides: Path | None = None
     """Answers that stand above the policies' (docs/reference/formats.md)."""
+    lto: LtoKind | None = None
+    """Link by LTO of this kind, the policies deciding inside the linker."""
     rounds: int = 15
     """Runs of each build."""
     core: int | None = None
@@ -78,6 +81,7 @@ class Time:
         if self.rounds < 3:
             raise NestorError("Too few rounds for an interval: --rounds takes 3 or more.")
         overrides = overrides_text(problem, self.overrides)
+        build = chosen_build(problem, None, self.lto)
         corpus = corpus_for(problem, self.corpus, policies)
         named = programs_named(corpus, self.program)
         programs = require_workloads(corpus, named or select_programs(corpus, self.split))
@@ -88,7 +92,7 @@ class Time:
                 timings, failures = time_programs(
                     StockKeepingPool(pool), programs, policies,
                     rounds=self.rounds, core=core, clock=self.clock, overrides=overrides,
-                    progress=report,
+                    build=build.name, progress=report,
                 )  # fmt: skip
         projects = {program.name: program.project for program in programs}
         names = [policy.name for policy in policies]
