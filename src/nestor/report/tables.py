@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from nestor.problem.overrides import OverrideFormat
 from nestor.problem.problem import Problem
 from nestor.problem.trajectory import Trajectory
 from nestor.report.packing import Pack
@@ -67,12 +68,14 @@ def page_data(
         "columns": list(report.columns),
         "sides": [
             {
-                "name": side.policy.name,
+                "name": _label(side, sides),
+                "policy": side.policy.name,
                 "digest": side.policy.digest,
                 "columns": {c: side.columns[c] for c in report.columns if c in side.columns},
             }
             for side in sides.all
         ],
+        "parts": "weighed" if problem.scores_units else "run",
         "overrides": _overrides(problem, sides),
         "modules": {
             "rows": len(modules),
@@ -300,4 +303,17 @@ def _overrides(problem: Problem, sides: Sides) -> dict[str, Any]:
         "kind": "site" if "site" in present else "function",
         "answers": [problem.word(answer) for answer in (0, 1)] if "site" in present else [],
         "modules": [str(form.unit(log)) for log in logs],
+        "base": [] if sides.overrides is None else _lines(form, sides.overrides),
     }
+
+
+def _lines(form: OverrideFormat, overrides: str) -> list[str]:
+    """Return the lines of a text of overrides without its header and comments."""
+    lines = form.to_text(form.parse(overrides)).split("\n")[1:]
+    return [bare for line in lines if (bare := line.partition("#")[0].strip())]
+
+
+def _label(side: Side, sides: Sides) -> str:
+    """Return what the page calls a side."""
+    overridden = sides.overrides is not None and side is not sides.default
+    return f"{side.policy.name} + overrides" if overridden else side.policy.name

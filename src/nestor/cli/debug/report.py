@@ -8,6 +8,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import counted, percent, print_json, progress, stdout
+from nestor.cli.policies.builds import overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
 from nestor.errors import NestorError
@@ -20,7 +21,7 @@ _SCHEMES: Final = ("https://", "http://", "file://", "vscode://")
 
 @dataclass(frozen=True)
 class Report:
-    """Write a page that shows every decision of a policy in a program, and what it cost or saved.
+    r"""Write a page that shows every decision of a policy in a program, and what it cost or saved.
 
     One HTML file with all data in it: it needs no server and no network, and can be mailed or kept
     with a build. It shows the program by modules and functions before and after, every decision
@@ -33,12 +34,15 @@ class Report:
     source, and --source makes links of them.
 
     With --against a second policy stands beside the first. For a policy about register allocation,
-    name its --problem.
+    name its --problem. For one about inlining for speed the program is run: functions stand with
+    what they execute on the input that searches see.
 
     Examples:
         nestor report ninja --corpus corpus/bench --policy shipped --out ninja.html
         nestor report lz4 --corpus corpus/tiny --policy shipped --against mlgo2020 --out lz4.html
         nestor report lua --corpus corpus/bench --policy my.safetensors --measure 50 --out lua.html
+        nestor report lua --corpus corpus/speed --problem inlining-speed --policy default \
+            --overrides tuned/lua/overrides.txt --out lua.html
     """
 
     program: tyro.conf.Positional[str]
@@ -49,6 +53,8 @@ class Report:
     """A policy file or a built-in."""
     out: Path
     """The page to write."""
+    overrides: Path | None = None
+    """Answers that stand above the policies', such as what 'nestor tune' has found."""
     against: str | None = None
     """A second policy to set beside the first."""
     problem: str = DEFAULT_PROBLEM
@@ -75,6 +81,7 @@ class Report:
         problem = find_problem(self.problem)
         names = (self.policy,) if self.against is None else (self.policy, self.against)
         policies = [problem.policy(name) for name in names]
+        overrides = overrides_text(problem, self.overrides)
         source = "" if self.source is None else _address(self.source)
         corpus = corpus_for(problem, self.corpus, policies)
         program = program_named(corpus, self.program)
@@ -85,6 +92,7 @@ class Report:
                     pool,
                     program,
                     policies,
+                    overrides=overrides,
                     summary=self.summary,
                     measure=self.measure,
                     progress=report,

@@ -56,13 +56,15 @@ class Overrides {
     const { data, policy } = this.report;
     const side = data.sides[policy + 1];
     const title = [data.overrides.header, `# program ${oneLine(data.program)}`,
-      `# policy ${oneLine(side.name)} ${side.digest}`];
+      `# policy ${oneLine(side.policy)} ${side.digest}`];
+    const isFree = (line) => !this.lines.has(line.slice(0, line.lastIndexOf(" ")));
+    const base = data.overrides.base.filter(isFree);
     const keys = [...this.lines.keys()].sort();
     const lines = keys.map((key) => {
       const { answer, comment } = this.lines.get(key);
       return `${key} ${answer}  # ${comment}`;
     });
-    return [...title, ...lines].join("\n") + "\n";
+    return [...title, ...base, ...lines].join("\n") + "\n";
   }
 
   /** Fill the panel. */
@@ -83,7 +85,7 @@ class Overrides {
       item.append(button, element("code", "", `${key} ${answer}`), element("span", "", comment));
       list.append(item);
     }
-    const name = oneLine(this.report.data.sides[this.report.policy + 1].name);
+    const name = oneLine(this.report.data.sides[this.report.policy + 1].policy);
     document.getElementById("override-note").textContent =
       `In use: nestor clang ${name} --overrides overrides.txt -- ${this.report.data.level} -c FILE.` +
       " Answers stand above the policy's" + (this.report.data.overrides.kind === "site"

@@ -155,9 +155,12 @@ function functionTable(report, choose) {
   };
   query.addEventListener("input", filter);
   changed.addEventListener("change", filter);
+  const counts = data.parts === "run"
+    ? `A function counts with the ${data.unit} that it executes itself in the run.`
+    : `A function counts as much as the build under ${data.sides[0].name} keeps of it: one of k equal copies` +
+      " counts 1/k, and what the linker drops counts nothing.";
   document.getElementById("function-note").textContent =
-    `A function counts as much as the build under ${data.sides[0].name} keeps of it: one of k equal copies counts 1/k,` +
-    " and what the linker drops counts nothing. Enter or a click shows the decisions about a function.";
+    `${counts} Enter or a click shows the decisions about a function.`;
   filter();
   return table;
 }
