@@ -23,6 +23,10 @@ FUNCTION: Final = "function"
 QUESTION: Final = "question"
 """The column with the question's number in its function, by which overrides name it."""
 
+INDEX: Final = "index"
+"""The column with a candidate as the compiler and overrides name it; absent where the answer is not
+a candidate. The answer itself is a row: only candidates that may be chosen have one."""
+
 LABEL: Final = "cost_beyond_default"
 """The column with what the question's answer costs more than the default's would, all else decided
 alike; not a number where that was not tried. Absent from logs without trials."""

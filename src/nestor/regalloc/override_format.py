@@ -10,7 +10,7 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.problem.override_text import TextOverrides
 from nestor.problem.overrides import Deviation, QuestionKeys
 from nestor.problem.trajectory import Trajectory
-from nestor.regalloc.credit import QUESTION, functions_of
+from nestor.regalloc.credit import INDEX, QUESTION, functions_of
 from nestor.regalloc.overrides import STOCK, TEXT, Answer, Key, Kind, Overrides
 
 Index = Mapping[int, Mapping[Key, Answer]]
@@ -91,7 +91,10 @@ class AllocationOverrides(TextOverrides):
         """
         names = readable_names(toolchain, trajectory.names)
         left = trajectory.answer != trajectory.default
-        answers = trajectory.answer[left].tolist()
+        # Lines name a candidate as the compiler does, which is not the row that a policy picks.
+        is_candidate = INDEX in (trajectory.decisions.dtype.names or ())
+        every = trajectory.decisions[INDEX] if is_candidate else trajectory.answer
+        answers = every[left].tolist()
         replays: dict[int, dict[Key, Answer]] = defaultdict(dict)
         pairs = [pair for pair, other in zip(_questions_of(trajectory), left, strict=True) if other]
         for (function, question), answer in zip(pairs, answers, strict=True):

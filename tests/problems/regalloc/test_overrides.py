@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nestor.compiler.plugin import Plugin
+from nestor.corpus.model import Corpus
 from nestor.evaluate.unmatched import unmatched
 from nestor.problem.overrides import OverridesError
 from nestor.problem.registry import find_problem
@@ -19,6 +21,7 @@ from nestor.regalloc.overrides import (
 )
 from nestor.rollout.local_pool import LocalPool
 from tests.problems.allocations import compiled, log_of
+from tests.problems.conftest import pool_for
 
 NUMBERS = st.integers(0, 2**64 - 1)
 QUESTIONS = st.integers(0, 2**32 - 1)
@@ -122,3 +125,27 @@ def test_what_matches_nothing_is_found(pool: LocalPool) -> None:
     keys = texts.question_keys([log])
     assert keys.among(texts.index(lost)) == {Key("evict", number % 2**64, 10**6): 0}
     assert set(texts.describe(pool.plugin.toolchain, [log]).values()) >= {"churn"}
+
+
+@pytest.mark.parametrize(
+    ("problem", "policy"),
+    [
+        ("regalloc-eviction", "first"),
+        ("regalloc-eviction", "keep"),
+        ("regalloc-eviction", "lowest-density"),
+        ("regalloc-eviction", "shipped-eviction"),
+        ("regalloc-priority", "heaviest"),
+    ],
+)
+def test_what_a_policy_decided_is_replayed_under_the_default(
+    corpus: Corpus, plugin: Plugin, problem: str, policy: str
+) -> None:
+    """Bit for bit: of the candidates that have a row, lines name the compiler's number."""
+    with pool_for(problem, corpus, plugin) as pool:
+        before = compiled(pool, policy)
+        found = pool.problem.overrides().deviations(plugin.toolchain, log_of(before))
+        lines = {key: answer for one in found for key, answer in one.replay.items()}
+        after = compiled(pool, "default", overrides=to_text(lines))
+    assert lines
+    assert log_of(after).answer.tolist() == log_of(before).answer.tolist()
+    assert after.object == before.object

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.regalloc_eviction.question import CANDIDATES, DEFAULT, Layout, Questions
 from nestor.regalloc import question_log
-from nestor.regalloc.credit import FUNCTION, LABEL, QUESTION
+from nestor.regalloc.credit import FUNCTION, INDEX, LABEL, QUESTION
 
 ANSWER: Final = "index_to_evict"
 COSTS: Final = "cost_of_candidate"
@@ -28,7 +28,7 @@ _DECISIONS: Final = (
     ("logit", "<f8"),
     ("log_probability", "<f8"),
     ("overridden", "<i8"),
-    ("index", "<i8"),
+    (INDEX, "<i8"),
     ("default_index", "<i8"),
     ("rows", "<i8"),
     (FUNCTION, "<i8"),
@@ -67,7 +67,7 @@ def _trajectory(records: npt.NDArray[Any]) -> Trajectory:
     for name in _COPIED:
         decisions[name] = records[name]
     decisions[DEFAULT], decisions["default_index"] = default, preferred
-    decisions["answer"], decisions["index"] = questions.row_of(chosen), chosen
+    decisions["answer"], decisions[INDEX] = questions.row_of(chosen), chosen
     decisions["rows"] = questions.counts
     if labelled:
         costs, every = records[COSTS], np.arange(len(records))

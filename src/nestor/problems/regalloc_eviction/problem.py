@@ -15,6 +15,7 @@ from nestor.problems.regalloc_eviction.builtins import BUILTINS, NAME
 from nestor.problems.regalloc_eviction.channel import channel_ways
 from nestor.problems.regalloc_eviction.features import FEATURES
 from nestor.problems.regalloc_eviction.question import DEFAULT
+from nestor.regalloc.credit import INDEX
 from nestor.regalloc.problem import AllocationProblem
 
 
@@ -45,7 +46,7 @@ class RegallocEviction(AllocationProblem):
             "question": int(record["question"]),
             "candidates": int(record["rows"]),
             "default": int(record["default_index"]),
-            "answer": int(record["index"]),
+            "answer": int(record[INDEX]),
             "overridden": bool(record["overridden"]),
             "logit": float(record["logit"]),
             "log_probability": float(record["log_probability"]),
