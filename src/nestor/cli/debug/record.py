@@ -7,7 +7,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.bisect.replay import Replay, replay
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.policies.builds import usual_summary
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.files import write_atomically
@@ -79,9 +79,10 @@ class Record:
 
 def _show(found: Replay, path: Path) -> None:
     modules = len(found.same) + len(found.other)
+    lines = counted(len(found.overrides), "line")
     stdout.print(
-        f"{escape(str(path))}: {len(found.overrides):,} lines; {len(found.same)} of {modules}"
-        " objects are the same, bit for bit",
+        f"{escape(str(path))}: {lines}; {len(found.same)} of {modules} objects are the same, bit"
+        " for bit",
         soft_wrap=True,
     )
     for name, reason in found.other.items():

@@ -9,7 +9,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, remark_on_build
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_plugin
 from nestor.compiler.invocation import LtoKind
@@ -98,7 +98,8 @@ class Guard:
             )
         else:
             show(result, policy, modes, problem.report)
-            stdout.print(f"{escape(str(self.out))}: {len(result.keys)} lines", soft_wrap=True)
+            lines = counted(len(result.keys), "line")
+            stdout.print(f"{escape(str(self.out))}: {lines}", soft_wrap=True)
         return 0
 
 
