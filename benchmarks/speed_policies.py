@@ -42,7 +42,7 @@ def changes(measured: Mapping[str, Any]) -> Changes:
 def against_first(measured: Sequence[Mapping[str, Any]]) -> list[Changes]:
     """Return the changes from stock built in the first way to stock built in each other one."""
     stock = [
-        {one["name"]: one["stock"] for one in found["workloads"][0]["programs"] if "stock" in one}
+        {one["name"]: one["stock"] for one in found["workloads"][0]["programs"] if one.get("stock")}
         for found in measured
     ]
 
@@ -92,7 +92,8 @@ def main() -> int:
     if any(code for own in stock for _, code in own.values()):
         print()
         cells = rows(stock)
-        tables["stock"] = shown([f"stock {how}" for how, _, _ in named[1:]], cells)
+        name = "stock" if options.table == "policy" else f"{options.table}_stock"
+        tables[name] = shown([f"stock {how}" for how, _, _ in named[1:]], cells)
     if options.card:
         made = find_problem("inlining-speed").policy(options.card).policy
         assert made is not None

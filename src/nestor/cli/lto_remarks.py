@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from nestor.cli.remarks import remark
-from nestor.problem.in_builds import policies_for_lto
+from nestor.problem.in_builds import harmful_in_lto, policies_for_lto
 
 
 def lto_sentence(policies: Iterable[str], *, lto: bool) -> str | None:
@@ -18,6 +18,9 @@ def lto_sentence(policies: Iterable[str], *, lto: bool) -> str | None:
             return f"{outside} changes nothing inside LTO: use {inside} there."
         if not lto and inside in named:
             return f"{inside} is made for links by LTO: without -flto use {outside}."
+    harmful = min(named & harmful_in_lto(), default=None)
+    if lto and harmful is not None:
+        return f"{harmful} was made without LTO: inside it code grows, and some programs slow down."
     return None
 
 

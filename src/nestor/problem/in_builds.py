@@ -54,6 +54,8 @@ class InBuilds:
     the default; None if the problem takes one policy."""
     for_lto: Mapping[str, str] = field(default_factory=dict)
     """From a built-in policy that changes nothing inside LTO to the one made for it."""
+    not_for_lto: tuple[str, ...] = ()
+    """Built-in policies that decide inside LTO, too, and do harm there."""
 
 
 def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
@@ -88,6 +90,12 @@ def policies_for_lto() -> Mapping[str, str]:
     """Return, by each built-in policy that changes nothing inside LTO, the one made for it."""
     problems = problems_in_builds(first="").values()
     return {name: like for each in problems for name, like in each.for_lto.items()}
+
+
+def harmful_in_lto() -> frozenset[str]:
+    """Return the built-in policies that were not made to decide inside LTO."""
+    problems = problems_in_builds(first="").values()
+    return frozenset(name for each in problems for name in each.not_for_lto)
 
 
 def made_for(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:
