@@ -1,5 +1,6 @@
 """The page of a program in a real browser."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,29 @@ def test_clicked_decisions_become_a_file_that_the_compiler_reads(
     assert words in reverts
     tab.locator("#override-list button").click()
     assert "site" not in tab.locator("#override-text").input_value()
+
+
+def test_a_clicked_decision_takes_the_place_of_the_line_about_the_same_call(
+    tab: Any, tmp_path: Path, sides: Sides
+) -> None:
+    """A line for a call alone is stronger than one for a call and its copies."""
+    show(tab, tmp_path, sides, "#decisions")
+    tab.locator("#decision-table .body").press("Enter")
+    words = tab.locator("#details .key").text_content()
+    kind, number, *_ = words.split()
+    assert kind == "site"
+    lines = [f"site-only {number} inline", "site-only 0123456789abcdef keep"]
+    over = replace(sides, overrides="\n".join(["nestor-overrides 1", *lines]))
+    tab.goto("about:blank")  # the address of a page that is there loads nothing
+    show(tab, tmp_path, over, "#decisions")
+    text = tab.locator("#override-text").input_value()
+    assert all(line in text for line in lines)
+    tab.locator("#decision-table .body").focus()
+    tab.keyboard.press("Space")
+    tab.wait_for_selector("#decision-table .row.marked")
+    text = tab.locator("#override-text").input_value()
+    found = {str(key): answer for key, answer in PROBLEM.overrides().parse(text).items()}
+    assert found == {words: False, "site-only 0123456789abcdef": False}
 
 
 def _reverted(sides: Sides, trajectory: Any) -> list[Any]:

@@ -81,6 +81,8 @@ def test_overrides_are_decisions_that_left_the_default(corpus: Corpus, plugin: P
     assert data["overrides"]["base"] == [line.strip() for line in text.splitlines()[1:]]
     (side,) = sides.policies
     (module,) = side.modules.values()
+    # Without the only override the program is stock's.
+    assert list(module.measured.values()) == [side.columns["J"] - sides.default.columns["J"]]
     answers, defaults = _answers(module.trajectory)
     assert sum(a != d for a, d in zip(answers, defaults, strict=True)) >= 1
 

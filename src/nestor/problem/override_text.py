@@ -4,7 +4,7 @@ The plugin reads the same syntax (``native/plugin/core/TextFile.h``). What a lin
 problem's own.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
@@ -124,6 +124,14 @@ class TextOverrides:
     def parse_comments(self, text: str) -> dict[Any, str]:
         """Return the comments behind the overrides in the text of a file."""
         return self.text.parse_comments(text)
+
+    def apart_from(self, overrides: Mapping[Any, Any], others: Collection[Any]) -> dict[Any, Any]:
+        """Return those of ``overrides`` that are about other things than the keys ``others``.
+
+        A key's number is what it is about: a call, or a function with all its questions.
+        """
+        numbers = {key.number for key in others}
+        return {key: answer for key, answer in overrides.items() if key.number not in numbers}
 
     def key(self, words: str) -> Any:
         """Return the key that ``words`` name.

@@ -213,7 +213,8 @@ def _measured(
         if not has_score or len(deviations) != len(rows):
             continue  # this problem's overrides are not about single decisions
         for row, deviation in zip(rows.tolist(), deviations, strict=True):
-            other = replace(job, overrides=form.to_text({**base, **deviation.revert}))
+            kept = form.apart_from(base, deviation.revert.keys())
+            other = replace(job, overrides=form.to_text({**kept, **deviation.revert}))
             places.append((-abs(float(module.credit.share[row])), name, row, other))
     chosen = sorted(places, key=lambda place: place[:3])[:count]
     jobs = [(name, other) for _, name, _, other in chosen]

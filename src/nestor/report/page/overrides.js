@@ -57,8 +57,9 @@ class Overrides {
     const side = data.sides[policy + 1];
     const title = [data.overrides.header, `# program ${oneLine(data.program)}`,
       `# policy ${oneLine(side.policy)} ${side.digest}`];
-    const isFree = (line) => !this.lines.has(line.slice(0, line.lastIndexOf(" ")));
-    const base = data.overrides.base.filter(isFree);
+    // The second word is the call or the function; of two lines about it the older may be stronger.
+    const collected = new Set([...this.lines.keys()].map((key) => key.split(" ")[1]));
+    const base = data.overrides.base.filter((line) => !collected.has(line.split(" ")[1]));
     const keys = [...this.lines.keys()].sort();
     const lines = keys.map((key) => {
       const { answer, comment } = this.lines.get(key);
