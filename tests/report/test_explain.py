@@ -140,6 +140,23 @@ def test_a_line_is_explained(corpora: Mapping[bool, Corpus], plugin: Plugin) -> 
     assert any("definition is unavailable" in text for _, _, text in getchar.others)
 
 
+def test_an_overridden_decision_is_measured_without_the_line_about_it(
+    corpora: Mapping[bool, Corpus], plugin: Plugin
+) -> None:
+    """A line for the call alone is stronger than the one that turns the decision round."""
+    corpus, line = corpora[True], Line.parse("p.c:6:9")
+    modules = candidates(corpus.modules, line)
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        plain = explain(pool, modules, policy_named("default"), line, measure=1).decisions[0]
+        _, number, *_ = plain.override.split()
+        text = f"nestor-overrides 1\nsite-only {number} inline\n"
+        over = explain(pool, modules, policy_named("default"), line, overrides=text, measure=1)
+    first = over.decisions[0]
+    assert (plain.about["answer"], first.about["answer"]) == (False, True)
+    assert plain.measured is not None and plain.measured["text"] < 0
+    assert first.measured == {name: -value for name, value in plain.measured.items()}
+
+
 def test_modules_without_line_numbers_are_refused(
     corpora: Mapping[bool, Corpus], plugin: Plugin
 ) -> None:

@@ -239,12 +239,16 @@ def _measured(
 ) -> list[Mapping[str, float] | None]:
     """Return the changes of the module's columns by the answers that ``flips`` turn round."""
     own = rollout.request
-    header = pool.problem.overrides().to_text({}).split("\n")[0] if flips else ""
-    before = own.overrides or header
-    requests = [
-        Request(own.unit, own.policy, overrides=f"{before.rstrip()}\n{flip}\n", summary=own.summary)
-        for flip in flips
-    ]
+    if not flips:
+        return []
+    form = pool.problem.overrides()
+    base = {} if own.overrides is None else form.parse(own.overrides)
+    header = form.to_text({}).split("\n")[0]
+    requests = []
+    for flip in flips:
+        other_way = form.parse(f"{header}\n{flip}\n")
+        text = form.to_text({**form.apart_from(base, other_way.keys()), **other_way})
+        requests.append(Request(own.unit, own.policy, overrides=text, summary=own.summary))
     with_it = pool.problem.columns(rollout.outcome)
     found: list[Mapping[str, float] | None] = []
     for other in pool.run(requests, progress, "Measuring"):
