@@ -11,6 +11,7 @@ from nestor.corpus.model import Corpus
 from nestor.workload.callgrind import MeasureError, measure
 from nestor.workload.counts import Counts, Measurement
 from nestor.workload.kept import measure_kept
+from nestor.workload.libraries import loaded_by
 from tests.workload.conftest import BuildProgram
 
 
@@ -133,6 +134,46 @@ def test_kept_measurements_are_not_measured_again(
     file.write_text(file.read_text()[:-10])
     with pytest.raises(AssertionError, match="measured"):
         measure_kept(workloads, program, binary, ("40",), toolchain, folder)
+
+
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [("this_machine", lambda: "another processor"), ("loaded_by", lambda binary: [("libc", "")])],
+)
+def test_other_libraries_or_another_processor_make_another_measurement(
+    workloads: Corpus,
+    built: BuildProgram,
+    toolchain: Toolchain,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    other: object,
+) -> None:
+    program = workloads.programs[0]
+    binary = built(program)
+    measure_kept(workloads, program, binary, ("40",), toolchain, tmp_path)
+    monkeypatch.setattr("nestor.workload.kept.measure", _never)
+    measure_kept(workloads, program, binary, ("40",), toolchain, tmp_path)
+    monkeypatch.setattr(f"nestor.workload.kept.{place}", other)
+    with pytest.raises(AssertionError, match="measured"):
+        measure_kept(workloads, program, binary, ("40",), toolchain, tmp_path)
+
+
+def test_what_a_program_loads_is_told_by_content(
+    workloads: Corpus, built: BuildProgram, tmp_path: Path
+) -> None:
+    binary, cache = built(workloads.programs[0]), tmp_path / "ld.so.cache"
+    without = dict(loaded_by(binary, cache))
+    assert without.pop(str(cache)) == ""
+    assert any("libc.so" in name for name in without)
+    assert all(len(digest) == 64 for digest in without.values())
+    cache.write_bytes(b"one library")
+    first = dict(loaded_by(binary, cache))
+    cache.write_bytes(b"two libraries")
+    second = dict(loaded_by(binary, cache))
+    assert first.pop(str(cache)) != second.pop(str(cache))
+    assert first == second == without
+    assert set(dict(loaded_by(tmp_path / "absent", cache))) == {str(cache)}
 
 
 def _never(*_: object) -> Measurement:

@@ -1,8 +1,9 @@
 """Measurements that are kept, so that the same build of a program is not measured again.
 
 A measurement is kept under a digest of all that it depends on: the content of the binary, the
-arguments, the inputs, valgrind's version and the library of fixed times. So a command that was
-interrupted goes on where it was, and policies that make the same program share its measurement.
+arguments, the inputs, valgrind's version, the library of fixed times, the processor, by which
+libraries choose their code, and the libraries (``libraries``). So a command that was interrupted
+goes on where it was, and policies that make the same program share its measurement.
 """
 
 import functools
@@ -18,9 +19,11 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus, Program
 from nestor.corpus.smoke import INPUTS_DATE
 from nestor.files import sha256_of, write_atomically
+from nestor.processor import this_machine
 from nestor.workload.callgrind import measure
 from nestor.workload.counts import Measurement
 from nestor.workload.fixed_time import source
+from nestor.workload.libraries import loaded_by
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def _digest(corpus: Corpus, program: Program, binary: Path, words: Sequence[str]
     inputs = corpus.project(program.project).inputs
     depends = [
         program.name, sha256_of(binary), list(words), list(inputs), INPUTS_DATE, _version(),
-        sha256_of(source()),
+        sha256_of(source()), this_machine(), loaded_by(binary),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(depends).encode()).hexdigest()
 
