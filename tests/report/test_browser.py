@@ -1,5 +1,6 @@
 """The page of a program in a real browser."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,20 @@ def rows(tab: Any, table: str) -> list[list[str]]:
     return [line.locator(".cell").all_text_contents() for line in lines]
 
 
+def wait_for(tab: Any, condition: Callable[[], bool]) -> None:
+    """Wait until the page is as it should be; its policy lets no text be evaluated in it."""
+    for _ in range(1200):  # two minutes, on a busy machine
+        if condition():
+            return
+        tab.wait_for_timeout(100)
+    raise AssertionError("the page did not become as it should be")
+
+
+def has_rows(tab: Any, table: str, count: int) -> None:
+    """Wait until a table shows so many rows."""
+    wait_for(tab, lambda: tab.locator(f"{table} .body .row").count() == count)
+
+
 def test_overview_shows_program_modules_and_maps(tab: Any, tmp_path: Path, sides: Sides) -> None:
     show(tab, tmp_path, sides)
     assert tab.locator("h1").text_content() == sides.program
@@ -61,12 +76,12 @@ def test_decisions_are_searched_and_chosen_by_keyboard(
     assert f"{left} of {sum(map(len, logs))}" == tab.locator("#decision-count").text_content()
     tab.locator("#decision-kind").select_option("all")
     tab.locator("#decision-query").fill("large answer=1")
-    tab.wait_for_function("document.querySelectorAll('#decision-table .body .row').length == 3")
+    has_rows(tab, "#decision-table", 3)
     assert {line[0] for line in rows(tab, "decision-table")} == {"large"}
     tab.locator("#decision-query").fill("cost_estimate>1000000")
-    tab.wait_for_function("document.querySelectorAll('#decision-table .body .row').length == 0")
+    has_rows(tab, "#decision-table", 0)
     tab.locator("#decision-query").fill("nothing<1")
-    tab.wait_for_function("document.querySelector('#query-error').textContent != ''")
+    wait_for(tab, lambda: tab.locator("#query-error").text_content() != "")
     assert tab.locator("#query-error").text_content() == "there is no column nothing"
     tab.locator("#decision-query").fill("")
     tab.locator("#decision-table .body").focus()
@@ -136,7 +151,7 @@ def test_places_are_links_to_the_source(tab: Any, tmp_path: Path, sides: Sides) 
     show(tab, tmp_path, sides, "#decisions")
     tab.locator("#decision-kind").select_option("all")
     tab.locator("#decision-query").fill("one.c:105:25 answer=1")
-    tab.wait_for_function("document.querySelectorAll('#decision-table .body .row').length == 1")
+    has_rows(tab, "#decision-table", 1)
     link = tab.locator("#decision-table .body .row a.place")
     assert link.text_content() == "one.c:105"
     assert link.get_attribute("href") == "https://example.org/blob/one.c#L105"
@@ -144,7 +159,7 @@ def test_places_are_links_to_the_source(tab: Any, tmp_path: Path, sides: Sides) 
     tab.wait_for_selector("#details a.place")
     tab.locator("#tab-functions").click()
     tab.locator("#function-query").fill("one.c:105")
-    tab.wait_for_function("document.querySelectorAll('#function-table .body .row').length == 1")
+    has_rows(tab, "#function-table", 1)
     (row,) = rows(tab, "function-table")
     assert row[:3] == ["two", "one.o", "one.c:105"]
     assert row[-2] == "1 of 2"
@@ -155,9 +170,8 @@ def test_the_second_policy(tab: Any, tmp_path: Path, sides: Sides) -> None:
     tab.locator("#sides button", has_text="never").click()
     tab.locator("#decision-kind").select_option("all")
     count = sum(len(m.trajectory) for m in sides.policies[1].modules.values())
-    tab.wait_for_function(
-        f"document.querySelector('#decision-count').textContent == '{count} of {count}'"
-    )
+    shown = f"{count} of {count}"
+    wait_for(tab, lambda: tab.locator("#decision-count").text_content() == shown)
     assert "policy never" in tab.locator("#override-text").input_value()
 
 
