@@ -18,9 +18,10 @@ def lto_sentence(policies: Iterable[str], *, lto: bool) -> str | None:
             return f"{outside} changes nothing inside LTO: use {inside} there."
         if not lto and inside in named:
             return f"{inside} is made for links by LTO: without -flto use {outside}."
-    harmful = min(named & harmful_in_lto(), default=None)
-    if lto and harmful is not None:
-        return f"{harmful} was made without LTO: inside it code grows, and some programs slow down."
+    harmful = sorted(named & harmful_in_lto()) if lto else []
+    if harmful:
+        slows = "inside it code grows, and some programs slow down"
+        return f"{harmful[0]} was made without LTO: {slows}."
     return None
 
 

@@ -4,7 +4,7 @@ The plugin reads the same syntax (``native/plugin/core/TextFile.h``). What a lin
 problem's own.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
@@ -125,13 +125,15 @@ class TextOverrides:
         """Return the comments behind the overrides in the text of a file."""
         return self.text.parse_comments(text)
 
-    def apart_from(self, overrides: Mapping[Any, Any], others: Collection[Any]) -> dict[Any, Any]:
-        """Return those of ``overrides`` that are about other things than the keys ``others``.
+    def replaced(self, text: str | None, others: Mapping[Any, Any]) -> str:
+        """Return the text of a file with ``others`` in the place of all lines about the same.
 
         A key's number is what it is about: a call, or a function with all its questions.
         """
+        overrides = {} if text is None else self.parse(text)
         numbers = {key.number for key in others}
-        return {key: answer for key, answer in overrides.items() if key.number not in numbers}
+        kept = {key: answer for key, answer in overrides.items() if key.number not in numbers}
+        return self.to_text({**kept, **others})
 
     def key(self, words: str) -> Any:
         """Return the key that ``words`` name.

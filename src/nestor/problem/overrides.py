@@ -5,7 +5,7 @@ be hashed and sorted, and ``str`` gives the words that stand for one in the file
 are, and what an answer is, is the problem's own.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -112,10 +112,12 @@ class OverrideFormat(Protocol):
         :raises OverridesError: if there is none.
         """
 
-    def apart_from(self, overrides: Overrides, others: Collection[Key]) -> Overrides:
-        """Return those of ``overrides`` that are about other things than the keys ``others``.
+    def replaced(self, text: str | None, others: Overrides) -> str:
+        """Return the text of a file with ``others`` in the place of all lines about the same.
 
-        A line about a thing may be stronger than another about the same.
+        Added to them they might change nothing: a line may be stronger than another about the same.
+
+        :param text: of the file; None for one without lines.
         """
 
     def index(self, overrides: Overrides) -> Any:

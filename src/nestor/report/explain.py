@@ -242,12 +242,10 @@ def _measured(
     if not flips:
         return []
     form = pool.problem.overrides()
-    base = {} if own.overrides is None else form.parse(own.overrides)
     header = form.to_text({}).split("\n")[0]
     requests = []
     for flip in flips:
-        other_way = form.parse(f"{header}\n{flip}\n")
-        text = form.to_text({**form.apart_from(base, other_way.keys()), **other_way})
+        text = form.replaced(own.overrides, form.parse(f"{header}\n{flip}\n"))
         requests.append(Request(own.unit, own.policy, overrides=text, summary=own.summary))
     with_it = pool.problem.columns(rollout.outcome)
     found: list[Mapping[str, float] | None] = []

@@ -13,12 +13,12 @@ from typing import Protocol
 import numpy as np
 
 from nestor.build.assembly import Assembly, measured_functions, sum_columns
-from nestor.build.build import BuildError, Job, find_build, summary_for
+from nestor.build.build import Build, BuildError, Job, find_build, summary_for
 from nestor.build.units import unit_request
 from nestor.compiler.objects import Measure
 from nestor.corpus.model import Program
 from nestor.policy.names import DEFAULT, NamedPolicy
-from nestor.problem.overrides import OverrideFormat
+from nestor.problem.overrides import OverrideFormat, Overrides
 from nestor.problem.places import NO_PLACES, Places
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
@@ -98,22 +98,24 @@ def compile_sides(
         units have no score.
     :raises BuildError: if a module cannot be compiled, or the program not be put together.
     """
-    before = _compile(pool, Job(program, "", DEFAULT), progress)
+    build = find_build(pool.problem, None)
+    mode = build.modes[0]
+    stock = Job(program, mode, DEFAULT)
+    before = _compile(pool, stock, progress)
     scorers: Mapping[str, Scorer] = {}
     if pool.problem.scores_units:
         scorers = pool.problem.scorers(pool, [program], before, progress).units
-    default = _side(pool, program, DEFAULT, before, scorers, None)
+    default = _side(pool, build, stock, before, scorers, None)
     sides = []
     for policy in policies:
         text = None
         if summary:
-            build = find_build(pool.problem, None)
-            text = summary_for(pool, build, program, policy, build.modes[0], progress)
-        job = Job(program, "", policy, overrides=overrides, summary=text)
+            text = summary_for(pool, build, program, policy, mode, progress)
+        job = Job(program, mode, policy, overrides=overrides, summary=text)
         after = _compile(pool, job, progress)
-        side = _side(pool, program, policy, after, scorers, default)
+        side = _side(pool, build, job, after, scorers, default)
         if measure:
-            side = _measured(pool, job, side, scorers, measure, progress)
+            side = _measured(pool, build, job, side, scorers, measure, progress)
         sides.append(side)
     return Sides(program.name, pool.corpus.level, default, tuple(sides), overrides)
 
@@ -121,10 +123,8 @@ def compile_sides(
 def _compile(pool: Pool, job: Job, progress: Progress) -> dict[str, Rollout]:
     assert job.policy is not None
     shown = replace(job, log=True, names=True)
-    requests = [
-        replace(unit_request(pool, shown, name), keep=True, places=True)
-        for name in job.program.modules
-    ]
+    modules = job.program.modules
+    requests = [replace(unit_request(pool, shown, name), places=True) for name in modules]
     done = pool.run(requests, progress, f"Compiling {job.policy.name}")
     for rollout in done:
         if rollout.trajectory is None or rollout.outcome is None:
@@ -134,13 +134,13 @@ def _compile(pool: Pool, job: Job, progress: Progress) -> dict[str, Rollout]:
 
 def _side(
     pool: Pool,
-    program: Program,
-    policy: NamedPolicy,
+    build: Build,
+    job: Job,
     rollouts: Mapping[str, Rollout],
     scorers: Mapping[str, Scorer],
     default: Side | None,
 ) -> Side:
-    build = find_build(pool.problem, None)
+    assert job.policy is not None
     columns = sum_columns([pool.problem.columns(done.outcome) for done in rollouts.values()])
     parts: Mapping[str, Mapping[str, float]] = {
         name: scorer.parts(rollouts[name].outcome) for name, scorer in scorers.items()
@@ -149,9 +149,9 @@ def _side(
     assemble = getattr(build, "assemble", None)
     if assemble is not None:
         builder: _Assembling = build  # type: ignore[assignment]  # it has the method
-        assembly = builder.assemble(pool, program, rollouts, build.modes[0])
+        assembly = builder.assemble(pool, job.program, rollouts, job.mode)
         if assembly.columns is None:
-            raise BuildError(f"{program.name}: {assembly.failure}.")
+            raise BuildError(f"{job.program.name}: {assembly.failure}.")
         columns |= assembly.columns
         if not pool.problem.scores_units:
             parts = _parts_of(assembly, rollouts)
@@ -166,7 +166,7 @@ def _side(
             credit = pool.problem.credit((stock.trajectory, stock.parts), (log, own))
         total = totals.get(name, 0.0)
         modules[name] = ModuleSide(log, own, total, credit, places=done.places or NO_PLACES)
-    return Side(policy, columns, modules)
+    return Side(job.policy, columns, modules)
 
 
 def _parts_of(
@@ -195,6 +195,7 @@ def _parts_of(
 
 def _measured(
     pool: Pool,
+    build: Build,
     job: Job,
     side: Side,
     scorers: Mapping[str, Scorer],
@@ -203,8 +204,7 @@ def _measured(
 ) -> Side:
     """Build again, each time with one decision of the policy left to the default."""
     form: OverrideFormat = pool.problem.overrides()
-    base = {} if job.overrides is None else form.parse(job.overrides)
-    places: list[tuple[float, str, int, Job]] = []
+    places: list[tuple[float, str, int, Overrides]] = []
     for name, module in side.modules.items():
         log = module.trajectory
         rows = np.flatnonzero(log.answer != log.default)
@@ -213,17 +213,21 @@ def _measured(
         if not has_score or len(deviations) != len(rows):
             continue  # this problem's overrides are not about single decisions
         for row, deviation in zip(rows.tolist(), deviations, strict=True):
-            kept = form.apart_from(base, deviation.revert.keys())
-            other = replace(job, overrides=form.to_text({**kept, **deviation.revert}))
-            places.append((-abs(float(module.credit.share[row])), name, row, other))
+            share = abs(float(module.credit.share[row]))
+            places.append((-share, name, row, deviation.revert))
     chosen = sorted(places, key=lambda place: place[:3])[:count]
-    jobs = [(name, other) for _, name, _, other in chosen]
+    jobs = [
+        (name, replace(job, overrides=form.replaced(job.overrides, revert)))
+        for _, name, _, revert in chosen
+    ]
     if pool.problem.scores_units:
         without = _scores_of_units(pool, jobs, scorers, progress)
         before = [side.modules[name].total for name, _ in jobs]
     else:
-        without = _scores_of_programs(pool, [other for _, other in jobs], progress)
-        before = [side.columns[pool.problem.report.score]] * len(jobs)
+        score = pool.problem.report.score
+        done = build.run(pool, [other for _, other in jobs], progress)
+        without = [None if built.columns is None else built.columns[score] for built in done]
+        before = [side.columns[score]] * len(jobs)
     found: dict[str, dict[int, float]] = {}
     for (_, name, row, _), own, other_score in zip(chosen, before, without, strict=True):
         if other_score is not None:
@@ -244,10 +248,3 @@ def _scores_of_units(
         None if rollout.outcome is None else scorers[name].total(rollout.outcome)
         for (name, _), rollout in zip(jobs, done, strict=True)
     ]
-
-
-def _scores_of_programs(pool: Pool, jobs: Sequence[Job], progress: Progress) -> list[float | None]:
-    build = find_build(pool.problem, None)
-    done = build.run(pool, [replace(job, mode=build.modes[0]) for job in jobs], progress)
-    score = pool.problem.report.score
-    return [None if built.columns is None else built.columns[score] for built in done]

@@ -27,7 +27,6 @@ def loaded_by(binary: Path, cache: Path = _CACHE) -> list[tuple[str, str]]:
         lines = []
     for line in lines:
         paths |= {Path(word) for word in line.split() if word.startswith("/")}
-    paths.discard(binary)
     return sorted((str(path), _digest(path)) for path in paths)
 
 
