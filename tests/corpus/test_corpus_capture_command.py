@@ -152,3 +152,25 @@ def test_options_that_are_left_out_are_named(tree: SourceTree) -> None:
     plain = nestor("corpus", "capture", "--out", "plain", "--", "make", "-B", "CFLAGS=-O2", "lib.o",
                    cwd=tree.source)  # fmt: skip
     assert (plain.returncode, "without these options" in plain.stderr) == (0, False)
+
+
+def test_a_build_at_another_level_than_the_corpus_is_named(tree: SourceTree) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("lib.c", LIBRARY)
+    tree.write("Makefile", "prog: main.o lib.o\n\t$(CC) -o $@ $^\n")
+
+    def captured(level: str, flags: str) -> list[str]:
+        done = nestor(
+            "corpus", "capture", "--out", f"at{level}", "--level", level, "--", "make", "-B",
+            f"CFLAGS={flags}", cwd=tree.source,
+        )  # fmt: skip
+        assert done.returncode == 0
+        return [line for line in done.stderr.splitlines() if "the build compiled" in line]
+
+    (line,) = captured("-Oz", "-O0 -O3")
+    assert "of 2 objects the build compiled 2 at -O3" in line
+    assert "at -Oz" in line and "'--level -O3'" in line
+    (line,) = captured("-O2", "")
+    assert "2 at -O0" in line and "--level" not in line
+    assert captured("-Os", "-O3 -Os") == []
+    assert captured("-Oz", "-Oz") == [], "what counts is the last build of each object"

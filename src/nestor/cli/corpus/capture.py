@@ -15,10 +15,10 @@ from nestor.cli.remarks import remark
 from nestor.compiler import toolchain
 from nestor.corpus import files, store
 from nestor.corpus.capture import build, merge
-from nestor.corpus.capture.drafts import left_out
+from nestor.corpus.capture.drafts import build_levels, left_out
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import JOURNAL, MANIFEST
-from nestor.corpus.level import DEFAULT_LEVEL, Level
+from nestor.corpus.level import DEFAULT_LEVEL, LEVELS, Level
 from nestor.corpus.model import Program, require_level
 from nestor.corpus.release import require_readable
 from nestor.corpus.runs_file import add_runs, read_runs_file
@@ -132,6 +132,8 @@ class Capture:
         if captures:
             if options := left_out(journal):
                 remark(_without_options(options))
+            if text := _at_other_levels(build_levels(journal), corpus.level):
+                remark(text)
             for program in corpus.programs:
                 _remark_objects_without_module(program)
         return status or (0 if corpus.modules else 1)
@@ -157,6 +159,22 @@ def _without_options(options: Counter[str]) -> str:
         f"modules of a corpus are compiled without these options of the build: {', '.join(names)}"
         + (f" and {more} more" if more else "")
         + "; so their code may be other than the build's."
+    )
+
+
+def _at_other_levels(levels: Counter[str], level: Level) -> str | None:
+    """Return what to say if the build compiled at other levels than the corpus has."""
+    others = [(name, number) for name, number in levels.most_common() if name != level]
+    if not others:
+        return None
+    named = ", ".join(f"{number} at {name}" for name, number in others)
+    most = others[0][0]
+    remedy = (
+        f" For the build's own, name a new folder and '--level {most}'." if most in LEVELS else ""
+    )
+    return (
+        f"of {levels.total()} objects the build compiled {named}; the corpus has their modules at"
+        f" {level}, where a compiler decides otherwise.{remedy}"
     )
 
 

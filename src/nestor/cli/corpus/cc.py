@@ -37,7 +37,7 @@ def run(language: str, argv: list[str]) -> int:
         from nestor.corpus.capture import compilation  # Not needed by a compilation that fails.
 
         where = compilation.target(os.environ)
-        if where is not None and compilation.may_make_code(argv):
+        if where is not None and driver.may_make_code(argv):
             where.journal.note_call()
             compilation.capture(clang, language, argv, where, built=built)
     except Exception as error:  # The user's build comes first, whatever happens.

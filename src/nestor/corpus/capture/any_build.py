@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from nestor.corpus.capture import driver
-from nestor.corpus.capture.compilation import is_probe
 from nestor.corpus.capture.response_files import expanded
 
 _PREFIX: Final = r"([a-z0-9_]+(-[a-z0-9_]+)+-)?"
@@ -60,7 +59,7 @@ def _programs() -> Iterator[str]:
 
 def adapted(arguments: Sequence[str]) -> list[str]:
     """Return a command with our options appended; a configure test stays as it is."""
-    if is_probe(arguments):
+    if driver.is_probe(arguments):
         return list(arguments)
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     return [*arguments[:end], *_OURS, *arguments[end:]]
@@ -76,7 +75,7 @@ def run_either(clang: str, other: str, arguments: Sequence[str]) -> tuple[int, l
     """
     words = list(arguments)
     status = driver.run(clang, words)
-    if status == 0 or is_probe(words):
+    if status == 0 or driver.is_probe(words):
         return status, words
     accepted = without_refused(clang, words)
     if accepted != words:

@@ -24,19 +24,9 @@ from nestor.corpus.capture.response_files import expanded, is_stream
 from nestor.corpus.capture.source_tree import debug_paths, source_tree
 from nestor.corpus.capture.used_profile import with_kept_profile
 from nestor.corpus.layout import JOURNAL
-from nestor.corpus.level import DEFAULT_LEVEL, Level, level_of, parse_level
+from nestor.corpus.level import DEFAULT_LEVEL, Level, last_level, level_of, parse_level
 from nestor.messages import compiler_error
 
-_NO_OBJECT = frozenset(
-    {
-        "-E", "-S", "-M", "-MM", "-fsyntax-only", "--version", "-dumpversion", "-dumpmachine",
-        "-cc1", "-cc1as", "-###", "--help", "--analyze",
-    }
-)  # fmt: skip
-_PROBES = (
-    "conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "CheckFunctionExists", "sanitycheck",
-)  # fmt: skip
-_PROBE_FOLDERS = ("CMakeFiles/CMakeTmp", "CMakeFiles/CMakeScratch", "TryCompile", "meson-private")
 # Files that a compilation writes beside the object; the repeated one must not touch them.
 _SIDE_OUTPUTS = frozenset(
     {
@@ -97,21 +87,6 @@ def target(environment: Mapping[str, str]) -> Target | None:
     return Target(Journal(Path(corpus) / JOURNAL), clean(project), source, level, shared, lines)
 
 
-def may_make_code(arguments: Sequence[str]) -> bool:
-    """Tell whether a command may make objects or programs that belong to the user's project."""
-    return (
-        bool(arguments) and _NO_OBJECT.isdisjoint(expanded(arguments)) and not is_probe(arguments)
-    )
-
-
-def is_probe(arguments: Sequence[str]) -> bool:
-    """Tell whether a command is a configure test: it asks what the compiler can do."""
-    return any(folder in str(Path.cwd()) for folder in _PROBE_FOLDERS) or any(
-        Path(word).name.startswith(_PROBES) or any(folder in word for folder in _PROBE_FOLDERS)
-        for word in expanded(arguments)
-    )
-
-
 def capture(
     clang: str, language: str, arguments: Sequence[str], where: Target, *, built: bool = True
 ) -> None:
@@ -132,10 +107,13 @@ def capture(
         _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")
         return
     inside_link = "-c" not in arguments
+    level = last_level(arguments)
     for command in plan:
         compilation = _compilation(command)
         if compilation is not None:
-            key = _compile(command[0], compilation, where, built=built, inside_link=inside_link)
+            key = _compile(
+                command[0], compilation, where, level, built=built, inside_link=inside_link
+            )
             if key is not None:
                 temporaries[compilation.object] = key
         elif _makes_precompiled_header(command):
@@ -187,9 +165,12 @@ def _makes_program(command: Sequence[str], *, shared: bool) -> bool:
 
 
 def _compile(
-    clang: str, job: Compilation, where: Target, *, built: bool, inside_link: bool
+    clang: str, job: Compilation, where: Target, level: str, *, built: bool, inside_link: bool
 ) -> str | None:
-    """Make the bitcode of one compilation and record it; return the object's key."""
+    """Make the bitcode of one compilation and record it; return the object's key.
+
+    :param level: the build's own.
+    """
     if job.language not in _LANGUAGES or job.input == "-":
         return None
     journal = where.journal
@@ -231,6 +212,7 @@ def _compile(
             "place": _place(named, where.source),
             "bitcode": digest,
             "arguments": with_kept_profile(job.arguments, journal),
+            "level": level,
             "time": _now(job.object),
         },
     )

@@ -1,7 +1,7 @@
 """From a journal of captures to the projects that it holds: choose modules, name them, link."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -106,14 +106,27 @@ def left_out(journal: Journal) -> Counter[str]:
 
     Each comes with the number of these objects.
     """
+    found: Counter[str] = Counter()
+    for event in _last_compiles(journal):
+        found.update(dict.fromkeys(safe_cc1(event["arguments"]).left_out, 1))
+    return found
+
+
+def build_levels(journal: Journal) -> Counter[str]:
+    """Return the optimisation levels at which the build itself last compiled its objects.
+
+    Each comes with the number of these objects; older journals do not say.
+    """
+    return Counter(event["level"] for event in _last_compiles(journal) if "level" in event)
+
+
+def _last_compiles(journal: Journal) -> Iterator[dict[str, Any]]:
+    """Yield the last compilation of each object, project by project."""
     compiles: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for key, event in journal.compiles():
         compiles[event["project"]][key] = event
-    found: Counter[str] = Counter()
     for events in compiles.values():
-        for key in _newest(events).values():
-            found.update(dict.fromkeys(safe_cc1(events[key]["arguments"]).left_out, 1))
-    return found
+        yield from (events[key] for key in _newest(events).values())
 
 
 def lost_projects(journal: Journal, captured: Set[str]) -> list[Missing]:

@@ -1,4 +1,4 @@
-"""Starting clang as a compiler driver, for the capture wrapper.
+"""Starting clang as a compiler driver, for the capture wrapper, and what its commands ask for.
 
 Kept apart and free of imports that take time: a wrapper starts once per source file of a build.
 """
@@ -7,6 +7,20 @@ import os
 import shlex
 import signal
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nestor.corpus.capture.response_files import expanded
+
+_NO_OBJECT = frozenset(
+    {
+        "-E", "-S", "-M", "-MM", "-fsyntax-only", "--version", "-dumpversion", "-dumpmachine",
+        "-cc1", "-cc1as", "-###", "--help", "--analyze",
+    }
+)  # fmt: skip
+_PROBES = (
+    "conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "CheckFunctionExists", "sanitycheck",
+)  # fmt: skip
+_PROBE_FOLDERS = ("CMakeFiles/CMakeTmp", "CMakeFiles/CMakeScratch", "TryCompile", "meson-private")
 
 
 def run(
@@ -59,3 +73,18 @@ def plan(program: str, arguments: Sequence[str]) -> list[list[str]] | None:
     if status != 0:
         return None
     return [shlex.split(line) for line in text.splitlines() if line.startswith(' "')]
+
+
+def may_make_code(arguments: Sequence[str]) -> bool:
+    """Tell whether a command may make objects or programs that belong to the user's project."""
+    return (
+        bool(arguments) and _NO_OBJECT.isdisjoint(expanded(arguments)) and not is_probe(arguments)
+    )
+
+
+def is_probe(arguments: Sequence[str]) -> bool:
+    """Tell whether a command is a configure test: it asks what the compiler can do."""
+    return any(folder in str(Path.cwd()) for folder in _PROBE_FOLDERS) or any(
+        Path(word).name.startswith(_PROBES) or any(folder in word for folder in _PROBE_FOLDERS)
+        for word in expanded(arguments)
+    )
