@@ -155,6 +155,8 @@ def test_an_overridden_decision_is_measured_without_the_line_about_it(
     assert (plain.about["answer"], first.about["answer"]) == (False, True)
     assert plain.measured is not None and plain.measured["text"] < 0
     assert first.measured == {name: -value for name, value in plain.measured.items()}
+    assert plain.instead_of == ()
+    assert first.instead_of == (f"site-only {number} inline",)
 
 
 def test_modules_without_line_numbers_are_refused(

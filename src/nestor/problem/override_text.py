@@ -126,14 +126,16 @@ class TextOverrides:
         return self.text.parse_comments(text)
 
     def replaced(self, text: str | None, others: Mapping[Any, Any]) -> str:
-        """Return the text of a file with ``others`` in the place of all lines about the same.
-
-        A key's number is what it is about: a call, or a function with all its questions.
-        """
+        """Return the text of a file with ``others`` in the place of all lines about the same."""
         overrides = {} if text is None else self.parse(text)
-        numbers = {key.number for key in others}
-        kept = {key: answer for key, answer in overrides.items() if key.number not in numbers}
+        same = _about(overrides, others)
+        kept = {key: answer for key, answer in overrides.items() if key not in same}
         return self.to_text({**kept, **others})
+
+    def lines_about(self, text: str | None, others: Mapping[Any, Any]) -> tuple[str, ...]:
+        """Return the lines of a file that :meth:`replaced` takes away."""
+        same = _about({} if text is None else self.parse(text), others)
+        return tuple(self.to_text(same).splitlines()[1:])
 
     def key(self, words: str) -> Any:
         """Return the key that ``words`` name.
@@ -141,3 +143,12 @@ class TextOverrides:
         :raises OverridesError: if there is none.
         """
         return self.text.parse_key(words)
+
+
+def _about(overrides: Mapping[Any, Any], others: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return those of ``overrides`` that are about the same as one of ``others``.
+
+    A key's number is what it is about: a call, or a function with all its questions.
+    """
+    numbers = {key.number for key in others}
+    return {key: answer for key, answer in overrides.items() if key.number in numbers}

@@ -120,6 +120,9 @@ class OverrideFormat(Protocol):
         :param text: of the file; None for one without lines.
         """
 
+    def lines_about(self, text: str | None, others: Overrides) -> tuple[str, ...]:
+        """Return the lines of a file that :meth:`replaced` takes away."""
+
     def index(self, overrides: Overrides) -> Any:
         """Look through ``overrides`` once, for comparing many compiles with them."""
 

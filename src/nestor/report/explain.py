@@ -18,6 +18,7 @@ from nestor.compiler.process import run
 from nestor.corpus.model import Module
 from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
+from nestor.problem.overrides import Overrides
 from nestor.problem.places import CompilerRemark, read_remarks, remark_flags
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request, Rollout
@@ -92,6 +93,8 @@ class LineDecision:
     not measured."""
     override: str
     """The line of an overrides file that answers it the other way; empty if there is none."""
+    instead_of: tuple[str, ...]
+    """Lines of the overrides in use whose place it takes: beside them it might change nothing."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,7 @@ def _decisions(
                 influences=_influences(rollout.request.policy, log, row),
                 measured=measured[number] if number < len(measured) else None,
                 override=flip,
+                instead_of=_instead_of(pool, rollout.request.overrides, flip),
             )
         )
     return found
@@ -234,6 +238,18 @@ def _flip(pool: Pool, log: Trajectory, row: int) -> str:
     return f"site {site:016x} in {module} {pool.problem.word(not log.answer[row])}"
 
 
+def _instead_of(pool: Pool, overrides: str | None, flip: str) -> tuple[str, ...]:
+    """Return the lines of ``overrides`` whose place the line ``flip`` takes."""
+    return pool.problem.overrides().lines_about(overrides, _parsed(pool, flip)) if flip else ()
+
+
+def _parsed(pool: Pool, flip: str) -> Overrides:
+    """Return what one line of an overrides file says."""
+    form = pool.problem.overrides()
+    header = form.to_text({}).split("\n")[0]
+    return form.parse(f"{header}\n{flip}\n")
+
+
 def _measured(
     pool: Pool, rollout: Rollout, flips: Sequence[str], progress: Progress
 ) -> list[Mapping[str, float] | None]:
@@ -242,10 +258,9 @@ def _measured(
     if not flips:
         return []
     form = pool.problem.overrides()
-    header = form.to_text({}).split("\n")[0]
     requests = []
     for flip in flips:
-        text = form.replaced(own.overrides, form.parse(f"{header}\n{flip}\n"))
+        text = form.replaced(own.overrides, _parsed(pool, flip))
         requests.append(Request(own.unit, own.policy, overrides=text, summary=own.summary))
     with_it = pool.problem.columns(rollout.outcome)
     found: list[Mapping[str, float] | None] = []

@@ -226,6 +226,8 @@ def _show_decision(
         rows.append(("because of", escape(words)))
     if decision.override:
         rows.append(("override", escape(decision.override)))
+    if decision.instead_of:
+        rows.append(("instead of", escape("; ".join(decision.instead_of))))
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         stdout.print(f"  {name:{width}}  {text}", soft_wrap=True)
