@@ -209,7 +209,10 @@ def test_one_run_at_a_time(small_corpus: Corpus, tmp_path: Path) -> None:
     """The second run in a folder is refused; the first ends as it would have."""
     out = tmp_path / "run"
     words = ["--corpus", str(small_corpus.root), "--out", str(out)]
-    for command in (["train", "inlining-size", "--learner", "bc"], ["tune", "one"]):
+    for command in (
+        ["train", "inlining-size", "--learner", "bc"],
+        ["tune", "one", "--compiles", "2"],
+    ):
         first = subprocess.Popen(
             [sys.executable, "-m", "nestor", *command, *words],
             stdout=subprocess.PIPE,
