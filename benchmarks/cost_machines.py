@@ -24,8 +24,9 @@ from nestor.cost.blocks.table import Table
 from nestor.cost.core.choice import ChoiceSettings, choose
 from nestor.cost.judge.evaluate import evaluate
 from nestor.cost.model.model_file import load
-from nestor.cost.model.training import ADAPTING, TrainingSettings, train
 from nestor.cost.settings import SPLITS, SplitName
+from nestor.cost.training.settings import ADAPTING, TrainingSettings
+from nestor.cost.training.train import train
 
 
 def measured(

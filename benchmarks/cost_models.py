@@ -39,12 +39,12 @@ from nestor.cost.contract import CostModel, Prediction
 from nestor.cost.core.simulator import widened
 from nestor.cost.judge.evaluate import assess, cpu_seconds, judged
 from nestor.cost.llvm_tools import mca as mca_tool
-from nestor.cost.model import training
 from nestor.cost.model.hybrid import HybridModel
-from nestor.cost.model.training import TrainingSettings
 from nestor.cost.registry import open_model, save_model
 from nestor.cost.settings import BASELINES, SPLITS, BaselineKind, SplitName, TrainerSettings
 from nestor.cost.trainers import train, training_rows
+from nestor.cost.training import train as own
+from nestor.cost.training.settings import TrainingSettings
 from nestor.progress import Progress
 
 F64 = NDArray[np.float64]
@@ -128,7 +128,7 @@ def trained(run: Run, rows: Table, folder: Path, note: Progress) -> CostModel:
     if checkpoint.exists():  # what an earlier process of this run spent
         start -= float(load_file(checkpoint)["seconds"])
     if run.model in OWN:
-        model = training.train(rows, use, OWN[run.model], run.seed, note)
+        model = own.train(rows, use, OWN[run.model], run.seed, note)
     elif run.model == "llvm-mca":
         estimates = mca_estimates(rows, folder, note, run.cpu)
         model = McaModel(rescaled.fit(estimates[use], rows.cycles[use]), run.cpu)

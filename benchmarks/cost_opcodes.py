@@ -33,12 +33,12 @@ from nestor.cost.blocks import table
 from nestor.cost.blocks.table import Table
 from nestor.cost.contract import Prediction
 from nestor.cost.isa.decoding import raw
-from nestor.cost.model import training
-from nestor.cost.model.held_out_opcodes import FREQUENT
 from nestor.cost.model.hybrid import HybridModel
 from nestor.cost.model.trained_forms import TrainedForms
-from nestor.cost.model.training import TrainingSettings
 from nestor.cost.sweep.examples import CODES
+from nestor.cost.training import train as own
+from nestor.cost.training.held_out_opcodes import FREQUENT
+from nestor.cost.training.settings import TrainingSettings
 from nestor.progress import Progress
 
 RESULT: Final = Path("benchmarks/results/cost_opcodes.json")
@@ -149,7 +149,7 @@ def held_out_of_zen5(
         has = np.array([not names.isdisjoint(out) for names in of_row])
         use = np.flatnonzero(~has)
         # The sweep of the other machine stays: it is what a new opcode would be looked up in.
-        model = training.train(rows, use, settings, 0, note, borrowed)
+        model = own.train(rows, use, settings, 0, note, borrowed)
         index = np.flatnonzero(has)
         judged.add(rows.select(index), [of_row[i] & out for i in index], model)
         print(f"fold {fold + 1}: {len(out)} mnemonics, {has.sum():,} rows", file=sys.stderr)
@@ -159,7 +159,7 @@ def held_out_of_zen5(
 def new_on_zen4(settings: TrainingSettings, note: Progress) -> Judged:
     """Train on zen4 alone and judge by what the sweep has and zen4 has not."""
     rows, sweep = _stable("zen4"), _stable("zen4-sweep")
-    model = training.train(rows, np.arange(len(rows)), settings, 0, note)
+    model = own.train(rows, np.arange(len(rows)), settings, 0, note)
     held = [frozenset(model.part.opcodes.untrained(block)) for block in sweep.blocks]
     index = np.flatnonzero([bool(names) for names in held])
     judged = Judged()

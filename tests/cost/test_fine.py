@@ -9,11 +9,12 @@ from safetensors.numpy import load_file, save_file
 
 from nestor.cost.blocks.table import named
 from nestor.cost.model.features import FEATURES, SEQUENCE_KNOWN
-from nestor.cost.model.fine import Crowds, crowds_of, grow_fine, told_apart
 from nestor.cost.model.levels import GRAIN, REACH, REACH_BEFORE, moved, rounded
 from nestor.cost.model.model_file import load, save
-from nestor.cost.model.training import TrainingSettings, train
-from nestor.cost.model.trees import binned
+from nestor.cost.training.fine import Crowds, crowds_of, grow_fine, told_apart
+from nestor.cost.training.settings import TrainingSettings
+from nestor.cost.training.train import train
+from nestor.cost.training.trees import binned
 
 LEVELS = np.log([0.5, 1.0]).astype(np.float32)
 

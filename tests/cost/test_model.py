@@ -15,13 +15,14 @@ from nestor.cost.conformal import calibration_factor
 from nestor.cost.contract import CostModel, ModelError
 from nestor.cost.model.explain import explain
 from nestor.cost.model.features import FEATURES
-from nestor.cost.model.folds import draw_folds
 from nestor.cost.model.forest import edges_of, forest_of
 from nestor.cost.model.hybrid import HybridModel
 from nestor.cost.model.model_file import load, read, save
 from nestor.cost.model.session import LearnedSession
-from nestor.cost.model.training import TrainingSettings, train
-from nestor.cost.model.trees import TreeSettings, binned, grow
+from nestor.cost.training.folds import draw_folds
+from nestor.cost.training.settings import TrainingSettings
+from nestor.cost.training.train import train
+from nestor.cost.training.trees import TreeSettings, binned, grow
 
 SMALL = TrainingSettings(passes=1, trees=40, leaves=15, learning_rate=0.2, threads=1)
 ADD = bytes.fromhex("4801c8")

@@ -17,7 +17,8 @@ from nestor.cost.isa.decoding import decode
 from nestor.cost.model.hybrid import HybridModel
 from nestor.cost.model.model_file import load
 from nestor.cost.model.trained_forms import TrainedForms, as_in_manuals
-from nestor.cost.model.training import TrainingSettings, train
+from nestor.cost.training.settings import TrainingSettings
+from nestor.cost.training.train import train
 
 SMALL = TrainingSettings(passes=1, trees=40, leaves=15, learning_rate=0.2, threads=1)
 PDEP_CHAIN = bytes.fromhex("c462bbf5c0")  # pdep r8, r8, rax

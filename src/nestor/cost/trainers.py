@@ -11,8 +11,8 @@ from nestor.cost.baselines.mca import McaModel
 from nestor.cost.blocks.methods import require_one_method
 from nestor.cost.blocks.table import Table, TableError
 from nestor.cost.contract import CostModel, ModelError
-from nestor.cost.model import training
 from nestor.cost.settings import Kind, TrainerSettings
+from nestor.cost.training import train as own
 from nestor.progress import Progress, silent
 
 Index = NDArray[np.int64]
@@ -53,7 +53,7 @@ def train(
     require_one_method(table.select(rows))
     settings = settings or TrainerSettings()
     if kind == "own":
-        return training.train(table, rows, seed=seed, progress=progress, borrowed=borrowed)
+        return own.train(table, rows, seed=seed, progress=progress, borrowed=borrowed)
     part = table.select(rows)
     if kind == "llvm-mca":
         estimate = mca.estimate(part.blocks, settings.cpu, progress)

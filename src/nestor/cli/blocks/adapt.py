@@ -50,9 +50,10 @@ class Adapt:
         from nestor.cost.blocks.methods import require_one_method
         from nestor.cost.judge.closest import closest
         from nestor.cost.model.model_file import machines
-        from nestor.cost.model.training import ADAPTING, train
         from nestor.cost.registry import save_model
         from nestor.cost.trainers import prepare_folder, training_rows
+        from nestor.cost.training.settings import ADAPTING
+        from nestor.cost.training.train import train
 
         prepare_folder(self.out)
         source = open_explainable(self.model, self.machine)

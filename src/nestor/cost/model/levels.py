@@ -4,7 +4,7 @@ A block that repeats settles into a rhythm of whole cycles, so its throughput is
 2, 1, 1/2, 1/3 cycles. Labels crowd around these as closely as the noise of the measurement allows,
 which is 1.4 % on one machine and 0.06 % on another between blocks that differ in a constant alone.
 Where it is much, little but noise orders two blocks of a crowd, and a model that tells them apart
-claims what it cannot know; where it is little, trees of their own order them (``fine.py``).
+claims what it cannot know; where it is little, trees of their own order them (``training.fine``).
 """
 
 from typing import Final

@@ -6,8 +6,7 @@ machine as one of their features, so that a machine with few labels profits from
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Final
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,86 +14,21 @@ from numpy.typing import NDArray
 from nestor.cost.blocks.table import Table
 from nestor.cost.conformal import calibration_factor
 from nestor.cost.contract import COVERAGE, ModelError
-from nestor.cost.core.fitting import FittingSettings, fit
-from nestor.cost.core.parameters import CoreParameters, MachineSettings, starting_forms
-from nestor.cost.core.simulator import F32, F64, I64, widened
-from nestor.cost.isa.decoding import DecodeError, sequence
+from nestor.cost.core.simulator import F32, F64, widened
 from nestor.cost.isa.templates import Templates, opcode_of
-from nestor.cost.model.features import FEATURES, MEMORY, OF_THE_CORE, SIMULATED
-from nestor.cost.model.fine import crowds_of, grow_fine
-from nestor.cost.model.folds import FOLDS, Folds, clipped, draw_folds, out_of_fold_memory
+from nestor.cost.model.features import FEATURES, MEMORY, OF_THE_CORE
 from nestor.cost.model.forest import NO_TREES, edges_of, forest_of
-from nestor.cost.model.held_out_opcodes import HoldOut, calibrate
 from nestor.cost.model.hybrid import HybridModel, MachinePart, Parts
-from nestor.cost.model.levels import levels_of
 from nestor.cost.model.opcode_intervals import OpcodeIntervals
-from nestor.cost.model.other_machine import (
-    OtherMachine,
-    fit_other_machine,
-    opcodes_of,
-    with_costs_of,
-)
-from nestor.cost.model.session import LearnedSession
 from nestor.cost.model.trained_forms import TrainedForms
-from nestor.cost.model.trees import TreeSettings, binned, grow
+from nestor.cost.training.fine import crowds_of, grow_fine
+from nestor.cost.training.folds import FOLDS, Folds, clipped
+from nestor.cost.training.held_out_opcodes import HoldOut, calibrate
+from nestor.cost.training.other_machine import OtherMachine, fit_other_machine, with_costs_of
+from nestor.cost.training.rows import Rows, rows_of, stable
+from nestor.cost.training.settings import TrainingSettings
+from nestor.cost.training.trees import TreeSettings, binned, grow
 from nestor.progress import Progress, silent
-
-FEWEST: Final = 200
-"""Stable labelled blocks of a machine that training needs."""
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How our own model is trained."""
-
-    passes: int = 2
-    """Rounds of coordinate descent over the parameters of the core; 0 leaves it unfitted."""
-    machine: bool = True
-    """Whether the settings of the machine are fitted too (``core/machine_fitting.py``)."""
-    trees: int = 800
-    """Trees of the residual."""
-    leaves: int = 127
-    """Leaves of one tree."""
-    learning_rate: float = 0.03
-    smallest_leaf: int = 12
-    """Rows in a leaf at least."""
-    in_per_cent: bool = False
-    """Whether errors count by their share of the label, so that twice is worse than half; where
-    much is uncertain, as with few labels, this keeps answers low."""
-    threads: int = 2
-    core: bool = True
-    """Whether the trees see the simulation (an ablation)."""
-    memory: bool = True
-    """Whether the trees see what training remembers of like code (an ablation)."""
-    share_new: float = 0.4
-    """Share of rows that stand for sequences never seen."""
-    simulation: MachineSettings = field(default_factory=MachineSettings)
-
-
-ADAPTING: Final = TrainingSettings(
-    trees=600, leaves=31, learning_rate=0.03, smallest_leaf=5, in_per_cent=True
-)
-"""For a few thousand labels of a machine, with another's model to start from."""
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The training rows of one machine."""
-
-    name: str
-    session: LearnedSession
-    core: CoreParameters
-    kept: I64
-    features: F32
-    target: F64
-    folds: Folds
-    levels: F32
-    logs: F64
-    """Of the labels."""
-    opcodes: frozenset[str]
-    """Opcodes that the rows have."""
-    method: str
-    """How the labels were measured."""
 
 
 def train(
@@ -117,20 +51,20 @@ def train(
     :raises ModelError: if a machine has too few stable labels.
     """
     settings = settings or TrainingSettings()
-    chosen = _stable(table.select(np.asarray(index, dtype=np.int64)))
+    chosen = stable(table.select(np.asarray(index, dtype=np.int64)))
     names = np.array(chosen.machine if chosen.machine is not None else ("",) * len(chosen))
     machines = list(dict.fromkeys(names.tolist()))
     templates = Templates() if source is None else source.parts.templates.copy()
     start = None if source is None else source.part.core
     parts = [
-        _rows_of(name, number, chosen.select(np.flatnonzero(names == name)), templates, settings,
+        rows_of(name, number, chosen.select(np.flatnonzero(names == name)), templates, settings,
                  seed, progress, start)
         for number, name in enumerate(machines)
     ]  # fmt: skip
     other = (
         None
         if borrowed is None
-        else fit_other_machine(_stable(borrowed), templates, max(settings.passes, 1))
+        else fit_other_machine(stable(borrowed), templates, max(settings.passes, 1))
     )
     if not parts:
         raise ModelError("There is nothing to train on: the table has no stable labels.")
@@ -208,59 +142,8 @@ def train(
     )
 
 
-def _rows_of(
-    name: str,
-    number: int,
-    table: Table,
-    templates: Templates,
-    settings: TrainingSettings,
-    seed: int,
-    progress: Progress,
-    start: CoreParameters | None,
-) -> _Rows:
-    """Fit the core of one machine and compute the features of its rows."""
-    if len(table) < FEWEST:
-        raise ModelError(
-            f"The machine '{name}' has {len(table)} stable labels; at least {FEWEST} are needed."
-        )
-    session = LearnedSession(templates)
-    decodable = session.keep(table.blocks)
-    kept = np.flatnonzero(decodable)
-    core = CoreParameters(settings.simulation, starting_forms(templates.categories()))
-    if start is not None:
-        core = widened(CoreParameters(settings.simulation, start.forms), templates)
-    fitting = FittingSettings(
-        passes=settings.passes, machine=settings.machine, transferred=start is not None
-    )
-    core = fit(session, core, kept, table.cycles, fitting, seed, progress)
-    session.set_core(core)
-    session.calibrate(number, 1.0)
-    features = session.features(kept)
-    logs = np.log(table.cycles[kept])
-    base = features[:, SIMULATED] if settings.core else np.zeros(len(kept), dtype=np.float32)
-    target: F64 = (logs - base).astype(np.float64)
-    numbers: dict[tuple[int, ...], int] = {}
-    sequences = np.array([_number(table.blocks[row], numbers) for row in kept], dtype=np.int64)
-    folds = draw_folds(sequences, settings.share_new, seed)
-    residuals = target.astype(np.float32)
-    features[:, MEMORY] = out_of_fold_memory(session, kept, residuals, folds)
-    return _Rows(
-        name,
-        session,
-        core,
-        kept,
-        features,
-        target,
-        folds,
-        levels_of(logs),
-        logs,
-        opcodes_of(session, kept),
-        ", ".join(sorted({word for word in table.backend or () if word})),
-    )
-
-
 def _intervals_of_new(
-    part: _Rows, templates: Templates, other: OtherMachine, settings: TrainingSettings, seed: int
+    part: Rows, templates: Templates, other: OtherMachine, settings: TrainingSettings, seed: int
 ) -> OpcodeIntervals:
     """Return the intervals of blocks with opcodes that have the costs of another machine."""
     rows = HoldOut(
@@ -275,19 +158,6 @@ def _intervals_of_new(
     )
     there = np.array([opcode_of(form) in other.opcodes for form in templates.forms])
     return calibrate(rows, other.forms_for(templates), there, settings.threads, seed)
-
-
-def _stable(table: Table) -> Table:
-    return table.select(np.flatnonzero(table.stable & (table.cycles > 0)))
-
-
-def _number(block: bytes, numbers: dict[tuple[int, ...], int]) -> int:
-    """Return the number of a block's opcode sequence, a new one for a new sequence."""
-    try:
-        codes = sequence(block)
-    except DecodeError:
-        codes = tuple(block)
-    return numbers.setdefault(codes, len(numbers))
 
 
 def _hide_ablated(features: F32, settings: TrainingSettings) -> None:
@@ -321,7 +191,7 @@ def _errors_on_new_rows(
     return errors
 
 
-def _trained(templates: Templates, parts: Sequence[_Rows]) -> NDArray[np.bool_]:
+def _trained(templates: Templates, parts: Sequence[Rows]) -> NDArray[np.bool_]:
     """Return which forms are of opcodes that a machine's rows have ``[forms]``."""
     opcodes = frozenset[str]().union(*(part.opcodes for part in parts))
     return np.array([opcode_of(form) in opcodes for form in templates.forms], dtype=np.bool_)
@@ -338,7 +208,7 @@ def _provenance(
         "settings": ", ".join(f"{key}={value}" for key, value in shown.items()),
     }
     if borrowed is not None:
-        used = _stable(borrowed)
+        used = stable(borrowed)
         found |= {"borrowed rows": str(len(used)), "borrowed sha256": _digest(used)}
     return found
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nestor.cost.core.simulator import F32, F64, I64
 from nestor.cost.model.features import SEQUENCE_KNOWN
 from nestor.cost.model.levels import REACH, moved, rounded
-from nestor.cost.model.trees import TreeSettings, grow
+from nestor.cost.training.trees import TreeSettings, grow
 
 Flags = NDArray[np.uint8]
 

@@ -20,10 +20,10 @@ from nestor.cost.core.parameters import CoreParameters
 from nestor.cost.core.simulator import F32, F64, I64
 from nestor.cost.isa.template_layout import VARIANTS
 from nestor.cost.model.features import SIMULATED
-from nestor.cost.model.folds import clipped
 from nestor.cost.model.opcode_intervals import SHARES, Factors, OpcodeIntervals
 from nestor.cost.model.session import LearnedSession
-from nestor.cost.model.trees import TreeSettings, grow
+from nestor.cost.training.folds import clipped
+from nestor.cost.training.trees import TreeSettings, grow
 
 FOLDS: Final = 5
 FREQUENT: Final = 0.01
