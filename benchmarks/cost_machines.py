@@ -1,19 +1,20 @@
 """Our cost model on other machines: trained on all labels, and adapted from another's to a few.
 
     python -m benchmarks.cost_machines LABELS.parquet --splits random sequence-disjoint --seeds 0 21
-    python -m benchmarks.cost_machines zen4 --few 3000 --source "AMD Zen 5"
+    python -m benchmarks.cost_machines zen4 --few 3000 --from "AMD Zen 5" "Intel Redwood Cove"
 
 Prints a line of JSON for each run: errors on stable rows of the held-out fifth in per cent, CPU
-seconds of the training on one thread. ``--few`` chooses so many blocks of the training side as
-``nestor blocks choose`` does and starts from ``--source`` of ``shipped``, which has never seen the
-machine that is judged; without it, all rows of the training side train.
+seconds of the training. ``--few`` chooses so many blocks of the training side as ``nestor blocks
+choose`` does and adapts the models of the machines ``--from`` of ``shipped``, which have never seen
+the machine that is judged, as ``nestor costmodel adapt`` does; without it, all rows of the training
+side train.
 """
 
 import argparse
 import json
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,35 +24,42 @@ from nestor.cost.blocks.splits import split
 from nestor.cost.blocks.table import Table
 from nestor.cost.core.choice import ChoiceSettings, choose
 from nestor.cost.judge.evaluate import evaluate
-from nestor.cost.model.model_file import load
-from nestor.cost.settings import SPLITS, SplitName
-from nestor.cost.training.settings import ADAPTING, TrainingSettings
+from nestor.cost.model.mean import OwnModel
+from nestor.cost.model.model_file import load_models
+from nestor.cost.settings import FITS, SPLITS, SplitName
+from nestor.cost.training.adapt import adapt
+from nestor.cost.training.settings import TrainingSettings
 from nestor.cost.training.train import train
 
 
 def measured(
-    rows: Table, name: SplitName, seed: int, few: int = 0, source: str | None = None
+    rows: Table,
+    name: SplitName,
+    seed: int,
+    few: int = 0,
+    machines: Sequence[str] = (),
+    fits: int = FITS,
+    jobs: int = 1,
 ) -> dict[str, Any]:
     """Train on one side of a split and judge by the other.
 
     :param few: labels to train on; 0: all of that side.
-    :param source: the machine of ``shipped`` to start from; None: from no model.
+    :param machines: those of ``shipped`` to start from, where labels are few.
+    :param fits: the model is the mean of so many then.
     """
     sides = split(rows, name, seed)
     training = rows.select(sides.train)
     training = training.select(training.stable)
     index = np.arange(len(training))
+    borrowed = table.named("zen4-sweep")
+    start = time.process_time()
+    model: OwnModel
     if few:
         index = choose(training.blocks, ChoiceSettings(few), seed)
-    settings = replace(ADAPTING if few else TrainingSettings(), threads=1)
-    start = time.process_time()
-    model = train(
-        training,
-        index,
-        settings,
-        borrowed=table.named("zen4-sweep"),
-        source=None if source is None else load("shipped", source),
-    )
+        starts = [load_models("shipped", machine)[0] for machine in machines]
+        model = adapt(training, index, starts, fits=fits, seed=seed, jobs=jobs, borrowed=borrowed)
+    else:
+        model = train(training, index, TrainingSettings(threads=jobs), borrowed=borrowed)
     seconds = time.process_time() - start
     result = evaluate(model, rows.select(sides.test))
     stable = result.stable
@@ -60,7 +68,8 @@ def measured(
         "split": name,
         "seed": seed,
         "labels": len(index),
-        "source": source,
+        "from": list(machines),
+        "fits": fits if few else 1,
         "n": stable.n,
         "mape": stable.mape,
         "interval": [result.mape_interval.low, result.mape_interval.high],
@@ -79,12 +88,24 @@ def main() -> int:
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=["random"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--few", type=int, default=0, help="labels to adapt to; 0: train on all")
-    parser.add_argument("--source", help="the machine of shipped to start from")
+    parser.add_argument("--from", nargs="+", dest="machines", default=[], metavar="MACHINE")
+    parser.add_argument("--fits", type=int, default=FITS, help="fits to the labels of --few")
+    parser.add_argument("--jobs", type=int, default=1, help="threads")
     arguments = parser.parse_args()
+    if bool(arguments.few) != bool(arguments.machines):
+        parser.error("--few and --from go together.")
     rows = table.named(arguments.blocks)
     for name in arguments.splits:
         for seed in arguments.seeds:
-            found = measured(rows, name, seed, arguments.few, arguments.source)
+            found = measured(
+                rows,
+                name,
+                seed,
+                arguments.few,
+                arguments.machines,
+                arguments.fits,
+                arguments.jobs,
+            )
             print(json.dumps(found), flush=True)
     return 0
 

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 from nestor.cost.blocks.table import named
 from nestor.cost.model.features import FEATURES, SEQUENCE_KNOWN
 from nestor.cost.model.levels import GRAIN, REACH, REACH_BEFORE, moved, rounded
-from nestor.cost.model.model_file import load, save
+from nestor.cost.model.model_file import load_models, save
 from nestor.cost.training.fine import Crowds, crowds_of, grow_fine, told_apart
 from nestor.cost.training.settings import TrainingSettings
 from nestor.cost.training.train import train
@@ -90,11 +90,11 @@ def test_the_native_side_adds_it_at_those_levels_alone(tmp_path: Path) -> None:
     model = train(table, rows, settings)
     file = tmp_path / "model.safetensors"
     save(model, file)
-    model = load(file)
+    model = load_models(file)[0]
     session, part = model.session, model.part
     blocks = [table.blocks[row] for row in rows]
     assert part.reach == REACH
-    assert load(_without_reach(file)).part.reach == REACH_BEFORE
+    assert load_models(_without_reach(file))[0].part.reach == REACH_BEFORE
     session.set_levels(part.levels, 0.0, part.ordered, GRAIN)
     learned = np.log(model.predict(blocks).cycles)
     plain = moved(learned, part.levels)

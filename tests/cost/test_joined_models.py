@@ -9,7 +9,7 @@ import pytest
 from nestor.cli.main import main
 from nestor.cost.contract import ModelError
 from nestor.cost.model.hybrid import HybridModel
-from nestor.cost.model.model_file import SHIPPED, load, read, save
+from nestor.cost.model.model_file import SHIPPED, load, load_models, save
 
 BLOCKS = [bytes.fromhex("4801d8480fafc3"), bytes.fromhex("480fafc1")]
 
@@ -17,7 +17,7 @@ BLOCKS = [bytes.fromhex("4801d8480fafc3"), bytes.fromhex("480fafc1")]
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of a machine that the shipped file lacks."""
-    model = load("shipped")
+    (model,) = load_models("shipped")
     renamed = replace(model.part, name="Another machine", factor=2 * model.part.factor)
     path = tmp_path_factory.mktemp("joined") / "other.safetensors"
     save(HybridModel(replace(model.parts, machines=(renamed,))), path)
@@ -28,7 +28,7 @@ def test_each_machine_answers_as_alone(other: Path, tmp_path: Path) -> None:
     both = tmp_path / "both.safetensors"
     assert main(["costmodel", "join", str(SHIPPED), str(other), "--out", str(both)]) == 0
     for machine, alone in ((None, SHIPPED), ("Another machine", other)):
-        mine, expected = read(both, machine).predict(BLOCKS), read(alone).predict(BLOCKS)
+        mine, expected = load(both, machine).predict(BLOCKS), load(alone).predict(BLOCKS)
         np.testing.assert_array_equal(mine.cycles, expected.cycles)
         np.testing.assert_array_equal(mine.high, expected.high)
     # A file of several can be joined in its turn.
@@ -41,7 +41,7 @@ def test_a_machine_that_is_not_there_is_refused(other: Path, tmp_path: Path) -> 
     both = tmp_path / "both.safetensors"
     main(["costmodel", "join", str(SHIPPED), str(other), "--out", str(both)])
     with pytest.raises(ModelError, match=r"no machine 'Zen 1'; name one of: .*Another machine"):
-        read(both, "Zen 1")
+        load(both, "Zen 1")
 
 
 def test_two_models_of_one_machine_are_refused(
@@ -60,5 +60,5 @@ def test_a_broken_file_gives_one_sentence(other: Path, tmp_path: Path, cut: int)
     broken = tmp_path / "broken.safetensors"
     broken.write_bytes(other.read_bytes()[:cut])
     with pytest.raises(ModelError, match="not a cost model of this version, or is damaged"):
-        read(broken)
+        load(broken)
     assert main(["costmodel", "join", str(broken), "--out", str(tmp_path / "x")]) != 0

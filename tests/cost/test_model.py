@@ -17,7 +17,7 @@ from nestor.cost.model.explain import explain
 from nestor.cost.model.features import FEATURES
 from nestor.cost.model.forest import edges_of, forest_of
 from nestor.cost.model.hybrid import HybridModel
-from nestor.cost.model.model_file import load, read, save
+from nestor.cost.model.model_file import load, save
 from nestor.cost.model.session import LearnedSession
 from nestor.cost.training.folds import draw_folds
 from nestor.cost.training.settings import TrainingSettings
@@ -116,7 +116,7 @@ def test_a_damaged_file_is_refused_or_answers(
     path = tmp_path / "damaged.safetensors"
     path.write_bytes(damaged)
     try:
-        read(path).predict([ADD, b"\x90"])
+        load(path).predict([ADD, b"\x90"])
     except ModelError as error:
         assert str(path) in str(error) or "trees" in str(error)
 

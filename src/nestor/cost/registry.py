@@ -19,7 +19,7 @@ from nestor.cost.baselines.bound import BoundModel
 from nestor.cost.baselines.mca import McaModel
 from nestor.cost.contract import CostModel, ModelError
 from nestor.cost.model import model_file
-from nestor.cost.model.hybrid import HybridModel
+from nestor.cost.model.mean import OwnModel
 from nestor.files import read_regular, write_atomically
 
 _KEY: Final = "baseline"
@@ -65,8 +65,8 @@ class Target:
 
 def target_of(model: CostModel) -> Target:
     """Return which labels a model predicts."""
-    if isinstance(model, HybridModel):
-        return Target(model.part.name, model.part.method)
+    if isinstance(model, OwnModel):
+        return Target(model.machine, model.method)
     return Target(model.cpu if isinstance(model, McaModel) else "", "")
 
 
@@ -75,7 +75,7 @@ def save_model(model: CostModel, path: Path) -> None:
 
     :raises ModelError: if it cannot be written; a file that was there stays as it was.
     """
-    if isinstance(model, HybridModel):
+    if isinstance(model, OwnModel):
         model_file.save(model, path)
     else:
         save_baseline(model, path)

@@ -16,6 +16,9 @@ SplitName = Literal["random", "sequence-disjoint"]
 BASELINES: Final[tuple[BaselineKind, ...]] = get_args(BaselineKind)
 SPLITS: Final[tuple[SplitName, ...]] = get_args(SplitName)
 
+FITS: Final = 4
+"""Fits to a few labels of a new machine that its model is the mean of."""
+
 
 @dataclass(frozen=True)
 class TrainerSettings:

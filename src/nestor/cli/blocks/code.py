@@ -4,8 +4,11 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
+from nestor.cli.remarks import remark
+
 if TYPE_CHECKING:
     from nestor.cost.model.hybrid import HybridModel
+    from nestor.cost.model.mean import OwnModel
     from nestor.cost.registry import Target
     from nestor.cost.sources.inputs import Code
 
@@ -33,16 +36,32 @@ def read_code(words: tuple[str, ...], assembly: str | None, intel: bool) -> "Cod
 def open_explainable(model: str, machine: str | None) -> "HybridModel":
     """Return the model that a command line names, of the kind that says how it comes to its answer.
 
+    Of the mean of several fits it is the first, which a remark says.
+
+    :raises ModelError: if it is of another kind.
+    """
+    from nestor.cost.model.mean import MeanModel
+
+    opened = open_own(model, machine)
+    if not isinstance(opened, MeanModel):
+        return opened
+    remark(f"the answers of '{model}' are the mean of {len(opened.models)} fits; this is the first")
+    return opened.models[0]
+
+
+def open_own(model: str, machine: str | None) -> "OwnModel":
+    """Return the model that a command line names, of our own kind.
+
     :raises ModelError: if it is of another kind.
     """
     from nestor.cost.contract import ModelError
-    from nestor.cost.model.hybrid import HybridModel
+    from nestor.cost.model.mean import OwnModel
     from nestor.cost.registry import open_model
 
     opened = open_model(model, machine)
-    if not isinstance(opened, HybridModel):
+    if not isinstance(opened, OwnModel):
         raise ModelError(
-            f"Only our own kind of model can be explained, and '{model}' is another; name 'shipped'"
+            f"This works with our own kind of model only, and '{model}' is another; name 'shipped'"
             " or a file of 'nestor costmodel train'."
         )
     return opened

@@ -1,4 +1,4 @@
-"""Which machine, of those that there are models of, is most like the one that labels are from."""
+"""Which machines, of those that there are models of, are like the one that labels are from."""
 
 from collections.abc import Mapping
 
@@ -8,18 +8,19 @@ from nestor.cost.blocks.table import Table
 from nestor.cost.contract import CostModel, ModelError
 
 
-def closest(models: Mapping[str, CostModel], rows: Table) -> str:
-    """Return the name of the model with the least mean error of logarithms on labelled ``rows``.
+def closest_first(models: Mapping[str, CostModel], rows: Table) -> list[str]:
+    """Return the names of models, those with the least errors on labelled ``rows`` first.
 
-    That is what a fit to these labels makes small; too high and too low count alike.
+    An error is that of the logarithm, in the mean: what a fit to these labels makes small, and too
+    high and too low count alike. Models without an answer for any of the blocks are not among them.
 
-    :raises ModelError: if no model has an answer for any of the blocks.
+    :raises ModelError: if no model has one.
     """
     errors = {name: _error(model, rows) for name, model in models.items()}
-    best = min(errors, key=lambda name: errors[name])
-    if errors[best] == np.inf:
+    found = sorted((name for name in errors if errors[name] < np.inf), key=errors.__getitem__)
+    if not found:
         raise ModelError("No model has an answer for any of the blocks; name one with --machine.")
-    return best
+    return found
 
 
 def _error(model: CostModel, rows: Table) -> float:

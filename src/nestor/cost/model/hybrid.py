@@ -110,6 +110,11 @@ class HybridModel:
         """The machine that it predicts for."""
         return self.part.name
 
+    @property
+    def method(self) -> str:
+        """How the labels were measured that it learned from; empty if that is not known."""
+        return self.part.method
+
     def predict(self, blocks: Sequence[bytes]) -> Prediction:
         """Return the cycles of ``blocks``; NaN where a block cannot be decoded or is refused.
 
