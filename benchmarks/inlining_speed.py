@@ -3,7 +3,7 @@
     nestor tune lz4 --corpus SPEED --out TUNED/lz4 --problem inlining-speed --json
         > lz4.json
     python -m benchmarks.inlining_speed lz4.json lua.json … [--table tuned] [--kept FILE]
-        [--earlier TABLE] [--several several/lua.json …]
+        [--several several/lua.json …]
         [--json benchmarks/results/inlining_speed.json]
 
 Rows are worst first by J on the input `measure`, which no search has seen. ``--kept`` is a file
@@ -11,8 +11,7 @@ with a line for each search, to which those named are added, each in the place o
 its program: so that the searches of a table can be made in several sessions, and on several
 machines, since each is compared with its own stock. ``--several`` names searches of some of these
 programs by more runs, and sets the two side by side in a table of its own, with the mean of all
-programs where these take the place of the others. ``--earlier`` names a table of the result file,
-of an earlier search, beside which the searches are set; they may be of some of its programs.
+programs where these take the place of the others.
 """
 
 import argparse
@@ -45,13 +44,6 @@ SEVERAL: Final = [
     ("several: J, unseen input", "{:+.2f} %"),
     ("J, searched inputs", "{:+.2f} %"),
     ("code", "{:+.2f} %"),
-]
-EARLIER: Final = [
-    ("program", "{}"),
-    ("earlier: J, unseen input", "{:+.2f} %"),
-    ("now: J, unseen input", "{:+.2f} %"),
-    ("now: J, searched input", "{:+.2f} %"),
-    ("now: code", "{:+.2f} %"),
 ]
 _KEPT: Final = ("program", "overrides_count", "sizes")
 """What of a search is kept, with the end of its curve."""
@@ -100,14 +92,6 @@ def beside(
     return [*each, [f"mean of {len(every)}, {words}", alone, *means]]
 
 
-def earlier_rows(result: Path, name: str, cells: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Return rows beside those of the same programs in a table of a result file."""
-    before = json.loads(result.read_text())["tables"][name]["rows"][:-1]
-    *each, mean = beside(before, cells, "the others by the earlier search")
-    means = [statistics.fmean(own[column] for own in each) for column in range(1, 5)]
-    return [*each, [f"mean of {len(each)}", *means], mean]
-
-
 def interval(changes: Sequence[float]) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of the mean over programs."""
     drawn = np.random.default_rng(0).choice(changes, (_RESAMPLES, len(changes)))
@@ -136,7 +120,6 @@ def main() -> int:
     parser.add_argument("found", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="searches of earlier sessions")
     parser.add_argument("--table", default="tuned", help="its name in the result file")
-    parser.add_argument("--earlier", metavar="TABLE", help="of the result file, to compare with")
     parser.add_argument("--several", nargs="+", type=Path, metavar="FILE", default=[])
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
     options = parser.parse_args()
@@ -145,19 +128,13 @@ def main() -> int:
         found = with_kept(options.kept, found)
     if not found:
         parser.error("name a FILE, or --kept with searches.")
-    if options.earlier and not options.json:
-        parser.error("--earlier needs --json, the result file with the table.")
     cells = rows(found)
     values: dict[str, Any] = {}
     if len(cells) > _FEWEST:
         low, high = interval([own[1] for own in cells[:-1]])
         print(f"J on the unseen input, 95 % interval of the mean: {low:+.2f} to {high:+.2f} %")
         values = {f"{options.table}_interval_pct": [low, high]}
-    if options.earlier:
-        made = table(EARLIER, earlier_rows(options.json, options.earlier, cells[:-1]))
-    else:
-        made = table(COLUMNS, cells)
-    tables = {options.table: made}
+    tables = {options.table: table(COLUMNS, cells)}
     if options.several:
         several = sorted(row(json.loads(path.read_text())) for path in options.several)
         more = beside(cells[:-1], several, f"these {len(several)} by several")

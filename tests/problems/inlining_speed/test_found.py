@@ -1,12 +1,11 @@
 """The table of searches: changes against stock, worst first on the input that was not searched."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.inlining_speed import beside, earlier_rows, interval, rows, with_kept
+from benchmarks.inlining_speed import beside, interval, rows, with_kept
 
 
 def found(program: str, unseen: float, searched: float) -> dict[str, Any]:
@@ -45,14 +44,10 @@ def test_searches_of_several_sessions_are_one_table(tmp_path: Path) -> None:
     assert with_kept(kept, []) == every
 
 
-def test_searches_of_some_programs_stand_beside_an_earlier_table_of_all(tmp_path: Path) -> None:
-    result = tmp_path / "result.json"
-    before = rows([found("a", 180, 160), found("b", 202, 190)])
-    result.write_text(json.dumps({"tables": {"tuned": {"rows": before}}}))
+def test_searches_of_some_programs_stand_beside_those_of_all() -> None:
+    before = rows([found("a", 180, 160), found("b", 202, 190)])[:-1]
     now = rows([found("b", 190, 180)])[:-1]
-    one, mean, of_all = earlier_rows(result, "tuned", now)
+    one, of_all = beside(before, now, "said")
     assert one == ["b", *map(pytest.approx, (1, -5, -10, 2))]
-    assert mean == ["mean of 1", *one[1:]]
-    assert of_all[0] == "mean of 2, the others by the earlier search"
+    assert of_all[0] == "mean of 2, said"
     assert of_all[1:] == [*map(pytest.approx, (-4.5, -7.5, -15, 2))]
-    assert beside(before[:-1], now, "said")[-1][0] == "mean of 2, said"
