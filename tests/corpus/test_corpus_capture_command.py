@@ -174,3 +174,20 @@ def test_a_build_at_another_level_than_the_corpus_is_named(tree: SourceTree) -> 
     assert "2 at -O0" in line and "--level" not in line
     assert captured("-Os", "-O3 -Os") == []
     assert captured("-Oz", "-Oz") == [], "what counts is the last build of each object"
+
+
+def test_a_build_by_lto_is_named(tree: SourceTree) -> None:
+    tree.write("main.c", MAIN)
+    tree.write("lib.c", LIBRARY)
+    tree.write("Makefile", "prog: main.o lib.o\n\t$(CC) -fuse-ld=lld $(CFLAGS) -o $@ $^\n")
+    root = str(tree.wrappers.corpus)
+    build = ["corpus", "capture", "--out", root, "--", "make", "-B"]
+    done = nestor(*build, "CFLAGS=-Oz -flto=thin", cwd=tree.source)
+    assert done.returncode == 0, done.stderr
+    (line,) = (one for one in done.stderr.splitlines() if "LTO" in one)
+    assert "2 objects the build compiled 2 for thin LTO" in line
+    assert "'--lto thin'" in line
+    shown = json.loads(nestor("corpus", "info", root, "--modules", "--json").stdout)
+    assert [one["programs"] for one in shown] == [["demo/prog"]] * 2
+    done = nestor(*build, "CFLAGS=-Oz -flto -fno-lto", cwd=tree.source)
+    assert (done.returncode, "LTO" in done.stderr) == (0, False)

@@ -14,6 +14,7 @@ import pytest
 
 from nestor.cli.use import quick, remembered
 from nestor.compiler import plugin as plugins
+from nestor.compiler.lto_option import kind_of_lto
 from nestor.compiler.plugin import Plugin
 from tests.conftest import SOURCE
 from tests.use.conftest import save_policy
@@ -116,10 +117,11 @@ def test_a_cache_that_cannot_be_written_is_no_error(
 
 
 def test_the_last_word_about_lto_counts() -> None:
-    assert quick.kind_of_lto(["-flto=thin", "-c"]) == "thin"
-    assert quick.kind_of_lto(["-flto=thin", "-flto"]) == "full"
-    assert quick.kind_of_lto(["-flto", "-fno-lto"]) == ""
-    assert quick.kind_of_lto(["-flto-jobs=2", "-x"]) == ""
+    assert kind_of_lto(["-flto=thin", "-c"]) == "thin"
+    assert kind_of_lto(["-flto=thin", "-flto"]) == "full"
+    assert kind_of_lto(["-flto", "-fno-lto"]) == ""
+    assert kind_of_lto(["-flto-jobs=2", "-x"]) == ""
+    assert kind_of_lto(["-flto=auto"]) == "full"
 
 
 @pytest.mark.usefixtures("plugin")

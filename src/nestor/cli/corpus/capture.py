@@ -15,7 +15,7 @@ from nestor.cli.remarks import remark
 from nestor.compiler import toolchain
 from nestor.corpus import files, store
 from nestor.corpus.capture import build, merge
-from nestor.corpus.capture.drafts import build_levels, left_out
+from nestor.corpus.capture.drafts import build_levels, build_lto, left_out
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, LEVELS, Level
@@ -134,6 +134,8 @@ class Capture:
                 remark(_without_options(options))
             if text := _at_other_levels(build_levels(journal), corpus.level):
                 remark(text)
+            if text := _for_lto(build_lto(journal)):
+                remark(text)
             for program in corpus.programs:
                 _remark_objects_without_module(program)
         return status or (0 if corpus.modules else 1)
@@ -175,6 +177,17 @@ def _at_other_levels(levels: Counter[str], level: Level) -> str | None:
     return (
         f"of {levels.total()} objects the build compiled {named}; the corpus has their modules at"
         f" {level}, where a compiler decides otherwise.{remedy}"
+    )
+
+
+def _for_lto(kinds: Counter[str]) -> str | None:
+    """Return what to say if the build compiled for LTO."""
+    if not (kinds.total() - kinds[""]):
+        return None
+    kind = max((kind for kind in kinds if kind), key=lambda one: kinds[one])
+    return (
+        f"of {kinds.total()} objects the build compiled {kinds[kind]} for {kind} LTO; commands on"
+        f" this corpus build without LTO unless they are given '--lto {kind}'."
     )
 
 

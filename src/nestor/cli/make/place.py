@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import os
 
+from nestor.compiler.lto_option import kind_of_lto
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,13 +58,7 @@ def hide_compilers() -> None:
 
 def makes_object(words: Sequence[str]) -> bool:
     """Tell whether a compiler with the arguments ``words`` makes an object file, without LTO."""
-    lto = False
-    for word in words:
-        if word == "-flto" or word.startswith("-flto="):
-            lto = True
-        elif word == "-fno-lto":
-            lto = False
-    return "-c" in words and not lto and _NO_OBJECT.isdisjoint(words)
+    return "-c" in words and not kind_of_lto(words) and _NO_OBJECT.isdisjoint(words)
 
 
 def with_summary(own: list[str], rest: Sequence[str]) -> list[str]:

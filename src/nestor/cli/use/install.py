@@ -36,7 +36,7 @@ done
 lto=
 for word do
   case $word in
-    -flto) lto=full ;;
+    -flto | -flto=auto | -flto=jobserver) lto=full ;;
     -flto=*) lto=${{word#-flto=}} ;;
     -fno-lto) lto= ;;
   esac

@@ -8,6 +8,7 @@ import sys
 from nestor.cli.become import become
 from nestor.cli.make.place import record, with_summary
 from nestor.cli.use.remembered import recall
+from nestor.compiler.lto_option import kind_of_lto
 
 TYPE_CHECKING = False  # as typing has it, whose import takes longer than all else here
 if TYPE_CHECKING:
@@ -51,16 +52,3 @@ def start(command: Sequence[str], rest: Sequence[str]) -> Never:
 def key_of_clang(name: str, own: Sequence[str], lto: str) -> list[str]:
     """Return the words under which the command of ``nestor clang`` is remembered."""
     return [name, f"{lto} link" if lto else "compile", *own]
-
-
-def kind_of_lto(words: Sequence[str]) -> str:
-    """Return the kind of LTO for which the last word about it asks, nothing if for none."""
-    kind = ""
-    for word in words:
-        if word.startswith("-flto="):
-            kind = word.removeprefix("-flto=")
-        elif word == "-flto":
-            kind = "full"
-        elif word == "-fno-lto":
-            kind = ""
-    return kind

@@ -12,6 +12,7 @@ from nestor.cli.remarks import remark, report_once
 from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
 from nestor.cli.wrong_words import USAGE_ERROR, WrongWordsError, answer
+from nestor.compiler.lto_option import kind_of_lto
 
 _FLAGS_HELP = """\
 usage: nestor flags POLICY… [--best] [--overrides FILE]… [--summary FILE | --lto]
@@ -125,7 +126,7 @@ def clang(name: str, own_words: list[str]) -> int:
         own, rest = words.split_around(name, own_words)
     except WrongWordsError as error:
         return _usage(name, _CLANG_HELP.format(name=name), own_words, error)
-    lto = quick.kind_of_lto(rest)
+    lto = kind_of_lto(rest)
     from nestor.cli import lto_remarks  # not needed for help
     from nestor.cli.use import command
 

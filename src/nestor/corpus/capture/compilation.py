@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from nestor.compiler.lto_option import kind_of_lto
 from nestor.corpus.capture import driver
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.capture.precompiled import (
@@ -107,12 +108,12 @@ def capture(
         _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")
         return
     inside_link = "-c" not in arguments
-    level = last_level(arguments)
+    own = {"level": last_level(arguments), "lto": kind_of_lto(arguments)}
     for command in plan:
         compilation = _compilation(command)
         if compilation is not None:
             key = _compile(
-                command[0], compilation, where, level, built=built, inside_link=inside_link
+                command[0], compilation, where, own, built=built, inside_link=inside_link
             )
             if key is not None:
                 temporaries[compilation.object] = key
@@ -165,11 +166,17 @@ def _makes_program(command: Sequence[str], *, shared: bool) -> bool:
 
 
 def _compile(
-    clang: str, job: Compilation, where: Target, level: str, *, built: bool, inside_link: bool
+    clang: str,
+    job: Compilation,
+    where: Target,
+    own: Mapping[str, str],
+    *,
+    built: bool,
+    inside_link: bool,
 ) -> str | None:
     """Make the bitcode of one compilation and record it; return the object's key.
 
-    :param level: the build's own.
+    :param own: what the event is to say of the build's own command.
     """
     if job.language not in _LANGUAGES or job.input == "-":
         return None
@@ -212,7 +219,7 @@ def _compile(
             "place": _place(named, where.source),
             "bitcode": digest,
             "arguments": with_kept_profile(job.arguments, journal),
-            "level": level,
+            **own,
             "time": _now(job.object),
         },
     )

@@ -117,7 +117,19 @@ def build_levels(journal: Journal) -> Counter[str]:
 
     Each comes with the number of these objects; older journals do not say.
     """
-    return Counter(event["level"] for event in _last_compiles(journal) if "level" in event)
+    return _counted(journal, "level")
+
+
+def build_lto(journal: Journal) -> Counter[str]:
+    """Return for which kinds of LTO the build itself last compiled its objects; empty for none.
+
+    Each comes with the number of these objects; older journals do not say.
+    """
+    return _counted(journal, "lto")
+
+
+def _counted(journal: Journal, what: str) -> Counter[str]:
+    return Counter(event[what] for event in _last_compiles(journal) if what in event)
 
 
 def _last_compiles(journal: Journal) -> Iterator[dict[str, Any]]:
