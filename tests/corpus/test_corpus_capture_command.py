@@ -188,6 +188,6 @@ def test_a_build_by_lto_is_named(tree: SourceTree) -> None:
     assert "2 objects the build compiled 2 for thin LTO" in line
     assert "'--lto thin'" in line
     shown = json.loads(nestor("corpus", "info", root, "--modules", "--json").stdout)
-    assert [one["programs"] for one in shown] == [["demo/prog"]] * 2
+    assert [one["programs"] for one in shown] == [["source/prog"]] * 2
     done = nestor(*build, "CFLAGS=-Oz -flto -fno-lto", cwd=tree.source)
     assert (done.returncode, "LTO" in done.stderr) == (0, False)
