@@ -5,6 +5,8 @@
 VENV := .venv
 TORCH ?= torch==2.13.0
 RUN := $(VENV)/bin
+# Tests at the same time: a worker needs a core and some 2 GiB.
+WORKERS ?= $(shell nproc)
 
 .PHONY: demo test setup lint clean
 
@@ -12,7 +14,7 @@ demo: setup
 	scripts/demo.sh
 
 test: setup lint
-	$(RUN)/pytest -n 2 --dist loadgroup
+	$(RUN)/pytest -n $(WORKERS) --dist loadgroup
 
 lint: setup
 	$(RUN)/ruff check .
