@@ -7,7 +7,7 @@ import pytest
 from nestor.corpus.model import Corpus, Program, Project
 from nestor.evaluate.groups import groups, style_group
 from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
-from nestor.problem.problem import Report
+from nestor.problem.score import Report
 
 CORPUS = Corpus(
     Path("nowhere"),

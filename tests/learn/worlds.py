@@ -21,9 +21,9 @@ from nestor.policy import network
 from nestor.policy.network import LogNormalisation, MlpPolicy
 from nestor.policy.rule import PICK, THRESHOLD
 from nestor.policy.spec import Policy
-from nestor.problem.problem import FeatureSets, Problem, Report
+from nestor.problem.problem import FeatureSets, Problem
 from nestor.problem.rollout import Request, Rollout, Workplace
-from nestor.problem.score import Credit, Scorer, Scorers
+from nestor.problem.score import Credit, Report, Scorer, Scorers
 from nestor.problem.trajectory import Trajectory
 
 F64 = npt.NDArray[np.float64]

@@ -15,10 +15,10 @@ from nestor.compiler.process import Limits
 from nestor.corpus.model import Corpus, Module, Program
 from nestor.policy.rule import PICK, THRESHOLD, VALUE, Rule
 from nestor.problem.check import check_problem
-from nestor.problem.problem import FeatureSets, Pool, Problem, ProblemError, Report
+from nestor.problem.problem import FeatureSets, Pool, Problem, ProblemError
 from nestor.problem.registry import find_problem
 from nestor.problem.rollout import Request, Rollout, Workplace
-from nestor.problem.score import Credit, Scorer, Scorers
+from nestor.problem.score import Credit, Report, Scorer, Scorers
 from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 from nestor.rollout.store import FileStore

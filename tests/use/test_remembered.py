@@ -14,8 +14,8 @@ import pytest
 
 from nestor.cli.use import quick, remembered
 from nestor.compiler import plugin as plugins
-from nestor.compiler.lto_option import kind_of_lto
 from nestor.compiler.plugin import Plugin
+from nestor.corpus.lto_option import kind_of_lto
 from tests.conftest import SOURCE
 from tests.use.conftest import save_policy
 from tests.use.test_flags import compiled, flags, run

@@ -26,7 +26,8 @@ from nestor.evaluate.result import (
 )
 from nestor.evaluate.smoke import compare_runs
 from nestor.policy.names import NamedPolicy
-from nestor.problem.problem import Pool, Report
+from nestor.problem.problem import Pool
+from nestor.problem.score import Report
 from nestor.progress import Progress, silent
 
 

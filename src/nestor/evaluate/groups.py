@@ -7,7 +7,7 @@ from typing import Any
 from nestor.corpus.model import Corpus, Program
 from nestor.evaluate.result import Evaluation, ProgramResult, worst_first
 from nestor.evaluate.statistics import geometric_mean_change_pct
-from nestor.problem.problem import Report
+from nestor.problem.score import Report
 
 ALL = "all"
 """The group of every program."""

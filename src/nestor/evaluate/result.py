@@ -9,7 +9,7 @@ from nestor.evaluate.statistics import (
     geometric_mean_change_pct,
     paired_bootstrap_pct,
 )
-from nestor.problem.problem import Report
+from nestor.problem.score import Report
 
 
 @dataclass(frozen=True)

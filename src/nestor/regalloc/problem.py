@@ -16,9 +16,9 @@ from nestor.corpus.model import Program
 from nestor.files import read_regular
 from nestor.policy.names import NamedPolicy
 from nestor.problem.identity import Way
-from nestor.problem.problem import Pool, Problem, Report
+from nestor.problem.problem import Pool, Problem
 from nestor.problem.rollout import Request, Rollout, Workplace
-from nestor.problem.score import Credit, Scorers
+from nestor.problem.score import Credit, Report, Scorers
 from nestor.problem.trajectory import F64, Trajectory
 from nestor.progress import Progress, silent
 from nestor.regalloc import credit as crediting
@@ -35,6 +35,7 @@ REPORT: Final = Report(
     columns=COLUMNS,
     unit="operations",
     quantity="operations executed, by block frequency",
+    mode="",
     detail=("reads", "writes"),
 )
 

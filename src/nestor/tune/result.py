@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from nestor.build.incremental import ProgramBuild
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Key, Overrides
-from nestor.problem.problem import Problem, Report
+from nestor.problem.problem import Problem
+from nestor.problem.score import Report
 from nestor.tune.search import Point
 
 

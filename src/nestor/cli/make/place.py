@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 
-from nestor.compiler.lto_option import kind_of_lto
+from nestor.corpus.lto_option import kind_of_lto
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

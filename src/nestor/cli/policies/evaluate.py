@@ -23,8 +23,8 @@ from nestor.errors import NestorError
 from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
 from nestor.evaluate.groups import Group, groups
 from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
-from nestor.problem.problem import Report
 from nestor.problem.registry import find_problem
+from nestor.problem.score import Report
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from nestor.rollout.stock import StockKeepingPool
 
@@ -174,9 +174,8 @@ def _parts(group: Group) -> list[str]:
 def show(result: Evaluation) -> None:
     """Print an evaluation as a table."""
     report = result.report
-    table = Table(
-        title=f"{escape(result.policy)} against stock, {report.quantity}, link mode {result.mode}"
-    )
+    mode = f", {report.mode} {result.mode}" if report.mode else ""
+    table = Table(title=f"{escape(result.policy)} against stock, {report.quantity}{mode}")
     for name in ("program", "project", "stock", "policy", *report.columns):
         table.add_column(name, justify="left" if name in ("program", "project") else "right")
     for row in result.programs:

@@ -19,8 +19,9 @@ from nestor.evaluate.guard import Guarded, guard
 from nestor.evaluate.statistics import change_pct
 from nestor.files import write_atomically
 from nestor.policy.names import NamedPolicy
-from nestor.problem.problem import Problem, Report
+from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
+from nestor.problem.score import Report
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 
@@ -131,9 +132,10 @@ def _worst_first(program: Guarded) -> tuple[float, str]:
 
 def _list(result: Guarding, problem: Problem, policy: NamedPolicy, modes: Sequence[str]) -> str:
     """Return the overrides file."""
+    judged = f"{problem.report.mode}s {', '.join(modes)}\n" if problem.report.mode else ""
     title = (
         f"Modules that the stock compiler keeps, so that no program is larger than stock.\n"
-        f"policy {policy.name} {policy.digest}\nlink modes {', '.join(modes)}\n"
+        f"policy {policy.name} {policy.digest}\n{judged}"
         f"programs {', '.join(p.program for p in result.programs)}"
     )
     overrides = problem.overrides()

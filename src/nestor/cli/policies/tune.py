@@ -23,8 +23,9 @@ from nestor.files import claimed, write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.problem.in_builds import made_for
 from nestor.problem.levels import decides, require_decided
-from nestor.problem.problem import Problem, Report
+from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
+from nestor.problem.score import Report
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 from nestor.tune.compiler_search import compiler_search_of
 from nestor.tune.inside import InsideSettings, Spent, tune_inside

@@ -8,7 +8,7 @@ import sys
 from nestor.cli.become import become
 from nestor.cli.make.place import record, with_summary
 from nestor.cli.use.remembered import recall
-from nestor.compiler.lto_option import kind_of_lto
+from nestor.corpus.lto_option import kind_of_lto
 
 TYPE_CHECKING = False  # as typing has it, whose import takes longer than all else here
 if TYPE_CHECKING:

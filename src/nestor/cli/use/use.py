@@ -12,7 +12,7 @@ from nestor.cli.remarks import remark, report_once
 from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
 from nestor.cli.wrong_words import USAGE_ERROR, WrongWordsError, answer
-from nestor.compiler.lto_option import kind_of_lto
+from nestor.corpus.lto_option import kind_of_lto
 
 _FLAGS_HELP = """\
 usage: nestor flags POLICY… [--best] [--overrides FILE]… [--summary FILE | --lto]

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nestor.compiler.lto_option import kind_of_lto
 from nestor.corpus.capture import driver
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.capture.precompiled import (
@@ -26,6 +25,7 @@ from nestor.corpus.capture.source_tree import debug_paths, source_tree
 from nestor.corpus.capture.used_profile import with_kept_profile
 from nestor.corpus.layout import JOURNAL
 from nestor.corpus.level import DEFAULT_LEVEL, Level, last_level, level_of, parse_level
+from nestor.corpus.lto_option import kind_of_lto
 from nestor.messages import compiler_error
 
 # Files that a compilation writes beside the object; the repeated one must not touch them.

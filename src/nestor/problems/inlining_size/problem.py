@@ -13,9 +13,9 @@ from nestor.files import read_regular
 from nestor.policy.names import NamedPolicy
 from nestor.policy.rule import THRESHOLD
 from nestor.problem.identity import Way
-from nestor.problem.problem import Pool, Problem, Remark, Report
+from nestor.problem.problem import Pool, Problem
 from nestor.problem.rollout import Request, Rollout, Workplace
-from nestor.problem.score import Credit, Scorers
+from nestor.problem.score import Credit, Remark, Report, Scorers
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.builtins import BUILTINS, NAME
 from nestor.problems.inlining_size.compile import compile_module

@@ -11,9 +11,9 @@ from nestor.policy.rule import THRESHOLD
 from nestor.policy.spec import Policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.benefit import Benefits
-from nestor.problem.problem import Pool, ProblemError, Report
+from nestor.problem.problem import Pool, ProblemError
 from nestor.problem.rollout import Rollout
-from nestor.problem.score import Scorers
+from nestor.problem.score import Report, Scorers
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.log import DEFAULT
 from nestor.problems.inlining_size.places import STOCK_REMARKS
@@ -115,6 +115,7 @@ PROBLEM = InliningSpeed(
         columns=("J", "instructions", "reads", "writes", "text"),
         unit="operations",
         quantity="instructions, reads and writes of the run",
+        mode="input",
         detail=("text",),
         limits=(("text", 1.02),),
         unit_part=1e-5,
