@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import machine, record
-from benchmarks.program_model import counted
+from benchmarks.program_model import CACHES, counted
 from benchmarks.regalloc_sweep import say
 from nestor.build.binary import link_binaries
 from nestor.build.build import Job
@@ -30,6 +30,7 @@ from nestor.corpus.smoke import prepare
 from nestor.cost.registry import open_model
 from nestor.errors import NestorError
 from nestor.events import table as tables
+from nestor.events.simulated.caches import Caches
 from nestor.policy.names import NamedPolicy
 from nestor.problem.registry import find_problem
 from nestor.program_cost import penalties as machines
@@ -81,7 +82,7 @@ def events_of(corpus: Corpus, program: Program, binary: Path) -> tables.EventTab
         if smoke is None:
             raise NestorError(f"{program.name} has no input to run")
         command = Command(binary.absolute(), smoke.arguments, smoke.stdin, folder)
-        tables.write(counted(command).table, path)
+        tables.write(counted(command, Caches(*CACHES)).table, path)
     return tables.read(path)
 
 

@@ -5,7 +5,8 @@
     python -m benchmarks.program_model measure CORPUS --work FOLDER --session 1 [--program …]
 
 CORPUS is the tier speed, the runs are those of data/program_runs.toml. ``build`` builds each
-program by the stock compiler and prepares its run, ``collect`` counts the events of the run.
+program by the stock compiler and prepares its run, ``collect`` counts the events of the run with
+the caches of ``--caches``, in KiB: first level for data and for code, second and last level.
 ``measure`` measures the cycles of the same runs, all programs in turn, with a null; give it in two
 sessions, and on a quiet machine. What is there already is not made again. ``python -m
 benchmarks.program_judge`` reads FOLDER. With --builds the same is done with several builds of some
@@ -35,8 +36,8 @@ from nestor.program_cost import truth
 
 ROUNDS: Final = 4
 EVENTS: Final = "events.parquet"
-CACHES: Final = Caches(l1_code_kib=64)
-"""Of the machine that measured: 48 + 64 KiB, 2 MiB, and a share of its last level."""
+CACHES: Final = (48, 64, 2048, 32768)
+"""Of the Xeon that measured first: 48 + 64 KiB, 2 MiB, and a share of its last level."""
 _FOLDER: Final = "run"
 Pair = tuple[Program, ProgramRun]
 
@@ -57,14 +58,14 @@ def build_all(corpus: Corpus, pairs: Sequence[Pair], work: Path) -> None:
         _command(corpus, pair, work)
 
 
-def collect_all(corpus: Corpus, pairs: Sequence[Pair], work: Path) -> None:
+def collect_all(corpus: Corpus, pairs: Sequence[Pair], work: Path, caches: Caches) -> None:
     """Count the events of the runs of programs that were built."""
     for pair in pairs:
         run, events = pair[1], work / pair[1].name / EVENTS
         if events.exists() or not _program(work, run).exists():
             continue
         try:
-            done = counted(_command(corpus, pair, work))
+            done = counted(_command(corpus, pair, work), caches)
         except NestorError as error:
             say(f"{run.program}: {error}")
             continue
@@ -74,12 +75,12 @@ def collect_all(corpus: Corpus, pairs: Sequence[Pair], work: Path) -> None:
         say(f"{run.program}: {done.table.instructions:,} instructions")
 
 
-def counted(command: truth.Command) -> Collected:
+def counted(command: truth.Command, caches: Caches) -> Collected:
     """Count the events of a run.
 
     :raises NestorError: if it cannot be run.
     """
-    settings = RunSettings(command.stdin, command.folder, caches=CACHES)
+    settings = RunSettings(command.stdin, command.folder, caches=caches)
     return collect(command.program, command.arguments, settings)
 
 
@@ -136,13 +137,14 @@ def main() -> None:
     parser.add_argument("--program", nargs="*", default=())
     parser.add_argument("--builds", action="store_true", help="all builds of some programs")
     parser.add_argument("--session", type=int, default=1)
+    parser.add_argument("--caches", type=int, nargs=4, default=CACHES, metavar="KIB")
     words = parser.parse_args()
     corpus = store.load(words.corpus)
     pairs = chosen(corpus, words.program, words.builds)
     if words.stage == "build":
         build_all(corpus, pairs, words.work)
     elif words.stage == "collect":
-        collect_all(corpus, pairs, words.work)
+        collect_all(corpus, pairs, words.work, Caches(*words.caches))
     else:
         measure_all(corpus, pairs, words.work, words.session)
 
