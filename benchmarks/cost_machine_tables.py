@@ -22,7 +22,8 @@ RESULT: Final = Path("benchmarks/results/cost_machines.json")
 PRESENT: Final = "present"
 SPLITS: Final = {"random": "random", "sequence-disjoint": "new sequences"}
 _KEY: Final = 4
-"""Cells of a row that say which run it is."""
+"""Cells of a row of ``splits`` that say which run it is."""
+_KEY_OF_ADAPTED: Final = 5
 
 _COMMON: Final = (
     ("n", "{:,}"), ("MAPE", "{:.2f} %"), ("median", "{:.2f} %"), ("Kendall", "{:.3f}"),
@@ -34,7 +35,8 @@ COLUMNS: Final = {
         ("training", "{}"),
     ),
     "adapted": (
-        ("machine", "{}"), ("from", "{}"), ("labels", "{:,}"), ("split", "{}"), *_COMMON,
+        ("machine", "{}"), ("from", "{}"), ("fits", "{}"), ("labels", "{:,}"), ("split", "{}"),
+        *_COMMON,
         ("full: MAPE", "{:.2f} %"), ("by full", "{:.2f}"), ("training", "{}"),
     ),
 }  # fmt: skip
@@ -46,7 +48,7 @@ def rows_with(
     """Return the rows of ``splits`` with those of ``runs`` on all labels added or replaced."""
     found = {tuple(row[:_KEY]): list(row) for row in rows}
     for run in runs:
-        if run["source"] is None:
+        if not run["from"]:
             key = (run["machine"], SPLITS[run["split"]], run["seed"], state)
             found[key] = [*key, *_measured(run), f"{run['cpu_seconds']:.0f} CPU-s"]
     machines = list(dict.fromkeys(key[0] for key in found))
@@ -60,16 +62,19 @@ def adapted_with(
 ) -> list[list[Any]]:
     """Return the rows of ``adapted`` with those of ``runs`` on few labels added or replaced."""
     whole = {tuple(row[:_KEY]): float(row[5]) for row in full}
-    found = {tuple(row[:_KEY]): list(row) for row in rows}
+    found = {tuple(row[:_KEY_OF_ADAPTED]): list(row) for row in rows}
     for run in runs:
-        if run["source"] is not None:
-            key = (run["machine"], run["source"], run["labels"], SPLITS[run["split"]])
+        if run["from"]:
+            start = " and ".join(sorted(run["from"]))
+            key = (run["machine"], start, run["fits"], run["labels"], SPLITS[run["split"]])
             of_all = whole.get((run["machine"], SPLITS[run["split"]], run["seed"], PRESENT))
             found[key] = [
                 *key, *_measured(run), of_all,
                 None if of_all is None else run["mape"] / of_all, f"{run['cpu_seconds']:.0f} CPU-s",
             ]  # fmt: skip
-    return list(found.values())
+    machines = list(dict.fromkeys(key[0] for key in found))
+    keys = sorted(found, key=lambda k: (k[4] != "random", machines.index(k[0]), k[2]))
+    return [found[key] for key in keys]
 
 
 def _measured(run: Mapping[str, Any]) -> list[Any]:

@@ -1,12 +1,14 @@
 """Judge the model of whole programs by the runs that ``benchmarks.program_model`` measured.
 
     python -m benchmarks.program_judge FOLDER [--penalties FILE] [--model shipped] [--machine NAME]
-        [--untouched] [--weights WEIGHTS.json] [--result benchmarks/results/program_model.json]
+        [--untouched] [--packaged] [--weights WEIGHTS.json]
+        [--result benchmarks/results/program_model.json]
 
 Each program is predicted by a fit without its project: by instructions, by J, by blocks alone, with
 mispredictions, by instructions with all events, and by the whole model. The programs that the list
 calls untouched are predicted by the fit to all others: with --untouched, which is for the end, when
-nothing is changed any more. A form stands beside the whole model with
+nothing is changed any more. With --packaged the whole model is judged by the weights that come with
+Nestor, too, which were fitted to another machine's runs. A form stands beside the whole model with
 the difference of its mean error, program by program, and a bootstrap interval over programs.
 """
 
@@ -27,7 +29,7 @@ from benchmarks.program_runs import ProgramRun, load
 from benchmarks.regalloc_sweep import say
 from nestor.compiler.toolchain import find
 from nestor.cost.contract import CostModel
-from nestor.cost.registry import open_model
+from nestor.cost.registry import open_model_for
 from nestor.events import table as tables
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
@@ -37,6 +39,7 @@ from nestor.program_cost.weights import MeasuredRun
 F64 = npt.NDArray[np.float64]
 
 WHOLE: Final = "whole model"
+PACKAGED: Final = "whole model, the weights of Nestor"
 FORMS: Final = {
     "instructions": (),
     "J": (),
@@ -176,15 +179,26 @@ def interval(own: F64, other: F64) -> tuple[float, float, float]:
     return float((own - other).mean()), float(low), float(high)
 
 
-def judge(rows: Sequence[Row]) -> tuple[dict[str, record.Table], weights.Weights]:
+def errors_of_packaged(rows: Sequence[Row]) -> tuple[dict[str, float], weights.Weights]:
+    """Return the relative error of each run by the weights that come with Nestor, and these."""
+    own = weights.packaged()
+    errors = {row.run.name: float(row.totals @ own.array()) / row.cycles - 1 for row in rows}
+    return errors, own
+
+
+def judge(
+    rows: Sequence[Row], *, packaged: bool = False
+) -> tuple[dict[str, record.Table], weights.Weights]:
     """Return the tables of results and the weights of the whole model."""
     names = {
         False: [row.run.name for row in rows if not row.run.untouched],
         True: [row.run.name for row in rows if row.run.untouched],
     }
     errors = {form: errors_of(rows, form) for form in FORMS}
+    if packaged:
+        errors[PACKAGED] = errors_of_packaged(rows)
     lines = []
-    for form in FORMS:
+    for form in errors:
         own, whole = errors[form][0], errors[WHOLE][0]
         mean, median, largest, worst = summary(own, names[False])
         cells: list[Any] = [form, mean, median, largest, worst]
@@ -269,15 +283,18 @@ def main() -> None:
     parser.add_argument("--model", default="shipped")
     parser.add_argument("--machine")
     parser.add_argument("--untouched", action="store_true")
+    parser.add_argument("--packaged", action="store_true")
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
     penalties = machines.named(words.penalties)
-    rows, left_out = rows_of(words.work, open_model(words.model, words.machine), penalties)
+    rows, left_out = rows_of(
+        words.work, open_model_for(words.model, words.machine, penalties.machine), penalties
+    )
     rows = [row for row in rows if words.untouched or not row.run.untouched]
     for name, reason in left_out.items():
         say(f"{name} is left out: {reason}")
-    made, fitted = judge(rows)
+    made, fitted = judge(rows, packaged=words.packaged)
     before = recalled(words.work)
     nulls = [json.loads(file.read_text())["null"] for file in sorted(words.work.glob("null*.json"))]
     if words.weights is not None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from nestor.cost.model.model_file import load_models, save
 from tests.command import nestor
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
@@ -53,6 +54,24 @@ def test_cycles_of_a_run_and_of_two_builds(runs: Path) -> None:
     text = nestor(*words, "--by-block", "--top", "3")
     assert text.returncode == 0
     assert "mispredicted branches" in text.stdout
+
+
+def test_blocks_are_priced_for_the_machine_of_the_penalties(runs: Path, tmp_path: Path) -> None:
+    words = ("costmodel", "program", str(runs / "fast.parquet"), "--penalties")
+    (model,) = load_models("shipped", "AMD Zen 4")
+    save(model, only_zen4 := tmp_path / "zen4.safetensors")
+    found = json.loads(nestor(*words, "AMD Zen 4", "--json").stdout)
+    alone = json.loads(nestor(*words, "AMD Zen 4", "--model", str(only_zen4), "--json").stdout)
+    assert (found["blocks_machine"], found["penalties"]) == ("AMD Zen 4", "AMD Zen 4")
+    assert found["estimate"] == alone["estimate"]
+    other = nestor(*words, "AMD Zen 4", "--machine", "Intel Redwood Cove")
+    assert "blocks as Intel Redwood Cove has them" in " ".join(other.stdout.split())
+    assert other.stderr == "", "who names a machine knows it"
+    without = nestor(*words, "Intel Redwood Cove", "--model", str(only_zen4))
+    assert without.returncode == 0
+    assert "has no model of Intel Redwood Cove, so blocks are priced as on AMD Zen 4" in " ".join(
+        without.stderr.split()
+    )
 
 
 def test_what_does_not_fit_is_said(runs: Path, tmp_path: Path) -> None:

@@ -53,6 +53,19 @@ def open_model(name_or_path: str | Path, machine: str | None = None) -> CostMode
     return model_file.load(name_or_path, machine)
 
 
+def open_model_for(name_or_path: str | Path, machine: str | None, here: str) -> CostModel:
+    """Return what :func:`open_model` does, for the machine ``here`` where none is named.
+
+    :param here: is meant if the file has a model of it; else it is the file's first.
+    :raises ModelError: as :func:`open_model` does.
+    """
+    found = open_model(name_or_path, machine)
+    if machine is not None or not isinstance(found, OwnModel):
+        return found
+    has_it = found.machine != here and here in model_file.machines(name_or_path)
+    return open_model(name_or_path, here) if has_it else found
+
+
 @dataclass(frozen=True)
 class Target:
     """What a model predicts; empty where it does not say."""

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.events.prices import prices
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ class Fit:
     model: str = "shipped"
     """The model of blocks."""
     machine: str | None = None
-    """The machine to predict blocks for, of those in the model file."""
+    """The machine to predict blocks for, of those in the model file (default: that of the
+    penalties, if the file has it)."""
     penalties: str | None = None
     """The file of a machine's penalties, or the name of one that comes with Nestor (default: this
     machine's)."""
@@ -101,12 +103,9 @@ class Fit:
 
     def run(self) -> int:
         """Fit, write and print."""
-        from nestor.cost.registry import open_model
-        from nestor.program_cost import penalties as machines
         from nestor.program_cost import runs, weights
 
-        penalties = machines.named(self.penalties)
-        model = open_model(self.model, self.machine)
+        model, penalties = prices(self.model, self.machine, self.penalties)
         measured = runs.read(self.runs, model, penalties)
         fitted = weights.fit(measured, self.model, penalties.machine)
         weights.save(fitted, self.out)

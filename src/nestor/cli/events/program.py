@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.events.prices import prices
 
 if TYPE_CHECKING:
     from nestor.program_cost.compare import Comparison
@@ -45,7 +46,8 @@ class Program:
     model: str = "shipped"
     """The model of blocks: 'shipped', a model file, 'llvm-mca' or 'bound'."""
     machine: str | None = None
-    """The machine to predict blocks for, of those in the model file."""
+    """The machine to predict blocks for, of those in the model file (default: that of the
+    penalties, if the file has it)."""
     penalties: str | None = None
     """The file of a machine's penalties, or the name of one that comes with Nestor (default: this
     machine's)."""
@@ -63,10 +65,9 @@ class Program:
 
     def run(self) -> int:
         """Predict and print."""
-        from nestor.cost.registry import open_model
+        from nestor.cost.registry import target_of
         from nestor.events import table as tables
         from nestor.events.errors import EventsError
-        from nestor.program_cost import penalties as machines
         from nestor.program_cost import weights as fitted
         from nestor.program_cost.compare import compare
         from nestor.program_cost.estimate import by_block, by_function, estimate
@@ -85,9 +86,8 @@ class Program:
             trees = packaged()
             own_table = with_predicted(own_table, trees)
             other_table = None if other_table is None else with_predicted(other_table, trees)
-        penalties = machines.named(self.penalties)
+        model, penalties = prices(self.model, self.machine, self.penalties)
         weights = fitted.packaged() if self.weights is None else fitted.load(self.weights)
-        model = open_model(self.model, self.machine)
         own = quantities(own_table, model, penalties)
         result = estimate(own, weights)
         compared = None
@@ -99,6 +99,7 @@ class Program:
             print_json(
                 {
                     "penalties": penalties.machine,
+                    "blocks_machine": target_of(model).machine or None,
                     "weights": _weights_json(weights),
                     "estimate": _finite(asdict(result)),
                     "against": None if compared is None else _finite(asdict(compared)),
@@ -107,7 +108,9 @@ class Program:
             )
         else:
             _show(result, shares, self.by_block)
-            stdout.print(escape(_sure(result, weights, penalties.machine)), soft_wrap=True)
+            of_blocks = target_of(model).machine or self.model
+            said = _sure(result, weights, penalties.machine, of_blocks)
+            stdout.print(escape(said), soft_wrap=True)
             if compared is not None:
                 stdout.print(escape(_said(compared)), soft_wrap=True)
         return 0
@@ -148,8 +151,10 @@ def _show(result: "Estimate", shares: "list[Share]", blocks: bool) -> None:
     stdout.print(grid)
 
 
-def _sure(result: "Estimate", weights: "Weights", machine: str) -> str:
-    text = f"cycles with the penalties of {machine}"
+def _sure(result: "Estimate", weights: "Weights", machine: str, of_blocks: str) -> str:
+    text = f"cycles on {machine}"
+    if of_blocks != machine:
+        text = f"cycles with the penalties of {machine} and blocks as {of_blocks} has them"
     if weights.error is None:
         text += "; weights are the prior and not fitted, so the error is not measured"
     else:
