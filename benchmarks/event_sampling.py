@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from nestor.cost.registry import open_model
+from nestor.cost.registry import open_model_for
 from nestor.events import table as tables
 from nestor.events.table import BLOCKS, EVENTS, EventTable
 from nestor.program_cost import penalties as machines
@@ -63,7 +63,8 @@ def main() -> None:
     parser.add_argument("--model", default="shipped")
     parser.add_argument("--penalties")
     words = parser.parse_args()
-    model, machine = open_model(words.model), machines.named(words.penalties)
+    machine = machines.named(words.penalties)
+    model = open_model_for(words.model, None, machine.machine)
     used = weights.packaged()
     for path in words.tables:
         table = tables.read(path)

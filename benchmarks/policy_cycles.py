@@ -27,7 +27,7 @@ from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.corpus.smoke import prepare
-from nestor.cost.registry import open_model
+from nestor.cost.registry import open_model_for
 from nestor.errors import NestorError
 from nestor.events import table as tables
 from nestor.events.simulated.caches import Caches
@@ -105,7 +105,8 @@ def main() -> int:
     ]
     with LocalPool(problem, corpus, ready_plugin(problem, None, silent)) as pool:
         builds = built(pool, programs, problem.policy(options.policy), options.work)
-    model, penalties, fitted = open_model("shipped", None), machines.named(None), weights.packaged()
+    penalties, fitted = machines.named(None), weights.packaged()
+    model = open_model_for("shipped", None, penalties.machine)
     rows: list[list[Any]] = []
     for program in programs:
         if program.name not in builds:

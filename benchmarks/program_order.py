@@ -25,7 +25,7 @@ from benchmarks.program_judge import FORMS, WHOLE, Row, fitted_rows, row_of, wri
 from benchmarks.program_runs import load
 from benchmarks.regalloc_sweep import say
 from nestor.cost.contract import CostModel
-from nestor.cost.registry import open_model
+from nestor.cost.registry import open_model_for
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
 from nestor.program_cost.compare import ratio_of
@@ -142,7 +142,7 @@ def main() -> None:
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
     penalties = machines.named(words.penalties)
-    model = open_model(words.model, words.machine)
+    model = open_model_for(words.model, words.machine, penalties.machine)
     fitted = fitted_rows(words.fitted, model, penalties)
     programs = builds_of(words.work, model, penalties)
     noise = noise_of(programs)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from benchmarks import record
 from benchmarks.program_judge import WHOLE, errors_of, fitted_rows, summary, write
 from benchmarks.regalloc_sweep import say
-from nestor.cost.registry import open_model
+from nestor.cost.registry import open_model_for
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import quantities
 
@@ -33,9 +33,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("work", type=Path)
     parser.add_argument("--penalties")
+    parser.add_argument("--machine")
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
-    model, penalties = open_model("shipped"), machines.named(words.penalties)
+    penalties = machines.named(words.penalties)
+    model = open_model_for("shipped", words.machine, penalties.machine)
     lines: list[list[Any]] = []
     for title, (name, value) in PARTS.items():
         before = getattr(quantities, name)

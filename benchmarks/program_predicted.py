@@ -26,7 +26,7 @@ from benchmarks.program_judge import WHOLE, Row, rows_of, write
 from benchmarks.program_model import EVENTS
 from benchmarks.program_runs import ProgramRun, load
 from benchmarks.regalloc_sweep import say
-from nestor.cost.registry import open_model
+from nestor.cost.registry import open_model_for
 from nestor.events import table as tables
 from nestor.policy.bundle import save
 from nestor.policy.trees import TreesPolicy
@@ -154,6 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("work", type=Path)
     parser.add_argument("--penalties")
+    parser.add_argument("--machine")
     parser.add_argument("--untouched", action="store_true")
     parser.add_argument("--trees", type=Path)
     parser.add_argument("--result", type=Path)
@@ -162,7 +163,9 @@ def main() -> None:
     runs = counted(words.work)
     if words.trees is not None:
         save(trees_of(runs), words.trees)
-    rows = rows_of(words.work, open_model("shipped"), penalties)[0]
+    rows = rows_of(
+        words.work, open_model_for("shipped", words.machine, penalties.machine), penalties
+    )[0]
     rows = [row for row in rows if words.untouched or not row.run.untouched]
     names = {row.run.name for row in rows}
     own = predictions([one for one in runs if not one.run.untouched or one.run.name in names])
