@@ -298,7 +298,14 @@ def main() -> None:
     before = recalled(words.work)
     nulls = [json.loads(file.read_text())["null"] for file in sorted(words.work.glob("null*.json"))]
     if words.weights is not None:
-        weights.save(replace(fitted, model=words.model, machine=penalties.machine), words.weights)
+        # Two programs of one project are no builds of one program, whose ratio could be judged.
+        kept = replace(
+            fitted,
+            model=words.model,
+            machine=penalties.machine,
+            ratio_error=weights.RATIO_ERROR,
+        )
+        weights.save(kept, words.weights)
     write(
         words.result, words.work, made,
         null=before["null"] if before else 100 * max(abs(null) for null in nulls),

@@ -49,6 +49,9 @@ class WeightsError(NestorError):
     """Weights that cannot be read, fitted or written; the text says what to do."""
 
 
+_FIRST: Final = "Intel(R) Xeon(R) Processor"
+
+
 @dataclass(frozen=True)
 class Weights:
     """Weights, and how far predictions by them are off."""
@@ -157,7 +160,11 @@ def _read(found: Any) -> Weights:
     return Weights(values, str(found["model"]), str(found["machine"]), error, ratio_error, runs)
 
 
-def packaged() -> Weights:
-    """Return the weights that come with Nestor: those of a fit, if one is there, or the prior."""
-    path = Path(str(resources.files("nestor"))) / "program_cost" / "data" / "weights.json"
-    return load(path) if path.exists() else prior()
+def packaged(machine: str = "") -> Weights:
+    """Return the weights that come with Nestor: those fitted on ``machine``, if there are any.
+
+    Else those of the machine that was measured first.
+    """
+    folder = Path(str(resources.files("nestor"))) / "program_cost" / "data" / "weights"
+    found = {one.machine: one for one in map(load, sorted(folder.glob("*.json")))}
+    return found.get(machine, found[_FIRST])

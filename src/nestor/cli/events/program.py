@@ -52,7 +52,8 @@ class Program:
     """The file of a machine's penalties, or the name of one that comes with Nestor (default: this
     machine's)."""
     weights: Path | None = None
-    """Weights that 'nestor costmodel fit-program' wrote (default: those that come with Nestor)."""
+    """Weights that 'nestor costmodel fit-program' wrote (default: those that come with Nestor, if
+    there are some of the penalties' machine of that one)."""
     predict_mispredictions: bool = False
     """Predict how often branches are mispredicted, from executions, edges and code, in the place of
     what the source counted: as a compiler with a profile has to."""
@@ -87,7 +88,11 @@ class Program:
             own_table = with_predicted(own_table, trees)
             other_table = None if other_table is None else with_predicted(other_table, trees)
         model, penalties = prices(self.model, self.machine, self.penalties)
-        weights = fitted.packaged() if self.weights is None else fitted.load(self.weights)
+        weights = (
+            fitted.packaged(penalties.machine)
+            if self.weights is None
+            else fitted.load(self.weights)
+        )
         own = quantities(own_table, model, penalties)
         result = estimate(own, weights)
         compared = None
@@ -155,6 +160,8 @@ def _sure(result: "Estimate", weights: "Weights", machine: str, of_blocks: str) 
     text = f"cycles on {machine}"
     if of_blocks != machine:
         text = f"cycles with the penalties of {machine} and blocks as {of_blocks} has them"
+    if weights.machine not in ("", machine):
+        text += f"; weights that were fitted on {weights.machine}"
     if weights.error is None:
         text += "; weights are the prior and not fitted, so the error is not measured"
     else:
