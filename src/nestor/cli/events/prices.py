@@ -16,15 +16,16 @@ def prices(model: str, machine: str | None, penalties: str | None) -> "tuple[Cos
 
     :raises NestorError: if one of them is not there.
     """
-    from nestor.cost.registry import open_model_for, target_of
+    from nestor.cost.model.mean import OwnModel
+    from nestor.cost.registry import open_model_for
     from nestor.program_cost import penalties as machines
 
     found = machines.named(penalties)
     blocks = open_model_for(model, machine, found.machine)
-    of_blocks = target_of(blocks).machine
-    if machine is None and of_blocks and of_blocks != found.machine:
+    if machine is None and isinstance(blocks, OwnModel) and blocks.machine != found.machine:
         remark(
-            f"'{model}' has no model of {found.machine}, so blocks are priced as on {of_blocks};"
-            " --machine names another, and 'nestor costmodel adapt' makes one from 3,000 labels"
+            f"'{model}' has no model of {found.machine}, so blocks are priced as on"
+            f" {blocks.machine}; --machine names another, and 'nestor costmodel adapt' makes one"
+            " from 3,000 labels"
         )
     return blocks, found

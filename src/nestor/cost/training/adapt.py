@@ -57,7 +57,7 @@ def adapt(
 
     models: list[HybridModel] = []
     progress("Fitting models", 0, fits)
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
         try:
             for model in pool.map(fit, range(fits)):
                 models.append(model)
