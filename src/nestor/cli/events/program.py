@@ -114,7 +114,7 @@ class Program:
         else:
             _show(result, shares, self.by_block)
             of_blocks = target_of(model).machine or self.model
-            said = _sure(result, weights, penalties.machine, of_blocks)
+            said = _sure(result, weights, penalties.machine, of_blocks, self.model)
             stdout.print(escape(said), soft_wrap=True)
             if compared is not None:
                 stdout.print(escape(_said(compared)), soft_wrap=True)
@@ -156,12 +156,14 @@ def _show(result: "Estimate", shares: "list[Share]", blocks: bool) -> None:
     stdout.print(grid)
 
 
-def _sure(result: "Estimate", weights: "Weights", machine: str, of_blocks: str) -> str:
+def _sure(result: "Estimate", weights: "Weights", machine: str, of_blocks: str, model: str) -> str:
     text = f"cycles on {machine}"
     if of_blocks != machine:
         text = f"cycles with the penalties of {machine} and blocks as {of_blocks} has them"
     if weights.machine not in ("", machine):
         text += f"; weights that were fitted on {weights.machine}"
+    if weights.model not in ("", model):
+        text += f"; weights that were fitted with the blocks of '{weights.model}'"
     if weights.error is None:
         text += "; weights are the prior and not fitted, so the error is not measured"
     else:
