@@ -61,8 +61,8 @@ def open_own(model: str, machine: str | None) -> "OwnModel":
     opened = open_model(model, machine)
     if not isinstance(opened, OwnModel):
         raise ModelError(
-            f"Only our own kind of model can be explained or adapted, and '{model}' is another; name"
-            " 'shipped' or a file of 'nestor costmodel train'."
+            f"Only our own kind of model can be explained or adapted, and '{model}' is another;"
+            " name 'shipped' or a file of 'nestor costmodel train'."
         )
     return opened
 
