@@ -65,7 +65,7 @@ def main() -> None:
     words = parser.parse_args()
     machine = machines.named(words.penalties)
     model = open_model_for(words.model, None, machine.machine)
-    used = weights.packaged()
+    used = weights.packaged(machine.machine)
     for path in words.tables:
         table = tables.read(path)
         full = quantities(table, model, machine)

@@ -30,7 +30,6 @@ from nestor.corpus.smoke import prepare
 from nestor.cost.registry import open_model_for
 from nestor.errors import NestorError
 from nestor.events import table as tables
-from nestor.events.simulated.caches import Caches
 from nestor.policy.names import NamedPolicy
 from nestor.problem.registry import find_problem
 from nestor.program_cost import penalties as machines
@@ -82,7 +81,7 @@ def events_of(corpus: Corpus, program: Program, binary: Path) -> tables.EventTab
         if smoke is None:
             raise NestorError(f"{program.name} has no input to run")
         command = Command(binary.absolute(), smoke.arguments, smoke.stdin, folder)
-        tables.write(counted(command, Caches(*CACHES)).table, path)
+        tables.write(counted(command, CACHES).table, path)
     return tables.read(path)
 
 
@@ -105,7 +104,8 @@ def main() -> int:
     ]
     with LocalPool(problem, corpus, ready_plugin(problem, None, silent)) as pool:
         builds = built(pool, programs, problem.policy(options.policy), options.work)
-    penalties, fitted = machines.named(None), weights.packaged()
+    penalties = machines.named(None)
+    fitted = weights.packaged(penalties.machine)
     model = open_model_for("shipped", None, penalties.machine)
     rows: list[list[Any]] = []
     for program in programs:
