@@ -15,7 +15,7 @@ from nestor.cli.remarks import remark
 from nestor.compiler import toolchain
 from nestor.corpus import files, store
 from nestor.corpus.capture import build, merge
-from nestor.corpus.capture.drafts import build_levels, build_lto, left_out
+from nestor.corpus.capture.drafts import last_compiles, left_out, of_the_build
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.layout import JOURNAL, MANIFEST
 from nestor.corpus.level import DEFAULT_LEVEL, LEVELS, Level
@@ -130,11 +130,12 @@ class Capture:
             corpus = add_runs(corpus, runs)
         show(corpus, self.json)
         if captures:
-            if options := left_out(journal):
+            compiles = last_compiles(journal)
+            if options := left_out(compiles):
                 remark(_without_options(options))
-            if text := _at_other_levels(build_levels(journal), corpus.level):
+            if text := _at_other_levels(of_the_build(compiles, "level"), corpus.level):
                 remark(text)
-            if text := _for_lto(build_lto(journal)):
+            if text := _for_lto(of_the_build(compiles, "lto")):
                 remark(text)
             for program in corpus.programs:
                 _remark_objects_without_module(program)

@@ -1,7 +1,7 @@
 """From a journal of captures to the projects that it holds: choose modules, name them, link."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -101,44 +101,30 @@ def _as_before(old: Corpus, name: str) -> Project:
     )
 
 
-def left_out(journal: Journal) -> Counter[str]:
-    """Return the options with which objects were last compiled and which no corpus replays.
+def last_compiles(journal: Journal) -> list[dict[str, Any]]:
+    """Return the last compilation of each object, project by project."""
+    compiles: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for key, event in journal.compiles():
+        compiles[event["project"]][key] = event
+    return [events[key] for events in compiles.values() for key in _newest(events).values()]
 
-    Each comes with the number of these objects.
-    """
+
+def left_out(compiles: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Return the options of compilations that no corpus replays, each with its number of them."""
     found: Counter[str] = Counter()
-    for event in _last_compiles(journal):
+    for event in compiles:
         found.update(dict.fromkeys(safe_cc1(event["arguments"]).left_out, 1))
     return found
 
 
-def build_levels(journal: Journal) -> Counter[str]:
-    """Return the optimisation levels at which the build itself last compiled its objects.
+def of_the_build(compiles: Iterable[Mapping[str, Any]], what: str) -> Counter[str]:
+    """Return what the build's own commands asked for, each with its number of compilations.
 
-    Each comes with the number of these objects; older journals do not say.
+    Older journals do not say.
+
+    :param what: ``level`` or ``lto``; of LTO, nothing stands for none.
     """
-    return _counted(journal, "level")
-
-
-def build_lto(journal: Journal) -> Counter[str]:
-    """Return for which kinds of LTO the build itself last compiled its objects; empty for none.
-
-    Each comes with the number of these objects; older journals do not say.
-    """
-    return _counted(journal, "lto")
-
-
-def _counted(journal: Journal, what: str) -> Counter[str]:
-    return Counter(event[what] for event in _last_compiles(journal) if what in event)
-
-
-def _last_compiles(journal: Journal) -> Iterator[dict[str, Any]]:
-    """Yield the last compilation of each object, project by project."""
-    compiles: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for key, event in journal.compiles():
-        compiles[event["project"]][key] = event
-    for events in compiles.values():
-        yield from (events[key] for key in _newest(events).values())
+    return Counter(event[what] for event in compiles if what in event)
 
 
 def lost_projects(journal: Journal, captured: Set[str]) -> list[Missing]:
