@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import record
-from benchmarks.pool import PROBLEM, policy_named
 from benchmarks.record import Table, table
 from benchmarks.tables import RESULTS
 from nestor.corpus import store
@@ -27,6 +26,7 @@ from nestor.evaluate.statistics import change_pct
 from nestor.policy import bundle
 from nestor.policy.linear import as_sum
 from nestor.policy.spec import Policy
+from nestor.problem.registry import find_policy, find_problem, problem_names
 
 _WORST = 5
 _MEANS = "{:+.2f} / {:+.2f}"
@@ -186,10 +186,11 @@ def main() -> int:
     parser.add_argument("evaluation", type=Path, nargs="+")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
     options = parser.parse_args()
-    policy = policy_named(options.policy).policy
+    problem, named = find_policy(options.policy, problem_names())
+    policy = named.policy
     if policy is None:
         parser.error("the default heuristic has no card")
-    if options.json is None and options.policy not in PROBLEM.builtins.names:
+    if options.json is None and options.policy not in find_problem(problem).builtins.names:
         parser.error("name the result file with --json")
     contents = [json.loads(path.read_text()) for path in options.evaluation]
     name = contents[0]["evaluations"][0]["policy"]
@@ -202,12 +203,13 @@ def main() -> int:
         "worst": worst(found),
     }
     path = options.json or RESULTS / f"policy_{options.policy}.json"
+    corpus = store.load(options.corpus)
     record.write(
         path,
-        f"The policy {name} on the held-out programs of a corpus, against stock clang -Oz: per cent"
-        " of linked bytes / of code.",
+        f"The policy {name} on the held-out programs of a corpus, against stock clang"
+        f" {corpus.level}: per cent of linked bytes / of code.",
         tables,
-        {"llvm": store.load(options.corpus).toolchain},
+        {"llvm": corpus.toolchain},
         failures=sum(column.failures for column in found),
         smoke_tests_passed=max(column.smoke_tests_passed for column in found),
         never_worst_of_all_pct=worst_of_never(contents),

@@ -1,11 +1,11 @@
-"""A corpus at -Oz from one at -O2, where building it again would take too long.
+"""A corpus at -Oz or -Os from one at -O2, where building it again would take too long.
 
-    python -m benchmarks.relevel SPEED OUT [--compare TINY] [--json FILE]
+    python -m benchmarks.relevel SPEED OUT [--level=-Os] [--compare TINY] [--json FILE]
 
-The front end writes the same IR at both levels, but for the attributes ``minsize`` and ``optsize``,
-which every function gets here, and for what sources make of ``__OPTIMIZE_SIZE__``, which they do
-not get. ``--compare`` compiles the modules that a corpus fetched at -Oz has too, and says how many
-objects are the same from both.
+The front end writes the same IR at all of them, but for the attributes ``minsize`` (-Oz) and
+``optsize`` (both), which every function gets here, and for what sources make of
+``__OPTIMIZE_SIZE__``, which they do not get. ``--compare`` compiles the modules that a corpus
+fetched at that level has too, and says how many objects are the same from both.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final, Literal
 
 from benchmarks import record
 from benchmarks.machine import describe
@@ -26,31 +27,38 @@ from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.temporary import temporary_folder
 
-_MARK = [
-    "-passes=forceattrs", "-force-attribute=minsize", "-force-attribute=optsize",
-    "-preserve-bc-uselistorder",
-]  # fmt: skip
+ForSize = Literal["-Oz", "-Os"]
+
+_ATTRIBUTES: Final[dict[ForSize, tuple[str, ...]]] = {
+    "-Oz": ("minsize", "optsize"),
+    "-Os": ("optsize",),
+}
 
 
-def options_for_size(options: Sequence[str]) -> tuple[str, ...]:
-    """Return the cc1 line that clang's driver writes at -Oz instead of ``options`` for -O2."""
-    words = ("-Oz" if word == "-O2" else word for word in options)
-    return tuple(word for word in words if word != "-vectorize-loops")
+def options_for_size(options: Sequence[str], level: ForSize) -> tuple[str, ...]:
+    """Return the cc1 line that clang's driver writes at ``level`` instead of ``options`` for -O2.
+
+    It lets loops be vectorised at -Os, but not at -Oz.
+    """
+    words = (level if word == "-O2" else word for word in options)
+    return tuple(word for word in words if level == "-Os" or word != "-vectorize-loops")
 
 
-def relevel(toolchain: Toolchain, corpus: Corpus, out: Path) -> Corpus:
-    """Write ``corpus`` to ``out`` at -Oz; modules that are there already are kept.
+def relevel(toolchain: Toolchain, corpus: Corpus, out: Path, level: ForSize) -> Corpus:
+    """Write ``corpus`` to ``out`` at ``level``; modules that are there already are kept.
 
     :raises NestorError: if a module cannot be read.
     """
     new, modules = replace(corpus, root=out), list[Module]()
+    marks = [f"-force-attribute={name}" for name in _ATTRIBUTES[level]]
+    passes = ["-passes=forceattrs", *marks, "-preserve-bc-uselistorder"]
     for module in corpus.modules:
-        bitcode, options = new.bitcode(module), options_for_size(module.options)
+        bitcode, options = new.bitcode(module), options_for_size(module.options, level)
         if not bitcode.exists():
             bitcode.parent.mkdir(parents=True, exist_ok=True)
             scratch = bitcode.with_suffix(".tmp")
             tool = toolchain.clang.parent / "opt"
-            done = run([tool, *_MARK, str(corpus.bitcode(module)), "-o", str(scratch)], Limits())
+            done = run([tool, *passes, str(corpus.bitcode(module)), "-o", str(scratch)], Limits())
             if not done.ok:
                 raise NestorError(f"{module.name}: {done.reason}")
             scratch.replace(bitcode)
@@ -63,7 +71,7 @@ def relevel(toolchain: Toolchain, corpus: Corpus, out: Path) -> Corpus:
     )
     for file in (each for group in others for each in group):
         write_atomically(out / file.relative_to(corpus.root), file.read_bytes())
-    new = replace(new, modules=tuple(modules), level="-Oz")
+    new = replace(new, modules=tuple(modules), level=level)
     store.save(new)
     return new
 
@@ -92,11 +100,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--compare", type=Path, help="a corpus that was fetched at -Oz")
+    parser.add_argument("--level", choices=tuple(_ATTRIBUTES), default="-Oz")
+    parser.add_argument("--compare", type=Path, help="a corpus that was fetched at that level")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result file too")
     options = parser.parse_args()
     toolchain = toolchains.find()
-    made = relevel(toolchain, store.load(options.corpus), options.out)
+    made = relevel(toolchain, store.load(options.corpus), options.out, options.level)
     print(f"{options.out}: {len(made.modules)} modules, corpus {store.load(options.out).digest}")
     if options.compare is not None:
         same, compared = compare(toolchain, made, store.load(options.compare))

@@ -71,8 +71,9 @@ def test_unknown_command_is_wrong_usage(near: str, capsys: pytest.CaptureFixture
 
 def test_an_unknown_problem_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "inlinning", "--corpus", "c", "--out", "o"]) == 1
-    assert "there are inlining-size, inlining-speed, regalloc-eviction" in " ".join(
-        capsys.readouterr().err.split()
+    assert (
+        "there are inlining-size, inlining-size-os, inlining-speed, regalloc-eviction"
+        in " ".join(capsys.readouterr().err.split())
     )
 
 

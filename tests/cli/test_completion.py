@@ -66,10 +66,11 @@ def test_names_are_offered_besides_files(script: Path) -> None:
     (script.parent / "mine.safetensors").touch()
     policies = offered(script, "evaluate", "--policy", "")
     assert {"default", "shipped", "distilled", "mine.safetensors"} <= policies
-    shipped = {"shipped", "shipped-lto", "shipped-eviction", "shipped-priority", "shipped-speed"}
-    assert offered(script, "flags", "ship") == shipped
+    of = ("lto", "os", "speed", "eviction", "priority")
+    assert offered(script, "flags", "ship") == {"shipped", *(f"shipped-{each}" for each in of)}
     assert offered(script, "train", "reg") == {"regalloc-eviction", "regalloc-priority"}
-    assert offered(script, "tune", "lua", "--problem", "inl") == {"inlining-size", "inlining-speed"}
+    inlining = {"inlining-size", "inlining-size-os", "inlining-speed"}
+    assert offered(script, "tune", "lua", "--problem", "inl") == inlining
 
 
 def test_values_are_offered(script: Path) -> None:

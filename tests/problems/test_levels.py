@@ -11,6 +11,7 @@ from nestor.problem.registry import find_problem, problem_names
 
 LEVELS = {
     "inlining-size": {"-Oz"},
+    "inlining-size-os": {"-Os"},
     "inlining-speed": {"-O2", "-O3"},
     "regalloc-eviction": {"-O1", "-O2", "-O3", "-Os", "-Oz"},
     "regalloc-priority": {"-O1", "-O2", "-O3", "-Os", "-Oz"},
@@ -41,8 +42,10 @@ def test_the_problem_of_the_level_is_named(small_corpus: Corpus) -> None:
     corpus = replace(small_corpus, level="-O3")
     with pytest.raises(CorpusError, match=r"--level -Oz, or take --problem inlining-speed\.$"):
         require_decided(size, corpus)
+    with pytest.raises(CorpusError, match=r"--level -Oz, or take --problem inlining-size-os\.$"):
+        require_decided(size, replace(corpus, level="-Os"))
     with pytest.raises(CorpusError, match=r"--level -O2\.$"):
-        require_decided(speed, replace(corpus, level="-Os"))
+        require_decided(speed, replace(corpus, level="-O1"))
     with pytest.raises(ProblemError, match=r"decide at -O2 and -O3 \(--level\), or take"):
         require_decided_at(speed, "-Oz", [speed.policy("never")])
     require_decided_at(speed, "-Oz", [speed.policy("default")])

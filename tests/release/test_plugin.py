@@ -273,6 +273,7 @@ def test_refused(
     ("names", "words", "level"),
     [
         ("shipped", "-Oz", "-Oz"),
+        ("shipped-os", "-Os", "-Os"),
         ("shipped-speed", "-O2 and -O3", "-O2"),
         ("shipped-eviction", "-O1 and above", "-O2"),
         ("shipped-eviction never", "-O1 and above (regalloc-eviction), -Oz (inlining-size)", "-Oz"),
@@ -281,7 +282,7 @@ def test_refused(
 def test_a_package_says_at_which_levels_its_policies_decide(
     names: str, words: str, level: str
 ) -> None:
-    problems = ["inlining-size", "inlining-speed", "regalloc-eviction"]
+    problems = ["inlining-size", "inlining-size-os", "inlining-speed", "regalloc-eviction"]
     policies = [find_policy(name, problems)[1] for name in names.split()]
     assert (levels_in_words(policies), usual_level(policies)) == (words, level)
 

@@ -251,11 +251,15 @@ def test_a_first_build_of_the_plugin_is_announced(
 
 @pytest.mark.usefixtures("plugin")
 def test_a_policy_of_another_level_is_refused(command: Path) -> None:
-    for level in ("-O2", "-O3"):
+    there = {"-O2": "shipped-speed", "-O3": "shipped-speed", "-Os": "shipped-os"}
+    for level, other in there.items():
         refused = run(command, "flags", "shipped", "--level", level)
         assert refused.returncode != 0
-        assert f"decided at -Oz: at {level} it would decide nothing." in refused.stderr
+        end = f"at {level} it would decide nothing; {other} decides there."
+        assert f"decided at -Oz: {end}" in refused.stderr
         assert refused.stdout.startswith("--nestor-flags-failed=")
+    nobody = run(command, "flags", "shipped", "--level", "-O1")
+    assert "decided at -Oz: at -O1 it would decide nothing.\n" in nobody.stderr
     misspelt = run(command, "flags", "shipped", "--level", "-02")
     assert "'-02' is no level of optimisation" in misspelt.stderr
 

@@ -34,8 +34,8 @@ def usual_policy(problem: "Problem", *, lto: bool = False) -> str:
 
     :param lto: whether it decides inside LTO.
     """
-    name = "shipped-lto" if lto else "shipped"
-    return name if name in problem.builtins.names else "default"
+    names = ("shipped-lto",) if lto else ("shipped", "shipped-os")
+    return next((name for name in names if name in problem.builtins.names), "default")
 
 
 def corpus_for(

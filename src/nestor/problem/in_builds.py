@@ -49,6 +49,8 @@ class InBuilds:
     """The optimisation levels at which its policies decide; empty if they do at each."""
     summary: TextKind | None = None
     """What modules are told of their program."""
+    usual: str | None = None
+    """The built-in policy to use if nothing speaks for another one."""
     best: str | None = None
     """The switch with which the plugin decides each function by the best of several policies and
     the default; None if the problem takes one policy."""
@@ -68,6 +70,12 @@ def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
     modules = (importlib.import_module(f"{_HOME}.{folder}.{_MODULE}") for folder in folders)
     found = {each.problem: each for each in (module.IN_BUILDS for module in modules)}
     return dict(sorted(found.items(), key=lambda item: (item[0] != first, item[0])))
+
+
+def usual_at(level: str, like: InBuilds, problems: Mapping[str, InBuilds]) -> str | None:
+    """Return the built-in policy that takes the decisions of ``like`` at ``level``, if one does."""
+    able = (each for each in problems.values() if each.policy == like.policy)
+    return next((each.usual for each in able if level in each.levels), None)
 
 
 def require_apart(policies: Mapping[str, str], problems: Mapping[str, InBuilds]) -> None:

@@ -26,7 +26,7 @@ def require_decided(
         raise CorpusError(
             f"The corpus {corpus.root} was captured at {corpus.level}, where policies for"
             f" {problem.name} decide nothing: fetch or capture another one with --level"
-            f" {problem.levels[0]}{_instead(problem, corpus.level)}."
+            f" {problem.levels[0]}{instead(problem, corpus.level)}."
         )
 
 
@@ -38,7 +38,7 @@ def require_decided_at(problem: Problem, level: str, policies: Sequence[NamedPol
     if _is_asked(policies) and level not in problem.levels:
         raise ProblemError(
             f"This compiles at {level}, where policies for {problem.name} decide nothing: they"
-            f" decide at {' and '.join(problem.levels)} (--level){_instead(problem, level)}."
+            f" decide at {' and '.join(problem.levels)} (--level){instead(problem, level)}."
         )
 
 
@@ -46,7 +46,7 @@ def _is_asked(policies: Sequence[NamedPolicy] | None) -> bool:
     return policies is None or any(each.policy is not None for each in policies)
 
 
-def _instead(problem: Problem, level: str) -> str:
+def instead(problem: Problem, level: str) -> str:
     """Return which problem the same decisions are at ``level``, as the end of a sentence."""
     able = problems_in_builds(first=problem.name)
     own = able.get(problem.name)

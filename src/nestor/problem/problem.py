@@ -17,7 +17,7 @@ from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.policy.names import NO_BUILTINS, Builtins, NamedPolicy, named_policy
 from nestor.policy.rule import Rule
-from nestor.policy.spec import Policy
+from nestor.policy.spec import Policy, PolicyError
 from nestor.problem.benefit import Profiles
 from nestor.problem.identity import Way
 from nestor.problem.overrides import OverrideFormat
@@ -253,7 +253,18 @@ class Problem(ABC):
 
         :raises PolicyError: if there is none, or it was made for another problem.
         """
-        named = named_policy(name_or_path, self.builtins)
+        from nestor.problem.registry import owner_of  # It imports this module.
+
+        try:
+            named = named_policy(name_or_path, self.builtins)
+        except PolicyError:
+            owner = owner_of(name_or_path)
+            if owner is None:
+                raise
+            raise PolicyError(
+                f"The policy {name_or_path} is for {owner}, not for {self.name}: name that problem,"
+                " or another policy."
+            ) from None
         if named.policy is not None:
             named.policy.check_problem(self.name, name_or_path)
         return named

@@ -75,6 +75,15 @@ def find_policy(name_or_path: str, problems: Sequence[str]) -> tuple[str, NamedP
     return policy.policy.metadata.problem, policy
 
 
+def owner_of(name: str) -> str | None:
+    """Return the name of Nestor's problem that has the built-in policy ``name``, if one has."""
+    for problem in problem_names():
+        builtins = find_problem(problem).builtins
+        if name in builtins.names:
+            return problem
+    return None
+
+
 @dataclass(frozen=True)
 class _AllBuiltins:
     """The policies of several problems that need no file; only those needed are imported."""

@@ -35,8 +35,11 @@ PROBLEM = find_problem("inlining-speed")
 
 
 def test_a_policy_of_another_problem_is_refused() -> None:
-    with pytest.raises(PolicyError, match="shipped-speed"):
+    sentence = "^The policy shipped is for inlining-size, not for inlining-speed: name that problem"
+    with pytest.raises(PolicyError, match=sentence):
         PROBLEM.policy("shipped")
+    with pytest.raises(PolicyError, match=r"There is no policy file 'shiped-speed'.*shipped-speed"):
+        PROBLEM.policy("shiped-speed")
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ Run COMMAND, which builds something, under POLICY (a file or a built-in; default
 summary of the program: what one module cannot see, such as how many modules hold a copy of a
 function. CC and CXX name the compilers for COMMAND, and they are first on PATH as clang and
 clang++, so configure the build under 'nestor make' too. Ask for -Oz -ffunction-sections
--fdata-sections in CFLAGS and CXXFLAGS, as for 'nestor clang'.
+-fdata-sections in CFLAGS and CXXFLAGS, as for 'nestor clang'; for -Os there is 'shipped-os'.
 
 The first build knows no summary: C is compiled by the stock heuristic, C++ under the policy as it
 decides without one. Then the objects are summarised, those whose decisions change with the summary
@@ -52,7 +52,8 @@ The exit status is COMMAND's if that is not 0. Without an object of the compiler
 
 examples:
   nestor make -- make -j8 CFLAGS="-Oz -ffunction-sections -fdata-sections"
-  nestor make -- cmake -B build -DCMAKE_BUILD_TYPE=MinSizeRel && nestor make -- cmake --build build
+  nestor make --policy shipped-os -- cmake -B build -DCMAKE_BUILD_TYPE=MinSizeRel
+  nestor make --policy shipped-os -- cmake --build build
   nestor make -- meson setup build -Dbuildtype=minsize && nestor make -- ninja -C build
   nestor make -- ./configure CFLAGS="-Oz -ffunction-sections" && nestor make -- make -j8
   nestor make --renew -- make -j8
@@ -124,7 +125,7 @@ class _Build:
             raise NestorError(_no_objects(own.command))
         again = bool(of_build) and pending and reads
         if again and first and not any(r.level in self._tools.levels for r in of_build):
-            report.warnings.append(_wrong_level(own.policy, self._tools.levels, of_build))
+            report.warnings.append(self._wrong_level(of_build))
             again = False
         if again:
             self._finish(of_build, report, first=first)
@@ -216,6 +217,23 @@ class _Build:
             memory.keep(quick.key(own), found, quick.remembered(text))
         return changed
 
+    def _wrong_level(self, objects: Sequence[records.Record]) -> str:
+        from nestor.cli.setup import DEFAULT_PROBLEM
+        from nestor.problem.in_builds import problems_in_builds, usual_at
+
+        levels = self._tools.levels
+        found = sorted({record.level for record in objects})
+        wanted = " or ".join(levels)
+        problems = problems_in_builds(DEFAULT_PROBLEM)
+        usual = usual_at(found[0], problems[self._tools.problem], problems)
+        other = f"--policy {usual} decides at {found[0]}. Or put" if usual else "Put"
+        return (
+            f"the build is compiled at {' and '.join(found)}, and {self._own.policy} decides at"
+            f" {wanted} alone: there is nothing to compile again. {other} {wanted} into CFLAGS and"
+            " CXXFLAGS and clean the build (for CMake's MinSizeRel:"
+            f' -DCMAKE_CXX_FLAGS_MINSIZEREL="{levels[0]} -DNDEBUG").'
+        )
+
     def _ended(self, status: int, *, first: bool) -> int:
         """Say that the build failed, and return its exit status."""
         if status == running.NOT_FOUND:
@@ -296,17 +314,6 @@ def _jobs(own: Words) -> int:
         if found is not None and any(found.groups()):
             return max(1, int(next(digits for digits in found.groups() if digits)))
     return len(os.sched_getaffinity(0))
-
-
-def _wrong_level(policy: str, levels: Sequence[str], objects: Sequence[records.Record]) -> str:
-    found = " and ".join(sorted({record.level for record in objects}))
-    wanted = " or ".join(levels)
-    return (
-        f"the build is compiled at {found}, and {policy} decides at {wanted} alone: there is"
-        f" nothing to compile again. Put {wanted} into CFLAGS and CXXFLAGS and clean the build (for"
-        f" CMake's MinSizeRel:"
-        f' -DCMAKE_CXX_FLAGS_MINSIZEREL="{levels[0]} -DNDEBUG").'
-    )
 
 
 def _linked_at_once(linked: Sequence[records.Record], policy: str) -> str:

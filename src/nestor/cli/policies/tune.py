@@ -22,7 +22,7 @@ from nestor.errors import NestorError
 from nestor.files import claimed, write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.problem.in_builds import made_for
-from nestor.problem.levels import decides, require_decided
+from nestor.problem.levels import decides, instead, require_decided
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
 from nestor.problem.score import Report
@@ -159,6 +159,7 @@ class Tune:
         remark(
             f"policies for {problem.name} decide nothing at {corpus.level}, the corpus's level: the"
             " search starts from stock and changes single decisions"
+            f"{instead(problem, corpus.level)}"
         )
         return problem.policy("default")
 

@@ -9,7 +9,7 @@ from nestor.cli.use.words import Words
 from nestor.corpus.level import LEVELS
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
-from nestor.problem.in_builds import InBuilds, TextKind, header_of, require_apart
+from nestor.problem.in_builds import InBuilds, TextKind, header_of, require_apart, usual_at
 from nestor.problem.overrides import MOST_BYTES
 from nestor.rollout.ready import StoredPolicy, stored_policy, stored_text
 
@@ -94,7 +94,7 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[St
                 f" {', '.join(sorted(problems))}."
             )
         if policy.place != DEFAULT_POLICY:
-            _check_level(word, problems[policy.problem], own.level)
+            _check_level(word, policy.problem, own.level, problems)
         found.setdefault(policy.problem, []).append(policy)
         words.setdefault(policy.problem, []).append(word)
     require_apart({name: several[0] for name, several in words.items()}, problems)
@@ -113,15 +113,18 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[St
     return found
 
 
-def _check_level(word: str, problem: InBuilds, level: str | None) -> None:
+def _check_level(word: str, name: str, level: str | None, problems: Mapping[str, InBuilds]) -> None:
     """Raise NestorError, one sentence, if the policy ``word`` decides nothing at ``level``."""
     if level is not None and level not in LEVELS:
         raise NestorError(f"'{level}' is no level of optimisation: write one of {_LEVELS_TEXT}.")
-    if level is not None and problem.levels and level not in problem.levels:
-        raise NestorError(
-            f"The policy {word} is for {problem.problem}, which is decided at"
-            f" {' and '.join(problem.levels)}: at {level} it would decide nothing."
-        )
+    problem = problems[name]
+    if level is None or not problem.levels or level in problem.levels:
+        return
+    usual = usual_at(level, problem, problems)
+    raise NestorError(
+        f"The policy {word} is for {name}, which is decided at {' and '.join(problem.levels)}: at"
+        f" {level} it would decide nothing{f'; {usual} decides there' if usual else ''}."
+    )
 
 
 def _overrides(paths: Sequence[str], possible: Iterable[TextKind]) -> dict[TextKind, Path]:

@@ -61,11 +61,11 @@ _CLANG_HELP = """usage: nestor {name} POLICY… [--best] [--overrides FILE]… [
        [--level LEVEL] [--problem NAME] [--llvm PREFIX] -- ARGUMENTS…
 
 Run {name} with ARGUMENTS under POLICY (a file or a built-in), or under several policies for
-different problems. Let ARGUMENTS ask for a level at which they decide: -Oz for 'shipped',
--O2 or -O3 for 'shipped-speed', any above -O0 for register allocation. The other options are those
-of 'nestor flags', whose help explains them. If ARGUMENTS ask for LTO (-flto, -flto=thin), the
-policies decide inside lld, in the link, and the compiles are stock. The compiler's output and exit
-status are passed on unchanged.
+different problems. Let ARGUMENTS ask for a level at which they decide: -Oz for 'shipped', -Os for
+'shipped-os', -O2 or -O3 for 'shipped-speed', any above -O0 for register allocation. The other
+options are those of 'nestor flags', whose help explains them. If ARGUMENTS ask for LTO (-flto,
+-flto=thin), the policies decide inside lld, in the link, and the compiles are stock. The compiler's
+output and exit status are passed on unchanged.
 
 If the environment variable NESTOR_PROGRAM names a folder, a compile reads the summary there, if
 there is one, and leaves the record of which 'nestor make' makes the next summary.

@@ -41,5 +41,6 @@ IN_BUILDS: Final = InBuilds(
         header="nestor-program 1",
         check=_check_summary,
     ),
+    usual="shipped",
     for_lto={"shipped": "shipped-lto"},
 )

@@ -1,7 +1,7 @@
 """Inlining for size: which call sites of a module to inline at -Oz, judged by linked bytes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,9 @@ from nestor.progress import Progress, silent
 @dataclass(frozen=True)
 class InliningSize(Problem):
     """See :class:`nestor.problem.problem.Problem`; a group of questions is a callee's sites."""
+
+    search: SiteMoves = field(default_factory=SiteMoves)
+    """Where a search of a program begins, without what a summary says of it."""
 
     def compile(self, request: Request, place: Workplace) -> Rollout:
         """Compile one module with the plugin; the outcome is a ``Measure`` of the object."""
@@ -93,7 +96,7 @@ class InliningSize(Problem):
     def moves(self, summary: str | None = None) -> SiteMoves:
         """Return the moves of single sites, of callees and of components of the call graph."""
         uses = None if summary is None else program_summary.parse(summary).functions
-        return SiteMoves(uses=uses)
+        return replace(self.search, uses=uses)
 
     def summaries(
         self,
@@ -132,7 +135,7 @@ class InliningSize(Problem):
         from nestor.environment import CompileEnvironment
         from nestor.problems.inlining_size.live import LIVE
 
-        return CompileEnvironment(LIVE, **settings)
+        return CompileEnvironment(replace(LIVE, level=self.levels[0]), **settings)
 
     def describe(self, trajectory: Trajectory, row: int) -> dict[str, Any]:
         """Return one call site with its functions' names, answers and effect."""

@@ -12,6 +12,6 @@ LEVELS: Final[tuple[Level, ...]] = ("-O2", "-O3")
 """Where policies act: in functions that are not optimised for size."""
 
 IN_BUILDS: Final = replace(
-    in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, summary=None, for_lto={},
-    not_for_lto=("shipped-speed",),
+    in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, summary=None, usual="shipped-speed",
+    for_lto={}, not_for_lto=("shipped-speed",),
 )  # fmt: skip

@@ -59,8 +59,11 @@ struct BoundPolicy {
 } // namespace
 
 static Expected<BoundPolicy> loadBound(StringRef Path, ArrayRef<TensorSpec> Offered) {
+  std::vector<StringRef> Problems;
+  for (const InliningProblem &P : inliningProblems())
+    Problems.push_back(P.Name);
   Expected<LoadedPolicy> Policy =
-      loadPolicyFor(InliningProblems, Rule::Threshold, "inlining", Path.str());
+      loadPolicyFor(Problems, Rule::Threshold, "inlining", Path.str());
   if (!Policy)
     return because("cannot use the policy", Path, Policy.takeError());
   auto Inputs = bindFeatures(Policy->Features, Offered);
@@ -97,7 +100,9 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
     auto Bound = loadBound(S.Policy, Offered);
     if (!Bound)
       return Bound.takeError();
-    D.Speed = Bound->Policy.Problem == ForSpeed;
+    D.Problem = llvm::find_if(inliningProblems(), [&](const InliningProblem &P) {
+      return P.Name == Bound->Policy.Problem;
+    });
     D.Policy = std::move(Bound->Policy);
     D.Inputs = std::move(Bound->Inputs);
     D.X.resize(D.Inputs.size());
@@ -193,9 +198,8 @@ void Decider::finish(Module &M) const {
     Keys->strip(M);
   if (WrongLevel && Asked)
     errs() << ("nestor: remark: " + M.getName() + ": no function is compiled " +
-               (Speed ? "for speed (-O2, -O3)" : "at -Oz") +
-               ", so the policy decides nothing here (of several -O options the last "
-               "one counts)\n")
+               Problem->Code + ", so the policy decides nothing here (of several -O "
+               "options the last one counts)\n")
                   .str();
 }
 

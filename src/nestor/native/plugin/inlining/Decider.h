@@ -51,12 +51,9 @@ public:
   bool hasPolicy() const { return Policy.has_value(); }
   /// Whether the overrides want this module decided without the program's summary.
   bool isWithoutSummary() const { return WithoutSummary; }
-  /// Whether the policy decides about the calls in \p Caller: one for size where the
-  /// front end asked for the smallest code (-Oz), one for speed where it did not ask
-  /// for small code (-O2, -O3). Elsewhere the default decides.
+  /// Whether the policy decides about the calls in \p Caller.
   bool actsIn(const llvm::Function &Caller) const {
-    return Policy && (Speed ? !Caller.hasOptSize() && !Caller.hasOptNone()
-                            : Caller.hasMinSize());
+    return Policy && Problem->ActsIn(Caller);
   }
   /// Whether LLVM's growth cap holds: past it nothing more is inlined. Not for a
   /// policy that deviates, since stopping half-way leaves large modules much
@@ -87,13 +84,13 @@ private:
   void askPolicy(llvm::CallBase &CB, Decision &D);
 
   std::optional<LoadedPolicy> Policy; ///< None: the default decides.
+  const InliningProblem *Problem = nullptr; ///< The policy's.
   Overrides Fixed;
   std::optional<SiteKeys> Keys; ///< Only when something needs them.
   std::optional<uint64_t> Seed;
   bool SeedCallees = false;
   double Temperature = 1;
   bool NeedDefault = true;
-  bool Speed = false;      ///< The policy is for speed.
   bool WrongLevel = false; ///< The policy acts in no function of the module.
   bool WithoutSummary = false;
   uint64_t Asked = 0;

@@ -7,6 +7,7 @@
 #include "InliningOptions.h"
 #include "policy/Embedded.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/Function.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace llvm;
@@ -43,12 +44,24 @@ static InliningOptions &options() {
 
 void registerInliningOptions() { options(); }
 
+ArrayRef<InliningProblem> inliningProblems() {
+  static const InliningProblem Problems[] = {
+      {"inlining-size", "at -Oz", [](const Function &F) { return F.hasMinSize(); }},
+      {"inlining-size-os", "at -Os",
+       [](const Function &F) { return F.hasOptSize() && !F.hasMinSize(); }},
+      {"inlining-speed", "for speed (-O2, -O3)",
+       [](const Function &F) { return !F.hasOptSize() && !F.hasOptNone(); }},
+  };
+  return Problems;
+}
+
 InliningSettings currentInliningSettings() {
   InliningOptions &O = options();
   InliningSettings S;
   static_cast<Settings &>(S) = currentSettings();
-  if (S.Policy.empty() &&
-      llvm::any_of(InliningProblems, [](StringRef P) { return !embeddedPolicy(P).empty(); }))
+  if (S.Policy.empty() && llvm::any_of(inliningProblems(), [](const InliningProblem &P) {
+        return !embeddedPolicy(P.Name).empty();
+      }))
     S.Policy = EmbeddedName.str();
   S.Overrides = O.Overrides;
   S.Program = O.Program;

@@ -8,14 +8,26 @@
 #define NESTOR_INLININGOPTIONS_H
 
 #include "plugin/core/Options.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
+
+namespace llvm {
+class Function;
+} // namespace llvm
 
 namespace nestor {
 
 /// For which code a policy about inlining was made; a compile takes one policy.
-constexpr llvm::StringLiteral ForSize = "inlining-size", ForSpeed = "inlining-speed";
-constexpr llvm::StringRef InliningProblems[] = {ForSize, ForSpeed};
+struct InliningProblem {
+  llvm::StringLiteral Name; ///< As policy files have it.
+  llvm::StringLiteral Code; ///< Which functions these are, for a remark.
+  /// Whether the policy decides about the calls in \p Caller, by what the front end
+  /// asked for; elsewhere the default decides.
+  bool (*ActsIn)(const llvm::Function &Caller);
+};
+
+llvm::ArrayRef<InliningProblem> inliningProblems();
 
 /// The values of all options that the inline advisors read.
 struct InliningSettings : Settings {

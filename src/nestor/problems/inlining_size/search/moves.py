@@ -27,9 +27,6 @@ FAR_FROM_DEFAULT: Final = 160
 """A site of more ``cost_estimate`` than this is hardly ever worth inlining for size, unless its
 callee goes away."""
 
-_THRESHOLD: Final = 5
-"""The stock heuristic inlines for size where ``cost_estimate`` is below this."""
-
 _SHARED_CALLEE: Final = 4
 """A callee of more sites than this will not disappear because one of them goes."""
 
@@ -41,8 +38,10 @@ _FLIP: Final = 0.25
 class SiteMoves:
     """The moves of inlining (:class:`nestor.tune.moves.MoveSource`)."""
 
+    threshold: int = 5
+    """The stock heuristic inlines where ``cost_estimate`` is below this."""
     starts: tuple[str, ...] = ("threshold:0", "threshold:15", "threshold:25")
-    """The sweep that a search from the default must beat; the default itself is threshold:5."""
+    """The sweep that a search from the default must beat."""
     policies: tuple[str, ...] = ("shipped", "distilled")
     """The best of these and of the default is where a search starts."""
     improvement: ExpectedImprovement | None = EXPECTED
@@ -81,7 +80,8 @@ class SiteMoves:
             reached = claims = reach.of(move)
             if len(members) == 1 and uses[members[0].callee] > _SHARED_CALLEE:
                 claims -= {members[0].callee}
-            distance = sum(_distance(site, scale) for site in members) / len(members)
+            apart = sum(_distance(site, self.threshold) for site in members) / len(members)
+            distance = apart / scale
             if move.answer and all(site.key in last for site in members):
                 distance = -1.0
             near = frozenset(f for site in members for f in (site.caller, site.callee))
@@ -234,10 +234,9 @@ def callee_moves(sites: Iterable[Site], droppable: frozenset[int] = frozenset())
     return moves
 
 
-def _distance(site: Site, scale: float) -> float:
-    """Return how far the site is from being answered otherwise."""
-    units = abs(site.logit) if site.logit else abs(site.cost - _THRESHOLD) / 2
-    return units / scale
+def _distance(site: Site, threshold: int) -> float:
+    """Return how far the site is from being answered otherwise, in half cost units or logits."""
+    return abs(site.logit) if site.logit else abs(site.cost - threshold) / 2
 
 
 def _answers_by_caller(sites: Iterable[Site]) -> dict[int, int]:
