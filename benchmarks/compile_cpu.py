@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument(
         "--problem",
         default="inlining-size",
-        choices=("inlining-size", "inlining-speed"),
+        choices=("inlining-size", "inlining-size-os", "inlining-speed"),
         help="what the policies decide",
     )
     parser.add_argument("--rounds", type=int, default=9)

@@ -1,4 +1,4 @@
-"""A corpus at -Oz or -Os from one at -O2, where building it again would take too long.
+"""A corpus at -Oz or -Os from one at -O2 or -Os, where building it again would take too long.
 
     python -m benchmarks.relevel SPEED OUT [--level=-Os] [--compare TINY] [--json FILE]
 
@@ -22,6 +22,7 @@ from nestor.compiler import toolchain as toolchains
 from nestor.compiler.process import Limits, run
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus import store
+from nestor.corpus.level import Level
 from nestor.corpus.model import Corpus, Module
 from nestor.errors import NestorError
 from nestor.files import write_atomically
@@ -35,12 +36,14 @@ _ATTRIBUTES: Final[dict[ForSize, tuple[str, ...]]] = {
 }
 
 
-def options_for_size(options: Sequence[str], level: ForSize) -> tuple[str, ...]:
-    """Return the cc1 line that clang's driver writes at ``level`` instead of ``options`` for -O2.
+def options_for_size(options: Sequence[str], before: Level, level: ForSize) -> tuple[str, ...]:
+    """Return the cc1 line that clang's driver writes at ``level`` instead of ``options``.
 
     It lets loops be vectorised at -Os, but not at -Oz.
+
+    :param before: the level that ``options`` are for.
     """
-    words = (level if word == "-O2" else word for word in options)
+    words = (level if word == before else word for word in options)
     return tuple(word for word in words if level == "-Os" or word != "-vectorize-loops")
 
 
@@ -53,7 +56,8 @@ def relevel(toolchain: Toolchain, corpus: Corpus, out: Path, level: ForSize) -> 
     marks = [f"-force-attribute={name}" for name in _ATTRIBUTES[level]]
     passes = ["-passes=forceattrs", *marks, "-preserve-bc-uselistorder"]
     for module in corpus.modules:
-        bitcode, options = new.bitcode(module), options_for_size(module.options, level)
+        bitcode = new.bitcode(module)
+        options = options_for_size(module.options, corpus.level, level)
         if not bitcode.exists():
             bitcode.parent.mkdir(parents=True, exist_ok=True)
             scratch = bitcode.with_suffix(".tmp")

@@ -163,7 +163,14 @@ def test_a_build_at_another_level_is_said_to_be_in_vain(command: Path, project: 
     report = json.loads(done.stdout)
     assert (done.returncode, report["compiled_again"], report["summary"]) == (0, 0, None)
     assert "compiled at -Os, and distilled decides at -Oz alone" in report["warnings"][0]
+    assert "--policy shipped-os decides at -Os." in report["warnings"][0]
     make(command, ["make", "clean"], project)
+    done = make(command, other, project, "--policy", "shipped-os", "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["objects"], report["warnings"]) == (0, 2, [])
+    assert Path(report["summary"]).is_file()
+    make(command, ["make", "clean"], project)
+    shutil.rmtree(project / ".nestor")
     done = make(command, BUILD, project)
     assert "1 of 2 objects compiled again" in done.stderr
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from nestor.cli.remarks import remark
-from nestor.problem.in_builds import harmful_in_lto, policies_for_lto
+from nestor.problem.in_builds import made_without_lto, policies_for_lto
 
 
 def lto_sentence(policies: Iterable[str], *, lto: bool) -> str | None:
@@ -18,10 +18,9 @@ def lto_sentence(policies: Iterable[str], *, lto: bool) -> str | None:
             return f"{outside} changes nothing inside LTO: use {inside} there."
         if not lto and inside in named:
             return f"{inside} is made for links by LTO: without -flto use {outside}."
-    harmful = sorted(named & harmful_in_lto()) if lto else []
-    if harmful:
-        slows = "inside it code grows, and some programs slow down"
-        return f"{harmful[0]} was made without LTO: {slows}."
+    for name, what in made_without_lto().items() if lto else ():
+        if name in named:
+            return f"{name} was made without LTO: {what}."
     return None
 
 

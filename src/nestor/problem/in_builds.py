@@ -56,8 +56,9 @@ class InBuilds:
     the default; None if the problem takes one policy."""
     for_lto: Mapping[str, str] = field(default_factory=dict)
     """From a built-in policy that changes nothing inside LTO to the one made for it."""
-    not_for_lto: tuple[str, ...] = ()
-    """Built-in policies that decide inside LTO, too, and do harm there."""
+    not_for_lto: Mapping[str, str] = field(default_factory=dict)
+    """Built-in policies that decide inside LTO, too, and were not made to, with what of it is known
+    for a remark."""
 
 
 def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
@@ -100,10 +101,10 @@ def policies_for_lto() -> Mapping[str, str]:
     return {name: like for each in problems for name, like in each.for_lto.items()}
 
 
-def harmful_in_lto() -> frozenset[str]:
-    """Return the built-in policies that were not made to decide inside LTO."""
+def made_without_lto() -> Mapping[str, str]:
+    """Return the built-in policies that were not made to decide inside LTO, with what is known."""
     problems = problems_in_builds(first="").values()
-    return frozenset(name for each in problems for name in each.not_for_lto)
+    return {name: what for each in problems for name, what in each.not_for_lto.items()}
 
 
 def made_for(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from nestor.problem.registry import find_policy, find_problem, problem_names
 from nestor.problem.rollout import Request
 from nestor.problems.inlining_size.search.sites import sites_of
 from nestor.rollout.local_pool import LocalPool
+from nestor.tune.moves import moves_of
 from tests.command import nestor
 from tests.conftest import SOURCE, make_corpus
 from tests.plugin.support import CXX_SOURCE
@@ -42,7 +43,7 @@ def test_distances_are_those_from_the_default_of_this_level(corpus: Corpus, plug
     trajectories = {name: log for name, log in logs.items() if log is not None}
     costs = {site.key: site.cost for site in sites_of(trajectories)}
     for problem, threshold in (("inlining-size", 5), (PROBLEM.name, 50)):
-        moves = find_problem(problem).moves()
+        moves = moves_of(find_problem(problem))
         found = moves.candidates(trajectories, moves.reach(trajectories), 1.0)
         single = [each for turn in found.turns for each in turn if len(each.move.questions) == 1]
         assert single
