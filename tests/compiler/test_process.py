@@ -1,12 +1,16 @@
 """Processes: every way in which a compiler can end is told apart, and nothing is left behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
 
+import pytest
+
+from nestor.compiler import process
 from nestor.compiler.process import Ending, Limits, run
 from nestor.compiler.toolchain import Toolchain
 
@@ -108,3 +112,23 @@ def test_no_zombies() -> None:
         check=False,
     )
     assert "Z" not in children.stdout
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_program_that_is_still_being_written_is_waited_for(
+    closed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was forked while it was written holds it open until its own exec."""
+    monkeypatch.setattr(process, "_BUSY_TRIES", 500 if closed else 3)
+    program = tmp_path / "program"
+    shutil.copy("/bin/true", program)
+    with program.open("ab") as writer:
+        later = threading.Timer(0.2, writer.close if closed else lambda: None)
+        later.start()
+        outcome = run([program])
+        later.join()
+    if closed:
+        assert outcome.ok
+    else:
+        assert outcome.ending is Ending.NOT_STARTED
+        assert "Text file busy" in outcome.reason

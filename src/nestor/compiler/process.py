@@ -6,6 +6,7 @@ inherited, and a process that outlives its limits, or us, is killed with everyth
 
 import contextlib
 import enum
+import errno
 import math
 import os
 import resource
@@ -14,7 +15,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -27,6 +28,8 @@ _NOTHING = Path(os.devnull)
 _STDERR_KEPT = 16_384
 _LONGEST_WAIT = 0.2
 """Seconds. A cancellation is seen after a wait, and so is a signal that comes just before it."""
+_BUSY_TRIES, _BUSY_WAIT = 100, 0.02
+"""How often, and after how many seconds, a program is started again that is still being written."""
 
 
 class Ending(enum.Enum):
@@ -105,14 +108,11 @@ def run(
         (stdout or _NOTHING).open("wb") as output,
     ):
         try:
-            process = subprocess.Popen(
+            process = _start(
                 [str(word) for word in command],
-                stdin=source,
-                stdout=output,
-                stderr=errors,
-                cwd=cwd,
-                env=environment() if reduced else os.environ | marked(run_folder()),
-                start_new_session=True,  # so that a kill reaches what it started
+                (source, output, errors),
+                cwd,
+                environment() if reduced else os.environ | marked(run_folder()),
             )
         except OSError as error:
             return Outcome(Ending.NOT_STARTED, 127, str(error), 0.0, 0.0, 0.0)
@@ -131,6 +131,39 @@ def run(
         wall_seconds=time.monotonic() - start,
         peak_mib=usage.ru_maxrss / 1024,
     )
+
+
+def _start(
+    command: Sequence[str],
+    streams: tuple[BinaryIO, BinaryIO, BinaryIO],
+    cwd: Path | None,
+    environment: Mapping[str, str],
+) -> "subprocess.Popen[bytes]":
+    """Start a process, in a session of its own so that a kill reaches what it started.
+
+    A program that was written just now can be busy: a process that another thread has forked in
+    that moment holds the file open until it becomes its own program.
+
+    :raises OSError: if it cannot be started.
+    """
+    source, output, errors = streams
+    tries = 0
+    while True:
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=source,
+                stdout=output,
+                stderr=errors,
+                cwd=cwd,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            tries += 1
+            if error.errno != errno.ETXTBSY or tries > _BUSY_TRIES:
+                raise
+        time.sleep(_BUSY_WAIT)
 
 
 def run_tool(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
