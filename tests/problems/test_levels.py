@@ -44,6 +44,8 @@ def test_the_problem_of_the_level_is_named(small_corpus: Corpus) -> None:
         require_decided(size, corpus)
     with pytest.raises(CorpusError, match=r"--level -Oz, or take --problem inlining-size-os\.$"):
         require_decided(size, replace(corpus, level="-Os"))
+    with pytest.raises(CorpusError, match=r"--level -O2, or take --problem inlining-size-os\.$"):
+        require_decided(speed, replace(corpus, level="-Os"))
     with pytest.raises(CorpusError, match=r"--level -O2\.$"):
         require_decided(speed, replace(corpus, level="-O1"))
     with pytest.raises(ProblemError, match=r"decide at -O2 and -O3 \(--level\), or take"):

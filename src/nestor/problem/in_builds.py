@@ -73,10 +73,10 @@ def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
     return dict(sorted(found.items(), key=lambda item: (item[0] != first, item[0])))
 
 
-def usual_at(level: str, like: InBuilds, problems: Mapping[str, InBuilds]) -> str | None:
-    """Return the built-in policy that takes the decisions of ``like`` at ``level``, if one does."""
-    able = (each for each in problems.values() if each.policy == like.policy)
-    return next((each.usual for each in able if level in each.levels), None)
+def like_at(level: str, own: InBuilds, problems: Mapping[str, InBuilds]) -> InBuilds | None:
+    """Return the problem of which policies take the decisions of ``own`` at ``level``, if any."""
+    able = (each for each in problems.values() if each.policy == own.policy)
+    return next((each for each in able if level in each.levels), None)
 
 
 def require_apart(policies: Mapping[str, str], problems: Mapping[str, InBuilds]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.policy.names import NamedPolicy
-from nestor.problem.in_builds import InBuilds, problems_in_builds
+from nestor.problem.in_builds import like_at, problems_in_builds
 from nestor.problem.problem import Problem, ProblemError
 
 
@@ -50,9 +50,5 @@ def instead(problem: Problem, level: str) -> str:
     """Return which problem the same decisions are at ``level``, as the end of a sentence."""
     able = problems_in_builds(first=problem.name)
     own = able.get(problem.name)
-    like = [each.problem for each in able.values() if own and _is_like(own, each, level)]
-    return f", or take --problem {like[0]}" if like else ""
-
-
-def _is_like(own: InBuilds, other: InBuilds, level: str) -> bool:
-    return other.policy == own.policy and level in other.levels
+    like = like_at(level, own, able) if own else None
+    return f", or take --problem {like.problem}" if like else ""

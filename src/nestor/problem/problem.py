@@ -253,11 +253,11 @@ class Problem(ABC):
 
         :raises PolicyError: if there is none, or it was made for another problem.
         """
-        from nestor.problem.registry import owner_of  # It imports this module.
-
         try:
             named = named_policy(name_or_path, self.builtins)
         except PolicyError:
+            from nestor.problem.registry import owner_of  # It imports this module.
+
             owner = owner_of(name_or_path)
             if owner is None:
                 raise

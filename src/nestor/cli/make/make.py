@@ -219,13 +219,14 @@ class _Build:
 
     def _wrong_level(self, objects: Sequence[records.Record]) -> str:
         from nestor.cli.setup import DEFAULT_PROBLEM
-        from nestor.problem.in_builds import problems_in_builds, usual_at
+        from nestor.problem.in_builds import like_at, problems_in_builds
 
         levels = self._tools.levels
         found = sorted({record.level for record in objects})
         wanted = " or ".join(levels)
         problems = problems_in_builds(DEFAULT_PROBLEM)
-        usual = usual_at(found[0], problems[self._tools.problem], problems)
+        like = like_at(found[0], problems[self._tools.problem], problems)
+        usual = like.usual if like else None
         other = f"--policy {usual} decides at {found[0]}. Or put" if usual else "Put"
         return (
             f"the build is compiled at {' and '.join(found)}, and {self._own.policy} decides at"

@@ -9,7 +9,7 @@ from nestor.cli.use.words import Words
 from nestor.corpus.level import LEVELS
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
-from nestor.problem.in_builds import InBuilds, TextKind, header_of, require_apart, usual_at
+from nestor.problem.in_builds import InBuilds, TextKind, header_of, like_at, require_apart
 from nestor.problem.overrides import MOST_BYTES
 from nestor.rollout.ready import StoredPolicy, stored_policy, stored_text
 
@@ -120,7 +120,8 @@ def _check_level(word: str, name: str, level: str | None, problems: Mapping[str,
     problem = problems[name]
     if level is None or not problem.levels or level in problem.levels:
         return
-    usual = usual_at(level, problem, problems)
+    like = like_at(level, problem, problems)
+    usual = like.usual if like else None
     raise NestorError(
         f"The policy {word} is for {name}, which is decided at {' and '.join(problem.levels)}: at"
         f" {level} it would decide nothing{f'; {usual} decides there' if usual else ''}."

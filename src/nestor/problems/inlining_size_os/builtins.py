@@ -7,4 +7,4 @@ from nestor.problems.inlining_size.builtins import InliningBuiltins
 from nestor.problems.inlining_size_os.in_builds import NAME
 
 BUILTINS: Final = InliningBuiltins(NAME, Path(__file__).parent / "data", ("shipped-os",))
-"""``shipped-os`` is the one to use (docs/problems/inlining-size.md)."""
+"""``shipped-os`` is the one to use (docs/problems/inlining-size-os.md)."""
