@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from nestor.compiler.invocation import compile_command, link_flags
-from nestor.compiler.plugin import Plugin, parts_path
+from nestor.compiler.plugin import Plugin, parts_path, source_folder
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Corpus
-from nestor.errors import NestorError
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.registry import find_policy
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
@@ -287,10 +286,22 @@ def test_a_package_says_at_which_levels_its_policies_decide(
     assert (levels_in_words(policies), usual_level(policies)) == (words, level)
 
 
-def test_one_plugin_carries_one_policy_about_inlining(plugin: Plugin, tmp_path: Path) -> None:
-    both = [
-        find_policy(n, ("inlining-size", "inlining-speed"))[1] for n in ("shipped", "shipped-speed")
-    ]
-    with pytest.raises(NestorError, match="take the same decisions at other levels"):
-        release_plugin(both, tmp_path / "out", plugin)
-    assert not (tmp_path / "out").exists()
+def test_a_plugin_carries_policies_for_several_levels(plugin: Plugin, tmp_path: Path) -> None:
+    problems = ["inlining-size", "inlining-size-os", "inlining-speed"]
+    names = ("shipped", "shipped-os", "shipped-speed")
+    policies = [find_policy(name, problems)[1] for name in names]
+    release_plugin(policies, tmp_path / "out", plugin)
+    (carried,) = (tmp_path / "out").glob("lib/nestor/*.plugin")
+    clang, source = plugin.toolchain.clangxx, source_folder() / "identity" / "probe.cpp"
+    for named, level in zip(policies, ("-Oz", "-Os", "-O2"), strict=True):
+        file = tmp_path / "one.safetensors"
+        file.write_bytes(named.data)
+        by_file = plugin.driver_words([f"-nestor-policy={file}"])
+        objects = []
+        for words in (by_file, [f"-fpass-plugin={carried}"]):
+            out = tmp_path / "probe.o"
+            line = [str(clang), level, *words, "-c", str(source), "-o", str(out)]
+            done = subprocess.run(line, capture_output=True, text=True, check=True)
+            assert done.stderr == ""
+            objects.append(out.read_bytes())
+        assert objects[0] == objects[1], level

@@ -30,6 +30,11 @@ clean:
 BUILD: Final = ("make", f"CFLAGS={OZ}")
 
 
+def at(level: str) -> list[str]:
+    """Return the build at ``level``."""
+    return [*BUILD[:-1], f"CFLAGS={OZ.replace('-Oz', level)}"]
+
+
 def make(
     command: Path,
     words: Sequence[str],

@@ -264,6 +264,24 @@ def test_a_policy_of_another_level_is_refused(command: Path) -> None:
     assert "'-02' is no level of optimisation" in misspelt.stderr
 
 
+LEVELS = {"shipped": "-Oz", "shipped-os": "-Os", "shipped-speed": "-O2"}
+
+
+def test_policies_of_several_levels_work_together(
+    command: Path, plugin: Plugin, tmp_path: Path
+) -> None:
+    (tmp_path / "x.c").write_text(SOURCE)
+    clang = plugin.toolchain.clang
+    together = flags(command, *LEVELS)
+    for policy, level in LEVELS.items():
+        assert flags(command, *LEVELS, "--level", level) == together
+        alone = flags(command, policy)
+        expected = compiled(clang, *alone, level, cwd=tmp_path)
+        assert compiled(clang, *together, level, cwd=tmp_path) == expected
+    refused = run(command, "flags", *LEVELS, "--level", "-O1")
+    assert "The policy shipped is for inlining-size, which is decided at -Oz" in refused.stderr
+
+
 @pytest.mark.usefixtures("plugin")
 def test_a_level_at_which_the_policies_decide_changes_nothing(command: Path) -> None:
     for policy, level in (("shipped", "-Oz"), ("shipped-eviction", "-O2"), ("default", "-O3")):

@@ -157,7 +157,7 @@ def _id_of(folder: Path, clang: Path, options: list[str], function: str) -> str:
     ("words", "sentence"),
     [
         ("never shipped", "are for the same problem, inlining-size: name one of them."),
-        ("shipped shipped-speed", "take the same decisions at other levels: a compile takes one"),
+        ("shipped distilled shipped-speed", "same problem, inlining-size: name one of them."),
         ("first keep", "name one of them, or add --best, which keeps the best of them"),
         ("never --best", "--best needs a policy for regalloc-eviction or regalloc-priority."),
         ("never --problem regalloc-eviction", "None of the policies (never) is for"),

@@ -16,6 +16,8 @@ DEFAULT_LEVEL: Final[Level] = "-Oz"
 """Also of corpora whose description names no level: they are older than the choice."""
 
 _UNASKED: Final = "-O0"
+_OTHER_NAMES: Final = {"-O": "-O1", "-Og": "-O1", "-O4": "-O3", "-Ofast": "-O3"}
+"""What optimises as a level does (clang's command line reference)."""
 
 
 def parse_level(text: object) -> Level:
@@ -36,5 +38,6 @@ def level_of(options: Iterable[str]) -> Level | None:
 
 
 def last_level(words: Iterable[str]) -> str:
-    """Return the level that a command line of the driver asks for, of whatever name."""
-    return [_UNASKED, *(word for word in words if word.startswith("-O"))][-1]
+    """Return the level that a command line of the driver asks for; it may be none of ours."""
+    last = [_UNASKED, *(word for word in words if word.startswith("-O"))][-1]
+    return _OTHER_NAMES.get(last, last)

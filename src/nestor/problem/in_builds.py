@@ -11,8 +11,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from nestor.errors import NestorError
-
 _HOME: Final = "nestor.problems"
 _MODULE: Final = "in_builds"
 
@@ -42,7 +40,8 @@ class InBuilds:
     problem: str
     """Its name."""
     policy: str
-    """The plugin's option that takes a policy file or ``default``."""
+    """The plugin's option that takes a policy file or ``default``; problems that take the same
+    decisions at other levels share it, and a compile may have a policy for each."""
     overrides: TextKind
     """Answers that stand above the policy's; several problems may share a kind."""
     levels: tuple[str, ...] = ()
@@ -77,22 +76,6 @@ def like_at(level: str, own: InBuilds, problems: Mapping[str, InBuilds]) -> InBu
     """Return the problem of which policies take the decisions of ``own`` at ``level``, if any."""
     able = (each for each in problems.values() if each.policy == own.policy)
     return next((each for each in able if level in each.levels), None)
-
-
-def require_apart(policies: Mapping[str, str], problems: Mapping[str, InBuilds]) -> None:
-    """Refuse policies for different problems that take the same decisions, at other levels.
-
-    :param policies: a name by problem.
-    :raises NestorError: if two of them need the same option of the plugin.
-    """
-    first: dict[str, str] = {}
-    for problem, name in policies.items():
-        other = first.setdefault(problems[problem].policy, problem)
-        if other != problem:
-            raise NestorError(
-                f"{policies[other]} is for {other} and {name} for {problem}, which take the same"
-                " decisions at other levels: a compile takes one of them."
-            )
 
 
 def policies_for_lto() -> Mapping[str, str]:

@@ -6,7 +6,7 @@ can differ but where the bytes come from.
 
 import shutil
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,7 @@ from nestor.compiler.plugin import (
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError
 from nestor.policy.names import NamedPolicy
-from nestor.problem.in_builds import problems_in_builds, require_apart
+from nestor.problem.in_builds import problems_in_builds
 from nestor.progress import Progress, silent
 from nestor.release.in_tree import PROBLEM, ReleaseError
 from nestor.temporary import temporary_folder
@@ -90,7 +90,6 @@ def check_policies(policies: Sequence[NamedPolicy]) -> None:
                 " of them."
             )
         seen[problem] = named.name
-    require_apart(seen, able)
 
 
 def build_plugin(
@@ -126,7 +125,7 @@ def build_plugin(
 
 
 def check_objects(plugin: Plugin, content: bytes, policies: Sequence[NamedPolicy]) -> None:
-    """Compile two small sources both ways and compare.
+    """Compile two small sources both ways, at a level of each policy, and compare.
 
     :param plugin: the usual plugin, which reads policies from files.
     :param content: the plugin that carries them.
@@ -145,8 +144,9 @@ def check_objects(plugin: Plugin, content: bytes, policies: Sequence[NamedPolicy
             file.write_bytes(named.data)
             options.append(f"{able[problem].policy}={file}")
         by_file = plugin.driver_words(options)
-        level = usual_level(policies)
-        for source in sorted((source_folder() / "identity").glob("probe.c*")):
+        levels = dict.fromkeys(next(iter(own), "-O2") for own in _levels(policies).values())
+        sources = sorted((source_folder() / "identity").glob("probe.c*"))
+        for level, source in product(levels, sources):
             objects = [
                 _compiled(plugin.toolchain, source, [level, *flags], folder / "probe.o")
                 for flags in (by_file, [f"-fpass-plugin={released}"])

@@ -3,7 +3,7 @@
 import os
 import re
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -74,6 +74,8 @@ def make_first(
 ) -> list[Record]:
     """Compile as a first build does what is not, and return the records of all.
 
+    Where no summary is read nothing is compiled again.
+
     :raises CompileError: if a compile fails.
     """
 
@@ -84,9 +86,10 @@ def make_first(
         again.save(recompiler.place / "objects")
         return again
 
-    others = [record for record in records if record.mode != FIRST]
+    reading = recompiler.options.reading
+    others = [r for r in records if r.mode != FIRST and r.level in reading]
     again = _each(first, others, jobs, "Compiling objects to summarise", progress)
-    return [*(record for record in records if record.mode == FIRST), *again]
+    return [*(record for record in records if record not in others), *again]
 
 
 def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> ProgramSummary:
@@ -139,7 +142,7 @@ def for_shared_library(record: Record) -> bool:
 def consider(
     records: Sequence[Record],
     lifted: Collection[Key],
-    policy: "Policy",
+    policies: Mapping[str, "Policy"],
     summary: ProgramSummary,
     recompiler: Recompiler,
     jobs: int,
@@ -148,13 +151,15 @@ def consider(
     """Return what it would be to compile each object of a first build again.
 
     :param lifted: modules whose objects were left as they were, whatever their records say.
+    :param policies: that read a summary, by the levels at which they decide.
     """
-    every = [record for record in records if record.mode == FIRST or concerns(record, lifted)]
-
-    groups = [every[start : start + _TOGETHER] for start in range(0, len(every), _TOGETHER)]
+    groups = []
+    for level in policies:
+        own = [r for r in records if r.level == level and (r.mode == FIRST or concerns(r, lifted))]
+        groups += [own[start : start + _TOGETHER] for start in range(0, len(own), _TOGETHER)]
 
     def look(group: Sequence[Record]) -> list[Candidate]:
-        return candidates_of(group, policy, summary, recompiler)
+        return candidates_of(group, policies[group[0].level], summary, recompiler)
 
     return [*chain.from_iterable(_each(look, groups, jobs, "Comparing decisions", progress))]
 

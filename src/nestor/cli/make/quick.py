@@ -48,7 +48,7 @@ def run(words: Sequence[str]) -> None:
 def key(own: own_words.Words) -> list[str]:
     """Return the words under which the compilers of a build are remembered."""
     left = "modules left" if os.path.exists(own.left) else ""  # noqa: PTH110
-    return ["make", own.folder, own.policy, own.llvm or "", left]
+    return ["make", own.folder, *own.policies, own.llvm or "", left]
 
 
 def remembered(texts: Mapping[str, str]) -> list[str]:

@@ -13,7 +13,7 @@ from nestor.cli.make import embedded, products
 from nestor.cli.make.embedded import Embedded
 from nestor.cli.make.embedded_names import SECTIONS, removal
 from nestor.cli.make.records import Record
-from nestor.cli.make.scripts import Options
+from nestor.cli.make.scripts import Options, WithSummary
 from nestor.compiler.process import Limits, run, run_tool
 from nestor.compiler.toolchain import Toolchain
 from nestor.errors import NestorError
@@ -40,7 +40,7 @@ class CompileError(NestorError):
 
 @dataclass(frozen=True)
 class Recompiler:
-    """Compiles recorded objects again."""
+    """Compiles recorded objects again, at levels where a summary is read."""
 
     toolchain: Toolchain
     options: Options
@@ -59,9 +59,9 @@ class Recompiler:
         :raises CompileError: if the compiler fails.
         """
         inside = _embedded(record)
-        if from_bitcode and inside and self._from_bitcode(record.outputs[0], inside):
+        if from_bitcode and inside and self._from_bitcode(record, inside):
             return Way.BITCODE
-        self._by_command(record, self.options.under_policy)
+        self._by_command(record, self._of(record).under_policy)
         return Way.SOURCE
 
     def as_first(self, record: Record, logs: Path) -> None:
@@ -73,7 +73,7 @@ class Recompiler:
         shutil.rmtree(logs, ignore_errors=True)
         one = len(record.outputs) == 1
         embed = ["-Xclang", "-fembed-bitcode=all"] if record.is_cxx and one else []
-        options = self.options.of_first(str(logs), cxx=record.is_cxx)
+        options = self._of(record).of_first(str(logs), cxx=record.is_cxx)
         self._by_command(record, [*options, *embed])
         if embed:
             objcopy = self.toolchain.clang.with_name("llvm-objcopy")
@@ -94,9 +94,13 @@ class Recompiler:
                 scratch.write_bytes(settled)
         return Way.STAYS
 
-    def _from_bitcode(self, path: Path, inside: Embedded) -> bool:
+    def _of(self, record: Record) -> WithSummary:
+        return self.options.reading[record.level]
+
+    def _from_bitcode(self, record: Record, inside: Embedded) -> bool:
         """Compile the bitcode of an object; False if that could give another object than source."""
-        words = [word for word in self.options.under_policy if word != "-Xclang"]
+        (path,) = record.outputs
+        words = [word for word in self._of(record).under_policy if word != "-Xclang"]
         line: list[str | Path] = [
             self.toolchain.clang,
             *inside.options,

@@ -4,22 +4,27 @@ A shell starts in a millisecond; Python would take fifteen for each compile.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nestor.cli.make.embedded_names import removal
-from nestor.cli.make.place import END, FIRST, HEADER, LINKED, compiler_names
+from nestor.cli.make.place import END, FIRST, HEADER, LINKED, POLICY, compiler_names
 from nestor.compiler.toolchain import Toolchain
 from nestor.files import replacing
 
 _FOLDER: Final = "@folder@"
+_LOGS: Final = '"$place/logs/$id"'
+"""The folder of a compile's log, as a word of the scripts."""
+ELSEWHERE: Final = "*"
+_PATTERNS: Final = {"-O3": "-O3|-O4|-Ofast"}
+"""What scripts take for a level, if it has several names."""
 _SCRIPT: Final = """\
 #!/bin/sh
-# Written by 'nestor make': {compiler} under a policy, with a record of what it makes.
+# Written by 'nestor make': {compiler} under policies, with a record of what it makes.
 place={place}
-compile= lto= response= object= before= source= mode={mode}
+compile= lto= response= object= before= source= level=
 for word do
   [ "$before" != -o ] || object=$word
   before=$word
@@ -28,7 +33,16 @@ for word do
     -E|-S|-M|-MM|-fsyntax-only|-emit-llvm|-emit-ast|--analyze) compile=no ;;
     -flto|-flto=*) lto=yes ;;
     -fno-lto) lto= ;;
-    @*) response=yes ;;
+    -O*) level=$word ;;
+    @*)
+      response=yes
+      set -f
+      for inner in $(cat "${{word#@}}" 2>/dev/null); do
+        case $inner in
+          -O*) level=$inner ;;
+        esac
+      done
+      set +f ;;
     -*) ;;
     *.c|*.cc|*.cp|*.cpp|*.cxx|*.c++|*.C|*.CPP|*.m|*.i|*.ii|*.bc|*.ll) source=$word ;;
   esac
@@ -36,16 +50,15 @@ done
 if [ "$lto" ]; then
   exec {compiler} "$@"
 fi
+linked=
 if [ ! "$compile" ] && [ "$source" ]; then
-  compile=yes mode={linked}
+  compile=yes linked=yes
 fi
-if [ "$compile" = yes ] && [ -d "$place/compiles" ]; then
-  set -C
-  id=$$
-  until {{ true >"$place/compiles/$id"; }} 2>/dev/null; do
-    id=$id-$$
-    [ ${{#id}} -lt 200 ] || break
-  done
+[ -d "$place/compiles" ] || compile=no
+record() {{ # MODE FOLDER ARGUMENTS…
+  mode=$1 folder=$2
+  shift 2
+  [ ! "$linked" ] || mode={linked}
   if [ "$response" ]; then
     # Build systems remove response files, so the record names copies.
     number=0
@@ -61,46 +74,57 @@ if [ "$compile" = yes ] && [ -d "$place/compiles" ]; then
       set -- "$@" "$word"
     done
   fi
-  printf '%s\\0' '{header}' $mode "$PWD" {folder} {compiler} "$@" {end} \\
+  printf '%s\\0' '{header}' $mode "$PWD" "$folder" {compiler} "$@" {end} \\
     >|"$place/compiles/$id" 2>/dev/null
-  if [ $mode != {linked} ]; then
-{make_object}
-  fi
+}}
+if [ "$compile" = yes ]; then
+  set -C
+  id=$$
+  until {{ true >"$place/compiles/$id"; }} 2>/dev/null; do
+    id=$id-$$
+    [ ${{#id}} -lt 200 ] || break
+  done
 fi
-exec {compiler} --start-no-unused-arguments {other_options} --end-no-unused-arguments "$@"
+case $level in
+{levels}
+esac
 """
-
+_LEVEL: Final = """\
+  {level})
+    if [ "$compile" = yes ]; then
+      record {mode} {folder} "$@"
+      [ "$linked" ] || {{
+{make_object}
+      }}
+    fi
+    exec {compiler} {other_options} "$@" ;;"""
 _COMPILE: Final = """\
-  exec {compiler} {options} "$@\""""
+        exec {compiler} {options} "$@\""""
 _COMPILE_WITH_BITCODE: Final = """\
-  [ "$object" ] || exec {compiler} {options} "$@"
-  {compiler} {options} -Xclang -fembed-bitcode=all "$@" || exit
-  [ -d {folder} ] || mkdir -p {folder}
-  # What was embedded goes beside the object; without it, the source is compiled again later.
-  {objcopy} {removal} "$object" 2>/dev/null
-  exit 0"""
+        [ "$object" ] || exec {compiler} {options} "$@"
+        {compiler} {options} -Xclang -fembed-bitcode=all "$@" || exit
+        [ -d {folder} ] || mkdir -p {folder}
+        # What was embedded goes beside the object; without it, the source is compiled again later.
+        {objcopy} {removal} "$object" 2>/dev/null
+        exit 0"""
 
 
 @dataclass(frozen=True)
-class Options:
-    """The driver's options that a build's compilers add."""
+class WithSummary:
+    """The driver's options at a level where a policy decides that reads a summary."""
 
+    policy: Path
+    """A file: logs have what it reads and no more."""
     stock: tuple[str, ...]
-    """For an object by the stock heuristic."""
-    under_policy: tuple[str, ...]
-    """For an object under the policy, with the summary if there is one."""
+    """For an object that the stock heuristic decides in its place."""
     alone: tuple[str, ...]
-    """For an object under the policy without a summary."""
-    policy: Path | None = None
-    """The policy, a file: logs have what it reads and no more."""
-    reads_summary: bool = True
-    """Whether the policy has features that a summary gives."""
+    """For an object under it without a summary."""
+    under_policy: tuple[str, ...]
+    """For an object under it with the summary, if there is one."""
 
     def of_first(self, folder: str, *, cxx: bool) -> list[str]:
         """Return the options of a first build's compile that writes its log into ``folder``."""
-        log = [f"-nestor-log={folder}/"]
-        if self.policy is not None:
-            log.append(f"-nestor-log-for={self.policy}")
+        log = [f"-nestor-log={folder}/", f"-nestor-log-for={self.policy}"]
         options = self.without_summary(cxx=cxx)
         return [*options, *(w for one in log for w in ("-Xclang", "-mllvm", "-Xclang", one))]
 
@@ -111,7 +135,17 @@ class Options:
         little is lost where a module is not compiled again. C is not: without a summary a policy
         that reads one makes some programs larger.
         """
-        return self.alone if cxx or not self.reads_summary else self.stock
+        return self.alone if cxx else self.stock
+
+
+@dataclass(frozen=True)
+class Options:
+    """The driver's options that a build's compilers add."""
+
+    reading: Mapping[str, WithSummary]
+    """By level, where a policy decides that reads a summary."""
+    plain: Mapping[str, tuple[str, ...]]
+    """By level, where others do; :data:`ELSEWHERE` stands for all other levels."""
 
 
 def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:
@@ -135,36 +169,58 @@ def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> boo
 
 def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dict[str, str]:
     """Return the text of each compiler by its name."""
-    folder = '"$place/logs/$id"'
-    clang = toolchain.clang
     texts = {}
     for name in compiler_names(toolchain.major):
-        compiler = shlex.quote(str(clang.with_name("clang++" if "++" in name else "clang")))
-        if mode == FIRST:
-            # In C the front end takes less time than to take the bitcode out of the object.
-            cxx = "++" in name
-            make_object = (_COMPILE_WITH_BITCODE if cxx else _COMPILE).format(
-                compiler=compiler,
-                options=_shell(_quiet(options.of_first(_FOLDER, cxx=cxx)), folder),
-                folder=folder,
-                objcopy=shlex.quote(str(clang.with_name("llvm-objcopy"))),
-                removal=_shell(removal(_FOLDER), folder),
-            )
-        else:
-            options_text = _shell(_quiet(options.under_policy), folder)
-            make_object = _COMPILE.format(compiler=compiler, options=options_text)
+        cxx = "++" in name
+        compiler = shlex.quote(str(toolchain.clang.with_name("clang++" if cxx else "clang")))
+        levels = [
+            _level(toolchain, compiler, level, own, mode, cxx=cxx)
+            for level, own in options.reading.items()
+        ]
+        levels += [_plain_level(compiler, level, own) for level, own in options.plain.items()]
         texts[name] = _SCRIPT.format(
             place=shlex.quote(str(place)),
             compiler=compiler,
             header=HEADER,
-            mode=mode,
             end=END,
             linked=LINKED,
-            folder=folder if mode == FIRST else "''",
-            make_object=make_object,
-            other_options=_shell(options.without_summary(cxx="++" in name), folder),
+            levels="\n".join(levels),
         )
     return texts
+
+
+def _level(
+    toolchain: Toolchain, compiler: str, level: str, own: WithSummary, mode: str, *, cxx: bool
+) -> str:
+    """Return what a script does at a level where a summary is read."""
+    folder = "''"
+    if mode == FIRST:
+        folder = _LOGS
+        # In C the front end takes less time than to take the bitcode out of the object.
+        make_object = (_COMPILE_WITH_BITCODE if cxx else _COMPILE).format(
+            compiler=compiler,
+            options=_shell(_quiet(own.of_first(_FOLDER, cxx=cxx))),
+            folder=folder,
+            objcopy=shlex.quote(str(toolchain.clang.with_name("llvm-objcopy"))),
+            removal=_shell(removal(_FOLDER)),
+        )
+    else:
+        options = _shell(_quiet(own.under_policy))
+        make_object = _COMPILE.format(compiler=compiler, options=options)
+    return _LEVEL.format(
+        level=level, mode=mode, folder=folder, compiler=compiler, make_object=make_object,
+        other_options=_shell(_quiet(own.without_summary(cxx=cxx))),
+    )  # fmt: skip
+
+
+def _plain_level(compiler: str, level: str, own: Sequence[str]) -> str:
+    """Return what a script does at a level where no summary is read."""
+    options = _shell(_quiet(own))
+    make_object = _COMPILE.format(compiler=compiler, options=options)
+    return _LEVEL.format(
+        level=_PATTERNS.get(level, level), mode=POLICY, folder="''", compiler=compiler,
+        make_object=make_object, other_options=options,
+    )  # fmt: skip
 
 
 def _quiet(options: Sequence[str]) -> list[str]:
@@ -172,9 +228,9 @@ def _quiet(options: Sequence[str]) -> list[str]:
     return ["--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
 
 
-def _shell(words: Sequence[str], folder: str) -> str:
-    """Return ``words`` for a shell; :data:`_FOLDER` in them becomes ``folder``, a shell's word."""
+def _shell(words: Sequence[str]) -> str:
+    """Return ``words`` for a shell; :data:`_FOLDER` in them becomes :data:`_LOGS`."""
     return " ".join(
-        f"'{word}'".replace(_FOLDER, f"'{folder}'") if _FOLDER in word else shlex.quote(word)
+        f"'{word}'".replace(_FOLDER, f"'{_LOGS}'") if _FOLDER in word else shlex.quote(word)
         for word in words
     )

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-_VALUES: Final = ("--policy", "--summary", "--link", "--jobs", "--again", "--llvm")
+USUAL_POLICIES: Final = ("distilled", "shipped-os", "shipped-speed")
+"""About inlining at -Oz, at -Os, and at -O2 and -O3."""
+_POLICY: Final = "--policy"
+_VALUES: Final = (_POLICY, "--summary", "--link", "--jobs", "--again", "--llvm")
 _SWITCHES: Final = ("--renew", "--json")
 _ALL: Final = 100
 LINKS: Final = ("gc", "no-gc", "icf")
@@ -21,9 +24,15 @@ LINKS: Final = ("gc", "no-gc", "icf")
 class Words:
     """What a user wants of a build."""
 
-    def __init__(self, values: dict[str, str], switches: set[str], command: list[str]):
-        self.policy = values.get("--policy", "distilled")
-        """A file or a built-in."""
+    def __init__(
+        self,
+        policies: tuple[str, ...],
+        values: dict[str, str],
+        switches: set[str],
+        command: list[str],
+    ):
+        self.policies = policies or USUAL_POLICIES
+        """Files or built-ins."""
         folder = values.get("--summary") or os.environ.get("NESTOR_PROGRAM") or ".nestor"
         self.folder = os.path.abspath(folder)  # noqa: PTH100  pathlib is slow to import
         """What is kept beside the build."""
@@ -71,6 +80,7 @@ def split(words: Sequence[str]) -> Words:
     if "--" not in words:
         raise WrongWordsError("The build's command follows '--': nestor make -- make -j8.")
     index = list(words).index("--")
+    policies: list[str] = []
     values: dict[str, str] = {}
     switches: set[str] = set()
     remaining = iter(words[:index])
@@ -90,9 +100,13 @@ def split(words: Sequence[str]) -> Words:
         elif name in values:
             raise WrongWordsError(f"{name} is given twice.")
         else:
-            values[name] = value if equals else next(remaining, "")
-            if not values[name]:
+            value = value if equals else next(remaining, "")
+            if not value:
                 raise WrongWordsError(f"{name} needs a value.")
+            if name == _POLICY:
+                policies.append(value)
+            else:
+                values[name] = value
     command = list(words[index + 1 :])
     if not command:
         raise WrongWordsError("There is no command after '--': nestor make -- make -j8.")
@@ -103,4 +117,4 @@ def split(words: Sequence[str]) -> Words:
         number = values.get(name, "1")
         if not number.isdecimal() or int(number) < least:
             raise WrongWordsError(f"{name} {number} is no whole number from {least} on.")
-    return Words(values, switches, command)
+    return Words(tuple(policies), values, switches, command)

@@ -9,7 +9,7 @@ from nestor.cli.use.words import Words
 from nestor.corpus.level import LEVELS
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
-from nestor.problem.in_builds import InBuilds, TextKind, header_of, like_at, require_apart
+from nestor.problem.in_builds import InBuilds, TextKind, header_of, like_at
 from nestor.problem.overrides import MOST_BYTES
 from nestor.rollout.ready import StoredPolicy, stored_policy, stored_text
 
@@ -93,11 +93,10 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[St
                 f"The policy {word} is for {policy.problem}, and a build can use policies for"
                 f" {', '.join(sorted(problems))}."
             )
-        if policy.place != DEFAULT_POLICY:
-            _check_level(word, policy.problem, own.level, problems)
         found.setdefault(policy.problem, []).append(policy)
         words.setdefault(policy.problem, []).append(word)
-    require_apart({name: several[0] for name, several in words.items()}, problems)
+    if own.level is not None:
+        _check_level(words, own.level, problems)
     for name, several in words.items():
         if len(several) > 1 and not (own.best and problems[name].best):
             remedy = ", or add --best, which keeps the best of them for each function"
@@ -113,19 +112,28 @@ def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[St
     return found
 
 
-def _check_level(word: str, name: str, level: str | None, problems: Mapping[str, InBuilds]) -> None:
-    """Raise NestorError, one sentence, if the policy ``word`` decides nothing at ``level``."""
-    if level is not None and level not in LEVELS:
+def _check_level(
+    words: Mapping[str, Sequence[str]], level: str, problems: Mapping[str, InBuilds]
+) -> None:
+    """Raise NestorError, one sentence, if policies decide nothing at ``level``.
+
+    :param words: their names by problem. Of those that take the same decisions at other levels one
+        is enough.
+    """
+    if level not in LEVELS:
         raise NestorError(f"'{level}' is no level of optimisation: write one of {_LEVELS_TEXT}.")
-    problem = problems[name]
-    if level is None or not problem.levels or level in problem.levels:
-        return
-    like = like_at(level, problem, problems)
-    usual = like.usual if like else None
-    raise NestorError(
-        f"The policy {word} is for {name}, which is decided at {' and '.join(problem.levels)}: at"
-        f" {level} it would decide nothing{f'; {usual} decides there' if usual else ''}."
-    )
+    acting = {problems[name].policy for name in words if level in problems[name].levels}
+    for name, several in words.items():
+        problem = problems[name]
+        if not problem.levels or problem.policy in acting or several == [DEFAULT_POLICY]:
+            continue
+        like = like_at(level, problem, problems)
+        usual = like.usual if like else None
+        raise NestorError(
+            f"The policy {several[0]} is for {name}, which is decided at"
+            f" {' and '.join(problem.levels)}: at {level} it would decide"
+            f" nothing{f'; {usual} decides there' if usual else ''}."
+        )
 
 
 def _overrides(paths: Sequence[str], possible: Iterable[TextKind]) -> dict[TextKind, Path]:

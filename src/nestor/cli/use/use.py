@@ -19,10 +19,10 @@ usage: nestor flags POLICY… [--best] [--overrides FILE]… [--summary FILE | -
        [--level LEVEL] [--install DIR] [--problem NAME] [--llvm PREFIX]
 
 Print the clang options that use POLICY (a file or a built-in), for CFLAGS and CXXFLAGS. Policies
-for different problems work together: each says itself what it decides, such as inlining at -Oz or
-register allocation at -O2. --problem says which problem is meant where several have a policy of
-one name, as all have 'default'; that is inlining otherwise. With --level, the level of the build,
-such as -O2, a policy that would decide nothing at that level is refused.
+for different problems work together: each says itself what it decides, such as inlining at -Oz, at
+-Os or for speed, or register allocation at -O2. --problem says which problem is meant where several
+have a policy of one name, as all have 'default'; that is inlining otherwise. With --level, the
+level of the build, such as -O2, policies that would decide nothing at that level are refused.
 
 With --best the compiler allocates each function by the stock heuristics and by the policies about
 register allocation, and keeps what will execute least; then several policies about the same are
@@ -49,6 +49,7 @@ On an error, what is printed is an option that makes the compiler fail and name 
 
 examples:
   make CC=clang-22 CFLAGS="-Oz $(nestor flags shipped)"
+  make CC=clang-22 CFLAGS="-Os $(nestor flags shipped shipped-os shipped-speed)"
   make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction --level -O2)"
   make CC=clang-22 CFLAGS="-O2 $(nestor flags shipped-eviction ./mine.safetensors --best)"
   make CC="ccache clang-22" CFLAGS="-Oz $(nestor flags ./my.safetensors)"

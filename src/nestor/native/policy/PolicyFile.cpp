@@ -122,7 +122,7 @@ static Error readEvaluators(TensorReader &Reader, const json::Object &O,
   return Error::success();
 }
 
-Expected<LoadedPolicy> parsePolicy(StringRef File) {
+Expected<LoadedPolicy> parsePolicy(StringRef File, IsNeeded Needed) {
   Expected<SafeTensors> Tensors = readSafeTensors(File);
   if (!Tensors)
     return Tensors.takeError();
@@ -147,6 +147,8 @@ Expected<LoadedPolicy> parsePolicy(StringRef File) {
   Result.Problem = O->getString("problem").value_or("").str();
   if (!isProblemName(Result.Problem))
     return bad("'problem' is not words of a-z and 0-9 with hyphens between them");
+  if (Needed && !Needed(Result.Problem))
+    return Result;
   StringRef Meaning = O->getString("answers").value_or("");
   if (Meaning != "decision" && Meaning != "deviation")
     return bad("'answers' is neither 'decision' nor 'deviation'");
@@ -171,32 +173,33 @@ Expected<LoadedPolicy> parsePolicy(StringRef File) {
   return Result;
 }
 
-Expected<LoadedPolicy> loadPolicy(StringRef Path) {
+Expected<LoadedPolicy> loadPolicy(StringRef Path, IsNeeded Needed) {
   auto Buffer = readPlainFile(Path);
   if (!Buffer)
     return Buffer.takeError();
-  return parsePolicy((*Buffer)->getBuffer());
+  return parsePolicy((*Buffer)->getBuffer(), Needed);
 }
 
-static Expected<LoadedPolicy> loadEmbedded(ArrayRef<StringRef> Problems) {
+static Expected<LoadedPolicy> loadEmbedded(ArrayRef<StringRef> Problems,
+                                           IsNeeded Needed) {
   for (StringRef Problem : Problems)
     if (StringRef File = embeddedPolicy(Problem); !File.empty())
-      return parsePolicy(File);
+      return parsePolicy(File, Needed);
   return bad("this plugin carries no policy for " + llvm::join(Problems, " or "));
 }
 
-Expected<LoadedPolicy> loadPolicyFor(ArrayRef<StringRef> Problems, Rule Needed,
-                                     StringRef What, StringRef Path) {
-  Expected<LoadedPolicy> Policy =
-      Path == EmbeddedName ? loadEmbedded(Problems) : loadPolicy(Path);
+Expected<LoadedPolicy> loadPolicyFor(ArrayRef<StringRef> Problems, Rule Own,
+                                     StringRef What, StringRef Path, IsNeeded Needed) {
+  Expected<LoadedPolicy> Policy = Path == EmbeddedName ? loadEmbedded(Problems, Needed)
+                                                       : loadPolicy(Path, Needed);
   if (!Policy)
     return Policy.takeError();
   if (!llvm::is_contained(Problems, Policy->Problem))
     return createStringError("it is for " + Policy->Problem + ", not for " +
                              llvm::join(Problems, " or "));
-  if (Policy->ActionRule != Needed)
+  if (Policy->ActionRule != Own)
     return createStringError("its rule is " + nameOf(Policy->ActionRule) + ", and " +
-                             What + " needs " + nameOf(Needed));
+                             What + " needs " + nameOf(Own));
   return Policy;
 }
 

@@ -10,6 +10,7 @@
 #include "Policy.h"
 #include "Rule.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <memory>
@@ -53,19 +54,24 @@ struct LoadedPolicy {
   }
 };
 
+/// Tells whether policies for a problem are needed; null if all are.
+using IsNeeded = llvm::function_ref<bool(llvm::StringRef Problem)>;
+
 /// Parses the bytes of a policy file. Fails with one sentence on any file that
-/// docs/reference/formats.md does not allow; what is returned cannot fail later.
-llvm::Expected<LoadedPolicy> parsePolicy(llvm::StringRef File);
+/// docs/reference/formats.md does not allow; what is returned cannot fail later. Of a
+/// policy that is not needed the problem alone is read.
+llvm::Expected<LoadedPolicy> parsePolicy(llvm::StringRef File, IsNeeded Needed = nullptr);
 
 /// Reads and parses \p Path.
-llvm::Expected<LoadedPolicy> loadPolicy(llvm::StringRef Path);
+llvm::Expected<LoadedPolicy> loadPolicy(llvm::StringRef Path, IsNeeded Needed = nullptr);
 
-/// The same, for a policy that decides one of \p Problems by the rule \p Needed;
+/// The same, for a policy that decides one of \p Problems by the rule \p Own;
 /// \p What is the decision's name in errors. \p Path may be EmbeddedName, which means
 /// the first problem that has an embedded policy.
 llvm::Expected<LoadedPolicy> loadPolicyFor(llvm::ArrayRef<llvm::StringRef> Problems,
-                                           Rule Needed, llvm::StringRef What,
-                                           llvm::StringRef Path);
+                                           Rule Own, llvm::StringRef What,
+                                           llvm::StringRef Path,
+                                           IsNeeded Needed = nullptr);
 
 } // namespace nestor
 

@@ -13,10 +13,6 @@ namespace nestor {
 
 namespace {
 struct Options {
-  cl::opt<std::string> Policy{
-      "nestor-policy", cl::value_desc("file"),
-      cl::desc("Nestor: decide by this policy file, or by 'default', the stock "
-               "heuristic seen through the plugin")};
   cl::opt<std::string> Log{
       "nestor-log", cl::value_desc("file"),
       cl::desc("Nestor: write the trajectory as an LLVM training log; in a folder, "
@@ -52,7 +48,6 @@ void registerOptions() { options(); }
 Settings currentSettings() {
   Options &O = options();
   Settings S;
-  S.Policy = O.Policy;
   S.Log = O.Log;
   S.LogNames = O.LogNames;
   S.FunctionLog = O.FunctionLog;

@@ -15,7 +15,6 @@ namespace nestor {
 
 /// The values of the options that do not depend on what is decided.
 struct Settings {
-  std::string Policy; ///< A file, or "default" for the stock heuristic's answers.
   std::string Log; ///< A file, or a folder that gets a log for each module.
   bool LogNames = false;
   std::string FunctionLog; ///< What each function is made of, before it is code.

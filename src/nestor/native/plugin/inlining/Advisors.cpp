@@ -24,7 +24,7 @@ bool stockAnswer(DefaultInlineAdvisor &Stock, CallBase &CB) {
 }
 
 bool isInlinedInItself(const Decider &D, DefaultInlineAdvisor &Stock, CallBase &CB) {
-  const bool Alone = D.isCapped() && D.actsIn(*CB.getCaller());
+  const bool Alone = D.isCappedIn(*CB.getCaller());
   return CB.getCaller() == CB.getCalledFunction() && !Alone && stockAnswer(Stock, CB);
 }
 
@@ -97,7 +97,7 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   const std::vector<TensorSpec> Offered = Own->offered();
   std::vector<size_t> Logged; // If a release advisor writes the log.
   if (!S.Log.empty() && !S.LogFor.empty()) {
-    auto Read = Decider::readBy(S.LogFor, Offered);
+    auto Read = readBy(S.LogFor, Offered);
     if (!Read)
       return Read.takeError();
     Logged = std::move(*Read);

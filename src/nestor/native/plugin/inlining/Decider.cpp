@@ -5,88 +5,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "Decider.h"
-#include "SiteFeatures.h"
 #include "plugin/core/StableIDs.h"
 #include "policy/Draws.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
-#include <limits>
-#include <map>
-#include <tuple>
 
 using namespace llvm;
 
 namespace nestor {
-
-constexpr int DefaultAsFeature = -1;
-
-/// Where each of the policy's features comes from, or which ones the compiler
-/// does not have. A policy may read fewer features than there are.
-static Expected<std::vector<int>>
-bindFeatures(ArrayRef<std::string> Wanted, ArrayRef<TensorSpec> Offered) {
-  std::vector<int> Inputs;
-  std::string Missing;
-  for (const std::string &Name : Wanted) {
-    const auto *It = llvm::find_if(
-        Offered, [&](const TensorSpec &T) { return T.name() == Name; });
-    if (Name == "inlining_default")
-      Inputs.push_back(DefaultAsFeature);
-    else if (It != Offered.end() && It->getElementCount() == 1 &&
-             It->isElementType<int64_t>())
-      Inputs.push_back(It - Offered.begin());
-    else
-      Missing += (Missing.empty() ? "" : ", ") + Name;
-  }
-  if (!Missing.empty())
-    return createStringError("it needs features that this compiler does not "
-                             "offer: " +
-                             Missing);
-  return Inputs;
-}
-
-static Error because(StringRef What, StringRef Path, Error E) {
-  return createStringError(What + " '" + Path +
-                           "': " + toString(std::move(E)));
-}
-
-namespace {
-struct BoundPolicy {
-  LoadedPolicy Policy;
-  std::vector<int> Inputs; ///< Per feature: its tensor, -1 the default.
-};
-} // namespace
-
-static Expected<BoundPolicy> loadBound(StringRef Path, ArrayRef<TensorSpec> Offered) {
-  std::vector<StringRef> Problems;
-  for (const InliningProblem &P : inliningProblems())
-    Problems.push_back(P.Name);
-  Expected<LoadedPolicy> Policy =
-      loadPolicyFor(Problems, Rule::Threshold, "inlining", Path.str());
-  if (!Policy)
-    return because("cannot use the policy", Path, Policy.takeError());
-  auto Inputs = bindFeatures(Policy->Features, Offered);
-  if (!Inputs)
-    return because("cannot use the policy", Path, Inputs.takeError());
-  return BoundPolicy{std::move(*Policy), std::move(*Inputs)};
-}
-
-static std::vector<size_t> tensorsOf(ArrayRef<int> Inputs) {
-  std::vector<size_t> Tensors;
-  for (int Input : Inputs)
-    if (Input != DefaultAsFeature)
-      Tensors.push_back(Input);
-  return Tensors;
-}
-
-Expected<std::vector<size_t>> Decider::readBy(StringRef Path,
-                                              ArrayRef<TensorSpec> Offered) {
-  auto Bound = loadBound(Path, Offered);
-  if (!Bound)
-    return Bound.takeError();
-  return tensorsOf(Bound->Inputs);
-}
 
 Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
                                   ArrayRef<TensorSpec> Offered) {
@@ -96,68 +23,57 @@ Expected<Decider> Decider::create(Module &M, const InliningSettings &S,
   D.Seed = S.Seed;
   D.SeedCallees = S.SeedCallees;
   D.Temperature = S.Temperature;
-  if (!S.Policy.empty() && S.Policy != "default") {
-    auto Bound = loadBound(S.Policy, Offered);
-    if (!Bound)
-      return Bound.takeError();
-    D.Problem = llvm::find_if(inliningProblems(), [&](const InliningProblem &P) {
-      return P.Name == Bound->Policy.Problem;
-    });
-    D.Policy = std::move(Bound->Policy);
-    D.Inputs = std::move(Bound->Inputs);
-    D.X.resize(D.Inputs.size());
-    D.Tensors = tensorsOf(D.Inputs);
-    D.orderInputs();
-    D.Settles = S.Log.empty() && !S.Seed;
-  }
-  if (D.Policy && D.Policy->Meaning == Answers::Deviation)
-    D.Copyable = M.getInstructionCount();
+  D.Logs = !S.Log.empty();
+  D.Settles = !D.Logs && !S.Seed;
+  auto Loaded = loadPolicies(M, S, Offered);
+  if (!Loaded)
+    return Loaded.takeError();
+  D.Policies = std::move(Loaded->Acting);
+  D.Elsewhere = std::move(Loaded->Elsewhere);
   if (!S.Overrides.empty()) {
     Expected<Overrides> Fixed = Overrides::load(S.Overrides, moduleID(M));
     if (!Fixed)
-      return because("cannot use the overrides", S.Overrides,
-                     Fixed.takeError());
+      return createStringError("cannot use the overrides '" + S.Overrides +
+                               "': " + toString(Fixed.takeError()));
     D.Fixed = std::move(*Fixed);
     if (D.Fixed.isStock(moduleID(M)))
-      D.dropPolicy();
+      D.Policies.clear();
     D.WithoutSummary = D.Fixed.isWithoutSummary(moduleID(M));
   }
-  if (D.Policy && llvm::none_of(M, [&](const Function &F) { return D.actsIn(F); })) {
-    D.dropPolicy();
-    D.WrongLevel = true;
+  for (BoundPolicy &Policy : D.Policies) {
+    Policy.limitCopies(M);
+    llvm::append_range(D.Tensors, Policy.tensors());
   }
-  D.NeedDefault = !D.Policy || !S.Log.empty() ||
-                  D.Policy->Meaning == Answers::Deviation ||
-                  llvm::is_contained(D.Inputs, DefaultAsFeature);
-  if ((!S.Log.empty() && S.LogFor.empty()) || D.Fixed.hasSites() || (S.Seed && D.Policy))
+  if ((D.Logs && S.LogFor.empty()) || D.Fixed.hasSites() || (S.Seed && D.hasPolicy()))
     D.Keys.emplace(M);
   return D;
 }
 
-/// Leaves the whole module to the default.
-void Decider::dropPolicy() {
-  Policy.reset();
-  Tensors.clear();
+const BoundPolicy *Decider::policyFor(const Function &Caller) const {
+  for (const BoundPolicy &Policy : Policies)
+    if (Policy.actsIn(Caller))
+      return &Policy;
+  return nullptr;
 }
 
 Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
                          function_ref<double(size_t)> Read) {
   ++Asked;
   Decision D;
-  const bool Acts = actsIn(*CB.getCaller());
-  if (NeedDefault || !Acts)
+  BoundPolicy *Policy = policyFor(*CB.getCaller());
+  if (!Policy || Logs || Policy->readsDefault())
     D.Default = Default();
   if (Keys) {
     D.Site = Keys->keyOf(CB);
     D.CopyOf = Keys->copiedFrom(CB, D.Site);
   }
   D.Answer = D.Default;
-  if (Acts && isSpent())
+  if (Policy && Policy->isSpent())
     ++AskedWhenSpent;
-  else if (Acts && readInputs(D, Read))
-    askPolicy(CB, D);
-  else if (Acts && Policy->Meaning == Answers::Decision)
-    D.Answer = 0;
+  else if (Policy && Policy->read(D, Read, Settles))
+    askPolicy(*Policy, CB, D);
+  else if (Policy)
+    D.Answer = Policy->answer(0, D.Default);
   // A name is hashed only if overrides of callees look it up.
   const uint64_t Callee =
       Fixed.hasCallees() ? functionID(*CB.getCalledFunction()) : 0;
@@ -168,10 +84,10 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
   return D;
 }
 
-/// Completes \p D by the policy's answer to X.
-void Decider::askPolicy(CallBase &CB, Decision &D) {
-  D.Logit = Policy->Evaluator->logit(X);
-  const Rule R = Policy->ActionRule;
+/// Completes \p D by the answer of \p Policy, which has read the question.
+void Decider::askPolicy(BoundPolicy &Policy, CallBase &CB, Decision &D) {
+  D.Logit = Policy.logit();
+  const Rule R = Policy.rule();
   const Function &Callee = *CB.getCalledFunction();
   D.Action = Seed ? sampleAction(
                         R, D.Logit,
@@ -181,14 +97,16 @@ void Decider::askPolicy(CallBase &CB, Decision &D) {
   if (!Settles)
     D.LogProbability =
         logProbability(R, D.Logit, D.Action, Seed ? Temperature : 1);
-  D.Answer =
-      Policy->Meaning == Answers::Decision ? D.Action : D.Action != D.Default;
+  D.Answer = Policy.answer(D.Action, D.Default);
 }
 
-void Decider::onInlining(const Function &Callee, const Decision &D) {
-  bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
-  if (D.Answer && !D.Default && !Moves)
-    Copied += Callee.getInstructionCount();
+void Decider::onInlining(const CallBase &CB, const Decision &D) {
+  const Function &Callee = *CB.getCalledFunction();
+  const bool Moves = Callee.hasOneUse() && Callee.isDiscardableIfUnused();
+  if (!D.Answer || D.Default || Moves)
+    return;
+  if (BoundPolicy *Policy = policyFor(*CB.getCaller()))
+    Policy->onCopied(Callee.getInstructionCount());
 }
 
 // A plain line on standard error: clang would not show a remark or a note of a
@@ -196,49 +114,11 @@ void Decider::onInlining(const Function &Callee, const Decision &D) {
 void Decider::finish(Module &M) const {
   if (Keys)
     Keys->strip(M);
-  if (WrongLevel && Asked)
+  if (!Elsewhere.empty() && Asked)
     errs() << ("nestor: remark: " + M.getName() + ": no function is compiled " +
-               Problem->Code + ", so the policy decides nothing here (of several -O "
+               Elsewhere + ", so the policy decides nothing here (of several -O "
                "options the last one counts)\n")
                   .str();
-}
-
-/// Makes Steps.
-void Decider::orderInputs() {
-  std::map<Price, Step> ByPrice;
-  for (size_t I = 0; I < Inputs.size(); ++I)
-    ByPrice[Inputs[I] == DefaultAsFeature ? Price::Glance
-                                          : SiteFeatures::priceOf(Inputs[I])]
-        .Features.push_back(I);
-  for (auto &[_, Features] : ByPrice)
-    Steps.push_back(std::move(Features));
-}
-
-/// Fills X; false if the policy's action is known to be 0 before all is read: a value
-/// is out of the policy's range, or what is known keeps the logit from being positive.
-/// What is not read yet is in the range, or that would be the reason.
-bool Decider::readInputs(const Decision &D, function_ref<double(size_t)> Read) {
-  constexpr double Most = std::numeric_limits<double>::max();
-  Lowest.assign(X.size(), -Most);
-  Highest.assign(X.size(), Most);
-  for (size_t I = 0; I < Policy->Range.size(); ++I)
-    std::tie(Lowest[I], Highest[I]) = Policy->Range[I];
-  for (Step &S : Steps) {
-    for (size_t I : S.Features) {
-      X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default) : Read(Inputs[I]);
-      if (!Policy->inRange(I, X[I]))
-        return false;
-      Lowest[I] = Highest[I] = X[I];
-    }
-    if (!Settles || &S == &Steps.back() || !S.pays())
-      continue;
-    ++S.Looks;
-    if (Policy->Evaluator->neverPositive(Lowest, Highest)) {
-      ++S.Settled;
-      return false;
-    }
-  }
-  return true;
 }
 
 } // namespace nestor

@@ -7,21 +7,25 @@
 #ifndef NESTOR_DECIDER_H
 #define NESTOR_DECIDER_H
 
+#include "BoundPolicy.h"
 #include "Decision.h"
 #include "InliningOptions.h"
 #include "Overrides.h"
 #include "SiteKeys.h"
-#include "policy/PolicyFile.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/Support/Error.h"
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace nestor {
 
-/// Turns the features of a call site into an answer, as the settings ask for it.
+/// Turns the features of a call site into an answer, as the settings ask for it: by the
+/// policy for the caller, if there is one, or by the default.
 class Decider {
 public:
   /// Loads what \p S names and checks it against the features on offer, or says
@@ -29,10 +33,6 @@ public:
   static llvm::Expected<Decider>
   create(llvm::Module &M, const InliningSettings &S,
          llvm::ArrayRef<llvm::TensorSpec> Offered);
-
-  /// The features on offer that the policy in the file \p Path reads, by index.
-  static llvm::Expected<std::vector<size_t>>
-  readBy(llvm::StringRef Path, llvm::ArrayRef<llvm::TensorSpec> Offered);
 
   /// The tensors that decide() may read, by index.
   llvm::ArrayRef<size_t> tensors() const { return Tensors; }
@@ -48,27 +48,28 @@ public:
       Keys->onInlined(Caller, D.Site);
   }
 
-  bool hasPolicy() const { return Policy.has_value(); }
+  bool hasPolicy() const { return !Policies.empty(); }
   /// Whether the overrides want this module decided without the program's summary.
   bool isWithoutSummary() const { return WithoutSummary; }
-  /// Whether the policy decides about the calls in \p Caller.
-  bool actsIn(const llvm::Function &Caller) const {
-    return Policy && Problem->ActsIn(Caller);
+  /// Whether a policy decides about the calls in \p Caller.
+  bool actsIn(const llvm::Function &Caller) const { return policyFor(Caller); }
+  /// Whether there is a policy to which LLVM's growth cap applies.
+  bool isCapped() const { return llvm::any_of(Policies, Capped); }
+  /// Whether such a policy decides about the calls in \p Caller.
+  bool isCappedIn(const llvm::Function &Caller) const {
+    const BoundPolicy *Policy = policyFor(Caller);
+    return Policy && Policy->isCapped();
   }
-  /// Whether LLVM's growth cap holds: past it nothing more is inlined. Not for a
-  /// policy that deviates, since stopping half-way leaves large modules much
-  /// larger than stock. Its deviations have a limit of their own.
-  bool isCapped() const {
-    return Policy && Policy->Meaning == Answers::Decision;
+  /// Whether a policy has spent what it may copy; the default has decided in its
+  /// place since, this many times.
+  bool isSpent() const {
+    return llvm::any_of(Policies, [](const BoundPolicy &P) { return P.isSpent(); });
   }
-  /// Whether the policy's deviations have copied as many instructions as the
-  /// module had; the default has decided since, this many times.
-  bool isSpent() const { return Copied > Copyable; }
   uint64_t askedWhenSpent() const { return AskedWhenSpent; }
-  /// To be called before \p Callee is inlined as \p D says. An answer alone does not
+  /// To be called before \p CB is inlined as \p D says. An answer alone does not
   /// count: there are calls that cannot be inlined, and advisors see that at
   /// different times.
-  void onInlining(const llvm::Function &Callee, const Decision &D);
+  void onInlining(const llvm::CallBase &CB, const Decision &D);
   bool usesSiteKeys() const { return Keys.has_value(); }
   /// To be called when all is decided: leaves no trace of the keys in \p M, and
   /// says so if the policy was in vain.
@@ -78,39 +79,26 @@ public:
 
 private:
   Decider() = default;
-  void dropPolicy();
-  void orderInputs();
-  bool readInputs(const Decision &D, llvm::function_ref<double(size_t)> Read);
-  void askPolicy(llvm::CallBase &CB, Decision &D);
+  static bool Capped(const BoundPolicy &P) { return P.isCapped(); }
+  const BoundPolicy *policyFor(const llvm::Function &Caller) const;
+  BoundPolicy *policyFor(const llvm::Function &Caller) {
+    return const_cast<BoundPolicy *>(std::as_const(*this).policyFor(Caller));
+  }
+  void askPolicy(BoundPolicy &Policy, llvm::CallBase &CB, Decision &D);
 
-  std::optional<LoadedPolicy> Policy; ///< None: the default decides.
-  const InliningProblem *Problem = nullptr; ///< The policy's.
+  std::vector<BoundPolicy> Policies; ///< For different functions.
   Overrides Fixed;
   std::optional<SiteKeys> Keys; ///< Only when something needs them.
   std::optional<uint64_t> Seed;
   bool SeedCallees = false;
   double Temperature = 1;
-  bool NeedDefault = true;
-  bool WrongLevel = false; ///< The policy acts in no function of the module.
-  bool WithoutSummary = false;
-  uint64_t Asked = 0;
-  uint64_t Copyable = ~0ULL, Copied = 0, AskedWhenSpent = 0;
-  std::vector<size_t> Tensors;
-  std::vector<int> Inputs; ///< Per policy feature: its tensor, -1 the default.
-  std::vector<double> X;   ///< Scratch for the policy's input.
-
-  /// Features that are read together, and what became of looking whether they settle
-  /// the answer.
-  struct Step {
-    std::vector<size_t> Features; ///< Indices of Inputs.
-    unsigned Looks = 0, Settled = 0;
-    /// Whether looking pays, by experience: it never changes an answer.
-    bool pays() const { return Looks < 16 || Settled * 16 >= Looks; }
-  };
-  std::vector<Step> Steps; ///< The cheapest first.
   /// Whether an answer is all that is wanted: no log, and no number is drawn.
   bool Settles = false;
-  std::vector<double> Lowest, Highest; ///< Scratch: what is known of X.
+  bool Logs = false;
+  std::string Elsewhere; ///< As in PoliciesOfModule.
+  bool WithoutSummary = false;
+  uint64_t Asked = 0, AskedWhenSpent = 0;
+  std::vector<size_t> Tensors;
 };
 
 } // namespace nestor

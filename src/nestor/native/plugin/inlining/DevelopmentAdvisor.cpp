@@ -165,8 +165,8 @@ std::unique_ptr<InlineAdvice> DevelopmentAdvisor::getAdviceImpl(CallBase &CB) {
     return std::make_unique<FollowedAdvice>(*this, CB, getCallerORE(CB), true);
   if (!isForcedToStop())
     return MLInlineAdvisor::getAdviceImpl(CB);
-  // The cap is the policy's: it does not bind the functions of other levels.
-  if (D.hasPolicy() && !D.actsIn(*CB.getCaller()))
+  // The cap is a policy's: it does not bind the functions of other levels.
+  if (D.hasPolicy() && !D.isCappedIn(*CB.getCaller()))
     return std::make_unique<InlineAdvice>(this, CB, getCallerORE(CB),
                                           stockAnswer(Stock, CB));
   ++AskedAfterCap;
@@ -185,7 +185,7 @@ DevelopmentAdvisor::getAdviceFromModel(CallBase &CB,
   Decision Record = D.decide(
       CB, [&] { return GetDefaultAdvice(CB); },
       [&](size_t Tensor) { return double(read(CB, Tensor)); });
-  D.onInlining(*CB.getCalledFunction(), Record);
+  D.onInlining(CB, Record);
   if (Log)
     describe(CB, Record);
   return std::make_unique<DevelopmentAdvice>(*this, CB, ORE, std::move(Record));

@@ -16,6 +16,10 @@ namespace nestor {
 
 namespace {
 struct InliningOptions {
+  cl::list<std::string> Policies{
+      "nestor-policy", cl::value_desc("file"),
+      cl::desc("Nestor: decide by this policy file, or by 'default', the stock "
+               "heuristic seen through the plugin; once for each kind of functions")};
   cl::opt<std::string> Overrides{
       "nestor-overrides", cl::value_desc("file"),
       cl::desc("Nestor: decisions by site, callee or module that stand above the policy's")};
@@ -26,9 +30,9 @@ struct InliningOptions {
   cl::opt<std::string> Vocabulary{
       "nestor-vocabulary", cl::value_desc("file"),
       cl::desc("Nestor: offer the embeddings of functions that this vocabulary gives")};
-  cl::opt<std::string> LogFor{
+  cl::list<std::string> LogFor{
       "nestor-log-for", cl::value_desc("file"),
-      cl::desc("Nestor: log no more than this policy reads, which costs less")};
+      cl::desc("Nestor: log no more than these policies read, which costs less")};
   cl::opt<bool> SeedCallees{
       "nestor-seed-callees",
       cl::desc("Nestor: with a seed, draw one number for all sites of a callee, "
@@ -59,14 +63,15 @@ InliningSettings currentInliningSettings() {
   InliningOptions &O = options();
   InliningSettings S;
   static_cast<Settings &>(S) = currentSettings();
-  if (S.Policy.empty() && llvm::any_of(inliningProblems(), [](const InliningProblem &P) {
+  S.Policies.assign(O.Policies.begin(), O.Policies.end());
+  if (S.Policies.empty() && llvm::any_of(inliningProblems(), [](const InliningProblem &P) {
         return !embeddedPolicy(P.Name).empty();
       }))
-    S.Policy = EmbeddedName.str();
+    S.Policies = {EmbeddedName.str()};
   S.Overrides = O.Overrides;
   S.Program = O.Program;
   S.Vocabulary = O.Vocabulary;
-  S.LogFor = O.LogFor;
+  S.LogFor.assign(O.LogFor.begin(), O.LogFor.end());
   S.SeedCallees = O.SeedCallees;
   return S;
 }

@@ -11,6 +11,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
+#include <vector>
 
 namespace llvm {
 class Function;
@@ -18,7 +19,8 @@ class Function;
 
 namespace nestor {
 
-/// For which code a policy about inlining was made; a compile takes one policy.
+/// For which code a policy about inlining was made: the problems' are apart, so a compile
+/// takes a policy for each.
 struct InliningProblem {
   llvm::StringLiteral Name; ///< As policy files have it.
   llvm::StringLiteral Code; ///< Which functions these are, for a remark.
@@ -31,15 +33,18 @@ llvm::ArrayRef<InliningProblem> inliningProblems();
 
 /// The values of all options that the inline advisors read.
 struct InliningSettings : Settings {
+  /// Files, "default" for the stock heuristic's answers, EmbeddedName for all that the
+  /// plugin carries.
+  std::vector<std::string> Policies;
   std::string Overrides;
   std::string Program; ///< The program's summary: changes no answer by itself.
   std::string Vocabulary; ///< For the embeddings of functions, if wanted.
-  std::string LogFor; ///< The policy whose features alone are logged; empty for all.
+  std::vector<std::string> LogFor; ///< Policies whose features alone are logged, if any.
   bool SeedCallees = false; ///< Draw one number for all sites of a callee.
 
   /// Whether the inliner's advisor is to be replaced at all.
   bool enabled() const {
-    return !Policy.empty() || !Overrides.empty() || !Log.empty();
+    return !Policies.empty() || !Overrides.empty() || !Log.empty();
   }
 };
 

@@ -196,8 +196,8 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
     return isInlinedInItself(D, Stock, CB) ? inlineIt(CB) : untracked(CB, false);
   auto MandatoryKind = [&] { return getMandatoryKind(CB, FAM, getCallerORE(CB)); };
   if (CapReached) {
-    // The cap is the policy's: it does not bind the functions of other levels.
-    return untracked(CB, D.actsIn(Caller)
+    // The cap is a policy's: it does not bind the functions of other levels.
+    return untracked(CB, D.isCappedIn(Caller)
                              ? MandatoryKind() == MandatoryInliningKind::Always
                              : stockAnswer(Stock, CB));
   }
@@ -242,7 +242,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
       (!Cost() ||
        (!Allowed && MandatoryKind() == MandatoryInliningKind::Never)))
     return untracked(CB, false);
-  D.onInlining(Callee, Record);
+  D.onInlining(CB, Record);
   return inlineIt(CB);
 }
 

@@ -1,0 +1,102 @@
+"""The compilers of a build of ``nestor make``: from policies' names to the scripts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from nestor.cli.make import levels, quick, scripts
+from nestor.cli.make.place import POLICY
+from nestor.cli.make.words import Words
+from nestor.cli.remarks import report_once
+from nestor.cli.setup import DEFAULT_PROBLEM
+from nestor.cli.use import command
+from nestor.cli.use.choice import DEFAULT_POLICY, choose
+from nestor.cli.use.words import Words as PolicyWords
+from nestor.compiler.plugin import Plugin
+from nestor.problem.in_builds import InBuilds, problems_in_builds
+from nestor.rollout.ready import passed_plugin, stored_policy
+
+_STOCK: Final = (DEFAULT_POLICY,)
+
+
+@dataclass(frozen=True)
+class Compilers:
+    """What a build's compilers are made from."""
+
+    own: Words
+    place: Path
+    """The folder of ``nestor make``."""
+    policies: Mapping[str, InBuilds]
+    """The problem of each policy."""
+    reading: Mapping[str, str]
+    """The policy that reads a summary, by the level at which it decides."""
+    plugin: Plugin
+
+    def options(self, *, with_summary: bool) -> scripts.Options:
+        """Return the options that the compilers add; with the summary only if there is one."""
+        reading = set(self.reading.values())
+        others = {word: own for word, own in self.policies.items() if word not in reading}
+
+        def at(level: str) -> tuple[str, ...]:
+            return tuple(w for w, own in others.items() if not own.levels or level in own.levels)
+
+        def without(level: str) -> tuple[str, ...]:
+            return self._under(PolicyWords(at(level) or _STOCK))
+
+        summary, left = self._kept(with_summary=with_summary)
+        problems = list(problems_in_builds(DEFAULT_PROBLEM))
+        by_level = {}
+        for level, word in self.reading.items():
+            policy = stored_policy(word, problems).place
+            assert isinstance(policy, Path)  # "default" reads no summary
+            alone = PolicyWords((word, *at(level)))
+            full = replace(alone, overrides=left, summary=summary)
+            by_level[level] = scripts.WithSummary(
+                policy, without(level), self._under(alone), self._under(full)
+            )
+        levels = dict.fromkeys(level for own in others.values() for level in own.levels)
+        plain = (*(level for level in levels if level not in by_level), scripts.ELSEWHERE)
+        return scripts.Options(by_level, {level: without(level) for level in plain})
+
+    def write(self, mode: str, *, with_summary: bool) -> bool:
+        """Write the compilers, and remember them if later builds can use them as they are.
+
+        :return: whether one changed.
+        """
+        summary, left = self._kept(with_summary=with_summary)
+        asked_for = PolicyWords(tuple(self.policies), left, summary, llvm=self.own.llvm)
+        memory = command.Memory(asked_for)
+        options = self.options(with_summary=with_summary)
+        toolchain = self.plugin.toolchain
+        changed = scripts.write(self.place, toolchain, options, mode)
+        if mode == POLICY and (summary is not None or not self.reading):
+            choice = choose(asked_for, problems_in_builds(DEFAULT_PROBLEM))
+            found = command.Ingredients(self.plugin, choice)
+            text = scripts.texts(self.place, toolchain, options, mode)
+            memory.keep(quick.key(self.own), found, quick.remembered(text))
+        return changed
+
+    def _kept(self, *, with_summary: bool) -> tuple[str | None, tuple[str, ...]]:
+        """Return the summary and the overrides that are there and are to be used."""
+        own = self.own
+        if not with_summary or not self.reading or not Path(own.summary).is_file():
+            return None, ()
+        return own.summary, (own.left,) if Path(own.left).is_file() else ()
+
+    def _under(self, words: PolicyWords) -> tuple[str, ...]:
+        choice = choose(words, problems_in_builds(DEFAULT_PROBLEM))
+        return tuple(command.Ingredients(self.plugin, choice).compile_options())
+
+
+def prepare(own: Words) -> Compilers:
+    """Find the policies and the plugin that a build needs.
+
+    :raises NestorError: if one of them cannot be used, or not together.
+    """
+    problems = problems_in_builds(DEFAULT_PROBLEM)
+    choice = choose(PolicyWords(own.policies, llvm=own.llvm), problems)
+    policies = levels.problems_of(own.policies)
+    reading = levels.reading_by_level(policies)
+    plugin = passed_plugin(own.llvm, choice.problems, report_once)
+    return Compilers(own, Path(own.folder), policies, reading, plugin)

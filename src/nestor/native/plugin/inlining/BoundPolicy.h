@@ -1,0 +1,100 @@
+//===- BoundPolicy.h - A policy and where its features come from ----------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_BOUNDPOLICY_H
+#define NESTOR_BOUNDPOLICY_H
+
+#include "Decision.h"
+#include "InliningOptions.h"
+#include "policy/PolicyFile.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Analysis/TensorSpec.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace nestor {
+
+/// A policy about the calls in the functions of one problem: it reads what it needs of a
+/// question, and how much it may still copy is counted here.
+class BoundPolicy {
+public:
+  /// Checks \p File against the features on offer.
+  static llvm::Expected<BoundPolicy> create(LoadedPolicy File,
+                                            llvm::ArrayRef<llvm::TensorSpec> Offered);
+
+  /// Whether it decides about the calls in \p Caller.
+  bool actsIn(const llvm::Function &Caller) const { return Problem->ActsIn(Caller); }
+
+  /// The tensors that it may read, by index.
+  std::vector<size_t> tensors() const;
+  /// Whether its answer depends on the default's.
+  bool readsDefault() const;
+  /// Whether LLVM's growth cap holds: past it nothing more is inlined. Not for a
+  /// policy that deviates, since stopping half-way leaves large modules much
+  /// larger than stock. Its deviations have a limit of their own.
+  bool isCapped() const { return File.Meaning == Answers::Decision; }
+
+  /// Lets its deviations copy as many instructions as \p M has. Past that the default decides.
+  void limitCopies(const llvm::Module &M);
+  bool isSpent() const { return Copied > Copyable; }
+  void onCopied(uint64_t Instructions) { Copied += Instructions; }
+
+  /// Reads the question \p D; false if the action is known to be 0 before all is read: a
+  /// value is out of the policy's range, or what is known keeps the logit from being
+  /// positive. \p Settles says that an answer is all that is wanted.
+  bool read(const Decision &D, llvm::function_ref<double(size_t)> Read, bool Settles);
+  /// Of the question that was read last.
+  double logit() const { return File.Evaluator->logit(X); }
+  Rule rule() const { return File.ActionRule; }
+  /// The answer to which \p Action comes where the default's is \p Default.
+  int64_t answer(int64_t Action, int64_t Default) const {
+    return isCapped() ? Action : Action != Default;
+  }
+
+private:
+  BoundPolicy(LoadedPolicy File, std::vector<int> Inputs);
+  void orderInputs();
+
+  LoadedPolicy File;
+  const InliningProblem *Problem;
+  std::vector<int> Inputs; ///< Per feature: its tensor, -1 the default.
+  std::vector<double> X;   ///< Scratch for the evaluator's input.
+  uint64_t Copyable = ~0ULL, Copied = 0;
+
+  /// Features that are read together, and what became of looking whether they settle
+  /// the answer.
+  struct Step {
+    std::vector<size_t> Features; ///< Indices of Inputs.
+    unsigned Looks = 0, Settled = 0;
+    /// Whether looking pays, by experience: it never changes an answer.
+    bool pays() const { return Looks < 16 || Settled * 16 >= Looks; }
+  };
+  std::vector<Step> Steps; ///< The cheapest first.
+  std::vector<double> Lowest, Highest; ///< Scratch: what is known of X.
+};
+
+/// The policies for one module.
+struct PoliciesOfModule {
+  std::vector<BoundPolicy> Acting; ///< For different functions.
+  /// If there are none, although some were named: where those would act, for a remark.
+  std::string Elsewhere;
+};
+
+/// Loads what \p S names for the functions of \p M, or says in one sentence what is wrong:
+/// two policies may not be for the same problem. Those that act in no function are not
+/// read further than that.
+llvm::Expected<PoliciesOfModule> loadPolicies(const llvm::Module &M,
+                                              const InliningSettings &S,
+                                              llvm::ArrayRef<llvm::TensorSpec> Offered);
+
+/// The features on offer that the policies in the files \p Paths read, by index.
+llvm::Expected<std::vector<size_t>> readBy(llvm::ArrayRef<std::string> Paths,
+                                           llvm::ArrayRef<llvm::TensorSpec> Offered);
+
+} // namespace nestor
+
+#endif
