@@ -2,10 +2,11 @@
 
     python -m benchmarks.growth_bound BENCH POLICY --out POLICY.safetensors
 
-POLICY is a sum of features, such as ``nestor train inlining-size --learner cma`` makes. It is put
-under every bound (``nestor.problems.inlining_size.growth_bound``), and the validation programs are
-built under each in all modes of the build ``copies``. The best on average is chosen of those under
-which no program grows, whatever the mode, by more than the tolerances of distillation.
+POLICY is a sum of features, such as ``nestor train inlining-size --learner cma`` makes, or trees,
+as distillation makes them. It is put under every bound
+(``nestor.problems.inlining_size.growth_bound``), and the validation programs are built under each
+in all modes of the build ``copies``. The best on average is chosen of those under which no program
+grows, whatever the mode, by more than the tolerances of distillation.
 """
 
 import argparse
@@ -28,6 +29,9 @@ from nestor.learn.distil.validation import Validated, validation, verdict
 from nestor.learn.programs import largest_programs
 from nestor.learn.setup import as_network
 from nestor.policy import bundle
+from nestor.policy.network import MlpPolicy
+from nestor.policy.spec import Policy
+from nestor.policy.trees import TreesPolicy
 from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
 
 MODES: Final = ("gc", "no-gc", "icf", "copies-3", "copies-10", "copies-100")
@@ -47,6 +51,10 @@ def rows_of(bound: GrowthBound | None, found: Validated) -> list[list[Any]]:
     ]
 
 
+def _boundable(policy: Policy) -> MlpPolicy | TreesPolicy:
+    return policy if isinstance(policy, TreesPolicy) else as_network(policy)
+
+
 def main() -> int:
     """Print a row for the policy as it is and for each bound, and write the best."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -61,7 +69,7 @@ def main() -> int:
     named = policy_named(options.policy)
     if named.policy is None:
         parser.error("the default heuristic has no file to put under a bound")
-    start, settings = as_network(named.policy), DistilSettings()
+    start, settings = _boundable(named.policy), DistilSettings()
     corpus = store.load(options.corpus)
     programs = largest_programs(corpus.programs_of("validation"))
     if not programs:
@@ -88,7 +96,7 @@ def main() -> int:
             verdicts.append([limits_of(bound), *percent])
             found.append(one)
     chosen = choose(found, settings.tolerance, settings.detail_tolerance)
-    policy = as_network(chosen.policy)
+    policy = chosen.policy
     write_atomically(options.out, bundle.to_bytes(policy))
     if options.json:
         columns = [("program", "{}"), ("own, COMDAT, several", "{}")]

@@ -10,6 +10,8 @@ from nestor.compiler.plugin import Plugin
 from nestor.policy.names import NamedPolicy
 from nestor.policy.network import MlpPolicy
 from nestor.policy.spec import PolicyError
+from nestor.policy.trees import TreesPolicy
+from nestor.problem.registry import find_policy
 from nestor.problem.rollout import Request
 from nestor.problems.inlining_size.growth_bound import GrowthBound, bound_growth
 from nestor.rollout.local_pool import LocalPool
@@ -55,9 +57,42 @@ def test_within_the_bound_nothing_changes_and_beyond_it_nothing_is_changed(
     assert (before[~within] > 0).any()
 
 
+def test_trees_are_bound_where_there_is_no_summary() -> None:
+    trees = find_policy("distilled", ["inlining-size"])[1].policy
+    assert isinstance(trees, TreesPolicy)
+    bounded = bound_growth(trees, BOUND)
+    assert bounded.features == trees.features
+    rng = np.random.default_rng(0)
+    index = {name: number for number, name in enumerate(trees.features)}
+    assert trees.range is not None
+    x = rng.integers(0, 4, (4000, len(index))).astype(float)
+    x[:, index["cost_estimate"]] = rng.integers(-30, 120, len(x))
+    for name in ("callee_disappears", "caller_is_discardable", "caller_is_local"):
+        x[:, index[name]] = rng.integers(0, 2, len(x))
+    x[:, index["program_callee_copies"]] = rng.integers(0, 2, len(x)) * 2 - 1
+    only, discardable, local, copies = (
+        x[:, index[name]]
+        for name in (
+            "callee_disappears", "caller_is_discardable", "caller_is_local",
+            "program_callee_copies",
+        )
+    )  # fmt: skip
+    most = np.where((discardable == 1) & (local == 0), 80, 10)
+    most = np.where(only == 1, most, np.minimum(most, 20))
+    within = (x[:, index["cost_estimate"]] <= most) | (copies >= 0)
+    before, after = trees.logits(x), bounded.logits(x)
+    assert (after[within] == before[within]).all()
+    assert (after[~within] <= 0).all()
+    assert (before[~within] > 0).any()
+    assert (before[within] > 0).any()
+
+
 def test_what_is_no_sum_is_refused(linear: MlpPolicy) -> None:
-    with pytest.raises(PolicyError, match="only a sum"):
+    with pytest.raises(PolicyError, match="under a bound on growth already"):
         bound_growth(bound_growth(linear, BOUND), BOUND)
+    decides = replace(linear, metadata=replace(linear.metadata, answers="decision"))
+    with pytest.raises(PolicyError, match="only a sum"):
+        bound_growth(decides, BOUND)
     with pytest.raises(PolicyError, match="at least 0"):
         GrowthBound(own=20, comdat=10, several=0)
 

@@ -7,8 +7,9 @@ is the module's own. And a function with other uses in the module ends only if a
 inlined. So there are three bounds on ``cost_estimate`` (LLVM's units, about five an instruction),
 and beyond them the default decides.
 
-The bounds are two more units of a hidden layer: the policy stays a file that every reader of
-policies evaluates.
+Of a sum of features the bounds are two more units of a hidden layer, of trees one more tree: the
+policy stays a file that every reader of policies evaluates. Trees that read a summary are bound
+where there is none.
 """
 
 from collections.abc import Mapping
@@ -17,20 +18,26 @@ from typing import Final
 
 import numpy as np
 
+from nestor.policy.branches import Split, one_tree
 from nestor.policy.linear import as_sum
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy, squash
 from nestor.policy.spec import F64, PolicyError
+from nestor.policy.trees import TreesPolicy, weighted_sum
 
 _COST: Final = "cost_estimate"
 _DISCARDABLE: Final = "caller_is_discardable"
 _LOCAL: Final = "caller_is_local"
 _ONLY_USE: Final = "callee_disappears"
 _FLAGS: Final = (_DISCARDABLE, _LOCAL, _ONLY_USE)
+_COPIES: Final = "program_callee_copies"
+"""Known with a summary only; the values of the features are whole numbers from 0 then."""
 
 _SURELY: Final = 4096.0
 """What a unit of squashed cost beyond a bound takes off the logit: more than any logit."""
 _NO_BOUND: Final = 64.0
 """More than any squashed cost."""
+_NEVER: Final = -(2.0**20)
+"""Less than the negative of any sum of fitted trees."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,43 @@ class GrowthBound:
             raise PolicyError("bounds must be at least 0, and that in COMDAT callers the larger")
 
 
-def bound_growth(policy: MlpPolicy, bound: GrowthBound) -> MlpPolicy:
+def bound_growth(policy: MlpPolicy | TreesPolicy, bound: GrowthBound) -> MlpPolicy | TreesPolicy:
     """Return ``policy`` under ``bound``; within it the logits have the same bits.
 
-    :raises PolicyError: if it is no sum of features (one layer, one output, logarithmic inputs)
-        that says where to deviate from the default.
+    :raises PolicyError: if it is neither a sum of features (one layer, one output, logarithmic
+        inputs) nor trees, or does not say where to deviate from the default.
     """
+    if "growth bound" in policy.metadata.provenance:
+        raise PolicyError("the policy is under a bound on growth already")
+    return (
+        _bound_trees(policy, bound)
+        if isinstance(policy, TreesPolicy)
+        else _bound_sum(policy, bound)
+    )
+
+
+def _bound_trees(policy: TreesPolicy, bound: GrowthBound) -> TreesPolicy:
+    if policy.metadata.answers != "deviation":
+        raise PolicyError("only a policy that says where to deviate can be bounded")
+
+    def up_to(limit: int) -> Split:
+        return Split(_COST, limit + 0.5, 0.0, _NEVER)
+
+    def by_caller(most: int) -> Split:
+        own, comdat = up_to(min(bound.own, most)), up_to(min(bound.comdat, most))
+        return Split(_DISCARDABLE, 0.5, own, Split(_LOCAL, 0.5, comdat, own))
+
+    top = Split(_ONLY_USE, 0.5, by_caller(bound.several), by_caller(bound.comdat))
+    if _COPIES in policy.features:
+        top = Split(_COPIES, -0.5, top, 0.0)
+    bounded = weighted_sum([(policy, 1.0), (one_tree(policy, top), 1.0)])
+    provenance = {**policy.metadata.provenance, "growth bound": asdict(bound)}
+    return replace(
+        bounded, metadata=replace(policy.metadata, provenance=provenance), range=policy.range
+    )
+
+
+def _bound_sum(policy: MlpPolicy, bound: GrowthBound) -> MlpPolicy:
     normalisation = policy.normalisation
     if (
         policy.metadata.answers != "deviation"
