@@ -2,26 +2,34 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from benchmarks.optimal.graph import optimum
 from benchmarks.optimal.measure import MODES, component_bytes
 from benchmarks.optimal.record import Record, load, record_path
 from benchmarks.optimal.remainder import Remainder, remainder
-from benchmarks.pool import LINK, PROBLEM, build_program, policy_named
+from benchmarks.pool import LINK, PROBLEM, build_program
 from nestor.build.incremental import ProgramBuild
 from nestor.cli.setup import usual_policy
 from nestor.corpus.model import Program
-from nestor.policy.names import DEFAULT
+from nestor.policy.names import DEFAULT, named_policy
 from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import ONLY
+from nestor.problems.inlining_size_os import PROBLEM as AT_OS
 from nestor.progress import Progress, silent
+from nestor.tune.moves import moves_of
 from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, summary_for_search, tune
 
-POLICIES = {"default": "default", "shipped": "shipped", "distilled with a summary": "distilled"}
-"""By the names under which they are shown; all get the summary, and one reads it."""
+PROBLEMS: Final = {"-Oz": PROBLEM, "-Os": AT_OS}
+"""By the level of a corpus."""
+POLICIES: Final = {
+    "-Oz": {"packaged policy": "shipped", "packaged policy with a summary": "distilled"},
+    "-Os": {"packaged policy": "shipped-os", "packaged policy with a summary": "shipped-os"},
+}
+"""By level, and by the names under which they are shown."""
 
 
 def judge_program(
@@ -37,10 +45,14 @@ def judge_program(
     if not record.parts:
         return record
     summary = summary_for_search(pool, LINK, program, MODES[0])
-    for name, policy in POLICIES.items():
+    problem = pool.problem
+    if _lacks(record, "default"):
+        _note(record, "default", build_program(pool, program, DEFAULT, MODES, None, {}), path)
+    for name, policy in POLICIES[pool.corpus.level].items():
         if _lacks(record, name):
-            build = build_program(pool, program, policy_named(policy), MODES, summary, {})
-            _note(record, name, build, path)
+            own = summary if name.endswith("summary") else None
+            named = named_policy(policy, problem.builtins)
+            _note(record, name, build_program(pool, program, named, MODES, own, {}), path)
     if _lacks(record, "optimum"):
         build = build_program(pool, program, DEFAULT, MODES, None, _optimal(record))
         _note(record, "optimum", build, path)
@@ -79,8 +91,9 @@ def tune_program(
     pool: Pool, program: Program, summary: str | None, compiles: float, mode: str, folder: Path
 ) -> Tuned:
     """Search as ``nestor tune`` does where no policy is named."""
-    start = policy_named(usual_policy(PROBLEM))
-    settings = TuneSettings((mode,), policies=PROBLEM.moves().policies)
+    problem = pool.problem
+    start = named_policy(usual_policy(problem), problem.builtins)
+    settings = TuneSettings((mode,), policies=moves_of(problem).policies)
     budget = SearchSettings(compiles=compiles)
     return tune(pool, LINK, program, start, settings, budget, 0, folder, summary=summary)
 

@@ -90,6 +90,8 @@ def test_a_policy_made_for_other_links_is_remarked_on(sources: Path, tmp_path: P
     for name, options, said in (("shipped", ["--lto"], there), ("shipped-lto", [], here)):
         done = nestor("flags", name, "--overrides", str(nothing), *options)
         assert said in done.stderr and "nestor" in done.stdout
+    done = nestor("flags", "shipped", "shipped-os", "shipped-speed", "--lto")
+    assert done.stderr.count("\n") == 3, "one sentence about each"
 
 
 def test_searches_and_defaults_take_the_policy_for_the_build() -> None:

@@ -213,8 +213,9 @@ class _Build:
                 }
             )
         elif finished:
+            of = "1 object" if report.objects == 1 else f"{report.objects} objects"
             remark(
-                f"{report.compiled_again} of {report.objects} objects compiled again with the"
+                f"{report.compiled_again} of {of} compiled again with the"
                 f" summary of {report.functions:,} functions, {own.summary}"
             )
             if report.left:
