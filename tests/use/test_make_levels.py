@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nestor.compiler.plugin import Plugin
 from tests.use.making import BUILD, MAKEFILE, OZ, at, digests, make
 
 
@@ -72,6 +73,7 @@ def test_a_build_at_another_level_is_said_to_be_in_vain(command: Path, project: 
         (["shipped-speed"], "-Os", "shipped-speed decides at -O2 or -O3 alone"),
         ([], "-O1", "distilled, shipped-os, shipped-speed decide at -Oz, -Os, -O2 or -O3 alone"),
     ):
+        shutil.rmtree(project / ".nestor")
         make(command, ["make", "clean"], project)
         words = [word for policy in policies for word in ("--policy", policy)]
         done = make(command, at(level), project, *words)
@@ -81,3 +83,55 @@ def test_a_build_at_another_level_is_said_to_be_in_vain(command: Path, project: 
     shutil.rmtree(project / ".nestor")
     done = make(command, BUILD, project)
     assert "1 of 2 objects compiled again" in done.stderr
+
+
+LTO_MAKEFILE = MAKEFILE.replace("$(CC) -o", "$(CC) $(CFLAGS) -fuse-ld=lld -o")
+
+
+@pytest.mark.parametrize(
+    ("level", "policy"), [("-Oz -flto", "shipped-lto"), ("-Oz -flto=thin", "shipped-lto")]
+)
+def test_links_by_lto_are_under_the_policy_for_them(
+    level: str, policy: str, command: Path, project: Path, plugin: Plugin
+) -> None:
+    (project / "Makefile").write_text(LTO_MAKEFILE)
+    done = make(command, at(level), project)
+    assert (done.returncode, done.stdout.count(" -c ")) == (0, 2), done.stderr
+    assert f"app was linked by LTO under {policy}, which decides there" in done.stderr
+    made = (project / "app").read_bytes()
+    objects = [str(project / f"{name}.o") for name in ("app", "lib")]
+    words = [*OZ.split(), *level.split(), "-fuse-ld=lld", "-o", "app", *objects]
+    subprocess.run([str(command), "clang", policy, "--", *words], cwd=project, check=True)
+    assert (project / "app").read_bytes() == made
+    again = make(command, at(level), project)
+    assert again.returncode == 0, again.stderr
+    clang = str(plugin.toolchain.clang)
+    for name in ("app", "lib"):
+        line = [clang, *at(level)[-1][7:].split(), "-c", f"{name}.c", "-o", "stock.o"]
+        subprocess.run(line, cwd=project, check=True)
+        assert (project / "stock.o").read_bytes() == (project / f"{name}.o").read_bytes()
+
+
+@pytest.mark.parametrize("level", ["-O2 -flto", "-Oz -flto -fuse-ld=bfd"])
+def test_links_that_no_policy_decides_are_stocks(
+    level: str, command: Path, project: Path, plugin: Plugin
+) -> None:
+    makefile = LTO_MAKEFILE if "bfd" not in level else LTO_MAKEFILE.replace("lld", "bfd")
+    (project / "Makefile").write_text(makefile)
+    done = make(command, at(level), project)
+    if done.returncode:  # the plugin that GNU's linker needs for LTO is not everywhere
+        assert "bfd" in level and "LLVMgold" in done.stdout + done.stderr
+        return
+    assert "app was linked by LTO as stock does" in done.stderr
+    made = (project / "app").read_bytes()
+    make(command, ["make", "clean"], project)
+    line = ["make", f"CC={plugin.toolchain.clang}", at(level)[-1]]
+    subprocess.run(line, cwd=project, check=True, capture_output=True)
+    assert (project / "app").read_bytes() == made
+
+
+def test_a_library_of_objects_for_lto_is_a_build(command: Path, project: Path) -> None:
+    (project / "Makefile").write_text("lib.a: lib.o\n\tllvm-ar-22 rcs $@ $^\n" + MAKEFILE)
+    done = make(command, at("-Oz -flto"), project)
+    assert done.returncode == 0, done.stderr
+    assert (project / "lib.a").is_file()

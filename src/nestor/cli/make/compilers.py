@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -57,7 +58,8 @@ class Compilers:
             )
         levels = dict.fromkeys(level for own in others.values() for level in own.levels)
         plain = (*(level for level in levels if level not in by_level), scripts.ELSEWHERE)
-        return scripts.Options(by_level, {level: without(level) for level in plain})
+        by_others = {level: without(level) for level in plain}
+        return scripts.Options(by_level, by_others, self._inside_lto(), self._lto_levels())
 
     def write(self, mode: str, *, with_summary: bool) -> bool:
         """Write the compilers, and remember them if later builds can use them as they are.
@@ -83,6 +85,25 @@ class Compilers:
         if not with_summary or not self.reading or not Path(own.summary).is_file():
             return None, ()
         return own.summary, (own.left,) if Path(own.left).is_file() else ()
+
+    @cached_property
+    def in_links(self) -> tuple[str, ...]:
+        """The policies that decide in links by LTO; none without LLVM's lld."""
+        if not self.plugin.toolchain.lld.exists():
+            return ()
+        return levels.inside_lto(tuple(self.policies), set(self.reading.values()))
+
+    def _inside_lto(self) -> tuple[str, ...]:
+        if not self.in_links:
+            return ()
+        choice = choose(PolicyWords(self.in_links), problems_in_builds(DEFAULT_PROBLEM))
+        return tuple(command.Ingredients(self.plugin, choice).link_options())
+
+    def _lto_levels(self) -> str:
+        problems = levels.problems_of(self.in_links).values()
+        if not all(own.levels for own in problems):
+            return scripts.ELSEWHERE
+        return "|".join(["''", *(level for own in problems for level in own.levels)])
 
     def _under(self, words: PolicyWords) -> tuple[str, ...]:
         choice = choose(words, problems_in_builds(DEFAULT_PROBLEM))

@@ -2,13 +2,13 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from nestor.cli.make import quick, records, running
 from nestor.cli.make import words as own_words
-from nestor.cli.make.place import FIRST, LINKED, POLICY
+from nestor.cli.make.place import FIRST, INSIDE_LTO, LINKED, POLICY
 from nestor.cli.make.words import Words
 from nestor.cli.remarks import remark
 from nestor.cli.wrong_words import WrongWordsError, answer
@@ -34,6 +34,8 @@ heuristic, C++ under the policy as it decides without one. Then the objects are 
 whose decisions change with the summary are compiled again in their places, without their front end
 where they can, and COMMAND runs once more to link. The summary is kept, and later builds compile
 each module once, with it. A build after 'make clean' with the same summary gives the same objects.
+
+Under LTO (-flto) objects are stock's, and 'shipped-lto' decides in links at -Oz, inside lld.
 
 Compiling again takes at most 30 % of the time of the first build (as sizes tell it): modules that
 would save least for their size stay as they are, and later builds leave them so. --again 100
@@ -115,12 +117,16 @@ class _Build:
         from nestor.cli.make import levels
         from nestor.cli.make.finish import Report, of_the_build
 
-        of_build = [record for record in of_the_build(every) if record.mode != LINKED]
-        linked = [r for r in of_the_build(compiles) if r.mode == LINKED and r.outputs[0].is_file()]
-        linked = [record for record in linked if record.level in compilers.reading]
+        of_build = [r for r in of_the_build(every) if r.mode not in (LINKED, INSIDE_LTO)]
+        made = [r for r in of_the_build(compiles) if r.is_linked and r.outputs[0].is_file()]
+        linked = [r for r in made if r.mode == LINKED and r.level in compilers.reading]
         report = Report(objects=len(of_build))
         if linked:
-            report.warnings.append(_linked_at_once(linked, compilers.reading))
+            report.warnings.append(levels.linked_at_once(linked, compilers.reading))
+        has_linker = compilers.plugin.toolchain.lld.exists()
+        inside_lto = [record for record in made if record.mode == INSIDE_LTO]
+        if inside_lto and not own.json:
+            remark(levels.linked_by_lto(inside_lto, compilers.in_links, has_linker=has_linker))
         if not compiles and not every and not has_objects and (first or not reads):
             raise NestorError(_no_objects(own.command))
         if of_build and levels.decides_nothing(of_build, compilers.policies):
@@ -239,20 +245,6 @@ def _jobs(own: Words) -> int:
         if found is not None and any(found.groups()):
             return max(1, int(next(digits for digits in found.groups() if digits)))
     return len(os.sched_getaffinity(0))
-
-
-def _linked_at_once(linked: Sequence[records.Record], reading: Mapping[str, str]) -> str:
-    count, most = len(linked), 3
-    names = [record.outputs[0].name for record in linked[:most]]
-    more = [f"{count - most} more"] if count > most else []
-    were = "was" if count == 1 else "were"
-    policies = " and ".join(dict.fromkeys(reading[record.level] for record in linked))
-    return (
-        f"{' and '.join([', '.join(names), *more])} {were} compiled and linked by one command, so"
-        f" there is no object to summarise: C is as stock compiles it, C++ as {policies} does"
-        " without a summary. Compile with -c and link the objects, and they are under the policy"
-        " with the summary."
-    )
 
 
 def _no_objects(command: Sequence[str]) -> str:

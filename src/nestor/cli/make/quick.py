@@ -35,6 +35,9 @@ def run(words: Sequence[str]) -> None:
     if scripts is None or not _are(scripts, own.folder):
         return
     try:
+        # The first build that compiles something is told at which level it does.
+        if not os.listdir(f"{own.folder}/objects"):  # noqa: PTH208
+            return
         if len(os.listdir(f"{own.folder}/compiles")) > MOST_RECORDS:  # noqa: PTH208
             return
     except OSError:

@@ -3,10 +3,11 @@
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nestor.cli.make.place import END, HEADER, LINKED, POLICY
+from nestor.cli.make.place import END, HEADER, INSIDE_LTO, LINKED, POLICY
 from nestor.corpus.capture.response_files import expanded
 from nestor.corpus.level import last_level
 from nestor.files import write_atomically
@@ -28,7 +29,7 @@ class Record:
     """One compile."""
 
     mode: str
-    """``first``, ``policy`` or ``linked``: see ``place.py``."""
+    """``first``, ``policy``, ``linked`` or ``lto``: see ``place.py``."""
     folder: Path
     """The working folder."""
     logs: Path | None
@@ -42,6 +43,11 @@ class Record:
     def is_cxx(self) -> bool:
         """Whether it is C++, which a first build compiles under the policy without a summary."""
         return self.compiler.endswith("++")
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether it makes a program or a library, and no object."""
+        return _is_linked(self.mode, self.arguments)
 
     @property
     def level(self) -> str:
@@ -109,11 +115,15 @@ def _read(path: Path) -> Record | None:
     _, mode, folder, logs, compiler, *words = fields[:-1]
     # A response file may be gone after the compile, so its words take its place.
     arguments = expanded(words)
-    outputs = _outputs(Path(folder), arguments, linked=mode == LINKED)
+    outputs = _outputs(Path(folder), arguments, linked=_is_linked(mode, arguments))
     if not outputs:
         return None
     place = Path(logs) if logs else None
     return Record(mode, Path(folder), place, compiler, tuple(arguments), outputs)
+
+
+def _is_linked(mode: str, arguments: Sequence[str]) -> bool:
+    return mode == LINKED or (mode == INSIDE_LTO and "-c" not in arguments)
 
 
 def _outputs(folder: Path, arguments: list[str], *, linked: bool) -> tuple[Path, ...]:

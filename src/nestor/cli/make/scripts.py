@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from nestor.cli.make.embedded_names import removal
-from nestor.cli.make.place import END, FIRST, HEADER, LINKED, POLICY, compiler_names
+from nestor.cli.make.place import (
+    END,
+    FIRST,
+    HEADER,
+    INSIDE_LTO,
+    LINKED,
+    POLICY,
+    compiler_names,
+)
 from nestor.compiler.toolchain import Toolchain
 from nestor.files import replacing
 
@@ -24,7 +32,7 @@ _SCRIPT: Final = """\
 #!/bin/sh
 # Written by 'nestor make': {compiler} under policies, with a record of what it makes.
 place={place}
-compile= lto= response= object= before= source= level=
+compile= lto= response= object= before= source= level= linker=
 for word do
   [ "$before" != -o ] || object=$word
   before=$word
@@ -33,6 +41,8 @@ for word do
     -E|-S|-M|-MM|-fsyntax-only|-emit-llvm|-emit-ast|--analyze) compile=no ;;
     -flto|-flto=*) lto=yes ;;
     -fno-lto) lto= ;;
+    -fuse-ld=lld) linker= ;;
+    -fuse-ld=*) linker=$word ;;
     -O*) level=$word ;;
     @*)
       response=yes
@@ -47,18 +57,16 @@ for word do
     *.c|*.cc|*.cp|*.cpp|*.cxx|*.c++|*.C|*.CPP|*.m|*.i|*.ii|*.bc|*.ll) source=$word ;;
   esac
 done
-if [ "$lto" ]; then
-  exec {compiler} "$@"
-fi
 linked=
 if [ ! "$compile" ] && [ "$source" ]; then
-  compile=yes linked=yes
+  linked=yes
 fi
-[ -d "$place/compiles" ] || compile=no
+makes=$compile
+[ "$makes" ] || makes=${{linked:-$lto}}
+[ -d "$place/compiles" ] || makes=no
 record() {{ # MODE FOLDER ARGUMENTS…
   mode=$1 folder=$2
   shift 2
-  [ ! "$linked" ] || mode={linked}
   if [ "$response" ]; then
     # Build systems remove response files, so the record names copies.
     number=0
@@ -77,7 +85,7 @@ record() {{ # MODE FOLDER ARGUMENTS…
   printf '%s\\0' '{header}' $mode "$PWD" "$folder" {compiler} "$@" {end} \\
     >|"$place/compiles/$id" 2>/dev/null
 }}
-if [ "$compile" = yes ]; then
+if [ "$makes" = yes ]; then
   set -C
   id=$$
   until {{ true >"$place/compiles/$id"; }} 2>/dev/null; do
@@ -85,17 +93,29 @@ if [ "$compile" = yes ]; then
     [ ${{#id}} -lt 200 ] || break
   done
 fi
+if [ "$lto" ]; then
+  [ "$makes" != yes ] || record {inside_lto} '' "$@"
+  # Objects are stock's: the policies decide in the link, if lld does it.
+  case $level in
+    {lto_levels}) ;;
+    *) linker=stock ;;
+  esac
+  if [ "$compile" ] || [ "$linker" ]; then
+    exec {compiler} "$@"
+  fi
+  exec {compiler} {lto_options} "$@"
+fi
 case $level in
 {levels}
 esac
 """
 _LEVEL: Final = """\
   {level})
-    if [ "$compile" = yes ]; then
+    if [ "$linked" ]; then
+      [ "$makes" != yes ] || record {linked} '' "$@"
+    elif [ "$makes" = yes ]; then
       record {mode} {folder} "$@"
-      [ "$linked" ] || {{
 {make_object}
-      }}
     fi
     exec {compiler} {other_options} "$@" ;;"""
 _COMPILE: Final = """\
@@ -146,6 +166,11 @@ class Options:
     """By level, where a policy decides that reads a summary."""
     plain: Mapping[str, tuple[str, ...]]
     """By level, where others do; :data:`ELSEWHERE` stands for all other levels."""
+    inside_lto: tuple[str, ...] = ()
+    """For links by LTO; nothing if no policy decides there."""
+    lto_levels: str = ELSEWHERE
+    """The levels of links for which these are, as a pattern of the shell; the last one given
+    counts, which need not be that of the objects."""
 
 
 def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:
@@ -183,7 +208,9 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
             compiler=compiler,
             header=HEADER,
             end=END,
-            linked=LINKED,
+            inside_lto=INSIDE_LTO,
+            lto_levels=options.lto_levels,
+            lto_options=_shell(_quiet(options.inside_lto)),
             levels="\n".join(levels),
         )
     return texts
@@ -208,7 +235,8 @@ def _level(
         options = _shell(_quiet(own.under_policy))
         make_object = _COMPILE.format(compiler=compiler, options=options)
     return _LEVEL.format(
-        level=level, mode=mode, folder=folder, compiler=compiler, make_object=make_object,
+        level=level, mode=mode, folder=folder, compiler=compiler, linked=LINKED,
+        make_object=make_object,
         other_options=_shell(_quiet(own.without_summary(cxx=cxx))),
     )  # fmt: skip
 
@@ -219,7 +247,7 @@ def _plain_level(compiler: str, level: str, own: Sequence[str]) -> str:
     make_object = _COMPILE.format(compiler=compiler, options=options)
     return _LEVEL.format(
         level=_PATTERNS.get(level, level), mode=POLICY, folder="''", compiler=compiler,
-        make_object=make_object, other_options=options,
+        linked=LINKED, make_object=make_object, other_options=options,
     )  # fmt: skip
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 USUAL_POLICIES: Final = ("distilled", "shipped-os", "shipped-speed")
 """About inlining at -Oz, at -Os, and at -O2 and -O3."""
+USUAL_INSIDE_LTO: Final = ("shipped-lto",)
+"""The same in links by LTO: at -Oz."""
 _POLICY: Final = "--policy"
 _VALUES: Final = (_POLICY, "--summary", "--link", "--jobs", "--again", "--llvm")
 _SWITCHES: Final = ("--renew", "--json")
