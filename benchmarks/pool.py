@@ -10,9 +10,12 @@ from nestor.policy.names import NamedPolicy, named_policy
 from nestor.problem.overrides import Overrides
 from nestor.problem.problem import Pool
 from nestor.problems.inlining_size import PROBLEM as PROBLEM
+from nestor.problems.inlining_size_os import PROBLEM as AT_OS
 from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
+AT_LEVEL: Final = {"-Oz": PROBLEM, "-Os": AT_OS}
+"""Inlining for size, by the level of a corpus."""
 LINK: Final = PROBLEM.builds()["link"]
 """The usual way to build a program."""
 

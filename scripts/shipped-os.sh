@@ -16,7 +16,9 @@ run nestor train inlining-size-os --corpus "$work/bench-os" --out "$run" --seed 
   --distil.build copies --distil.gain.tail 0.5 --distil.compiles 8 --distil.candidates 3 \
   --distil.cautions 0.35 0.5 0.7 --distil.trees.rounds 80 --distil.trees.coarse-rounds 40 \
   --distil.trees.leaves 15 --distil.trees.least-rows 30
-cp "$run/policy.safetensors" src/nestor/problems/inlining_size_os/data/shipped-os.safetensors
+# With a summary, the only call of a function is inlined up to callees of this size.
+run python -m benchmarks.only_call make "$run/policy.safetensors" --bytes 1000 --code-size 128 \
+  --out src/nestor/problems/inlining_size_os/data/shipped-os.safetensors
 evaluate --policy shipped-os --mode gc no-gc icf --smoke > "$run/own.json"
 evaluate --policy shipped-os --summary --mode gc icf > "$run/summary.json"
 evaluate --policy threshold:5 threshold:25 > "$run/others.json"

@@ -11,7 +11,7 @@ from benchmarks.machine import describe
 from benchmarks.optimal import judge, linked, measure, report
 from benchmarks.optimal.record import Record, load, record_path
 from benchmarks.optimal.remembering import RememberingPool
-from benchmarks.pool import local_pool
+from benchmarks.pool import AT_LEVEL, local_pool
 from nestor.cli.console import progress as shown_progress
 from nestor.cli.setup import program_named, ready_plugin
 from nestor.compiler import toolchain
@@ -42,7 +42,7 @@ def main() -> int:
     programs.sort(key=lambda program: len(program.modules))
     if options.step == "remainder":
         return _remainder(corpus, programs, options)
-    problem = judge.PROBLEMS[corpus.level]
+    problem = AT_LEVEL[corpus.level]
     with RememberingPool(problem, corpus, ready_plugin(problem, None, silent)) as pool:
         for program in programs:
             if options.step == "enumerate":

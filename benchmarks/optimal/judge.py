@@ -8,7 +8,7 @@ from benchmarks.optimal.graph import optimum
 from benchmarks.optimal.measure import MODES, component_bytes
 from benchmarks.optimal.record import Record, load, record_path
 from benchmarks.optimal.remainder import Remainder, remainder
-from benchmarks.pool import LINK, PROBLEM, build_program
+from benchmarks.pool import LINK, build_program
 from nestor.build.incremental import ProgramBuild
 from nestor.cli.setup import usual_policy
 from nestor.corpus.model import Program
@@ -16,15 +16,12 @@ from nestor.policy.names import DEFAULT, named_policy
 from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.search.sites import ONLY
-from nestor.problems.inlining_size_os import PROBLEM as AT_OS
 from nestor.progress import Progress, silent
 from nestor.tune.moves import moves_of
 from nestor.tune.result import Tuned
 from nestor.tune.search import SearchSettings
 from nestor.tune.session import TuneSettings, summary_for_search, tune
 
-PROBLEMS: Final = {"-Oz": PROBLEM, "-Os": AT_OS}
-"""By the level of a corpus."""
 POLICIES: Final = {
     "-Oz": {"packaged policy": "shipped", "packaged policy with a summary": "distilled"},
     "-Os": {"packaged policy": "shipped-os", "packaged policy with a summary": "shipped-os"},

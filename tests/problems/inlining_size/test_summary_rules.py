@@ -24,16 +24,16 @@ from tests.conftest import make_corpus
 from tests.inlining import PROBLEM
 
 TREES = Path(__file__).parents[3] / "benchmarks" / "data" / "distilled_trees.safetensors"
-LIMIT = OnlyCall(bytes=400, code_size=80)
+LIMIT = OnlyCall(bytes=1000, code_size=200)
 HOLDS = {
     "callee_uses": 1,
     "program_link_gc": 1,
     "program_callee_calls": 1,
     "program_callee_copies": 1,
-    "program_callee_bytes": 400,
-    "callee_code_size": 80,
-    "callee_instructions": 100,
-    "cost_estimate": 700,
+    "program_callee_bytes": 1000,
+    "callee_code_size": 200,
+    "callee_instructions": 230,
+    "cost_estimate": 1700,
 }
 """What is not 0 where the rule holds just so; beyond the range of the trees."""
 
@@ -90,16 +90,21 @@ def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
         "inlining_default": 1,
         "callee_uses": 2,
         "callee_landing_pads": 1,
-        "callee_code_size": 81,
+        "callee_code_size": 201,
         "program_link_gc": 0,
         "program_callee_calls": 2,
         "program_callee_copies": 2,
         "program_callee_address_taken": 1,
-        "program_callee_bytes": 401,
+        "program_callee_bytes": 1001,
+        "cost_estimate": 3001,
         "caller_is_cold": 1,  # the trees never saw one
     }
     for name, value in wrong.items():
         assert not inlines(policy, HOLDS | {name: value}), name
+    for size, cost in ((100, 300), (200, 600), (400, 1200)):
+        small = HOLDS | {"program_callee_bytes": size}
+        assert inlines(policy, small | {"cost_estimate": cost})
+        assert not inlines(policy, small | {"cost_estimate": cost + 1})
     missing = {name: -1 for name in HOLDS if name.startswith("program_")}
     assert not inlines(policy, HOLDS | missing)
 

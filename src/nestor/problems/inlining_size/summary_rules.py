@@ -6,9 +6,10 @@ module cannot tell who else calls them, and a summary can. Both counts are neede
 counts calls in the objects of the stock build, where several calls of a function may have become
 one (in mujs 21 of ``cbinary``), and the module counts those that inlining would have to copy it to.
 
-What goes away is certain, what comes into the caller is not: registers run out, and other calls are
-weighed anew. So large callees are left to the trees, and so are those that handle exceptions, whose
-tables move to the caller.
+What goes away is certain, what comes into the caller is not: registers run out, other calls are
+weighed anew, and a switch that is a table of results by itself becomes branches (in mbedtls 42
+bytes became 2,863). So callees are left to the trees that are large, or that cost much more than
+what goes away, and those that handle exceptions, whose tables move to the caller.
 
 The rule is one more tree whose value is beyond every sum of the others; without a summary the
 logits have the same bits as before.
@@ -34,6 +35,11 @@ _HOLDS: Final = (
 """What must hold of the call: features with their least and greatest values, whole numbers."""
 _SIZES: Final = ("callee_instructions", "callee_code_size", "cost_estimate")
 """What the trees have a range of that is narrower than the rule's."""
+_COST_OF_BYTE: Final = 3
+"""The most ``cost_estimate`` for each byte that goes away; of nine callees in ten it is below 1.5.
+In steps, since a tree compares numbers and not features."""
+_STEPS: Final = (100, 200, 400)
+"""Bytes."""
 _NO_LIMIT: Final = 2.0**53
 """More than any value of a feature."""
 _NEVER: Final = -(2.0**20)
@@ -69,7 +75,7 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
     if policy.metadata.answers != "deviation" or "only call" in policy.metadata.provenance:
         raise PolicyError("only a policy that says where to deviate can have the rule, and once")
     sizes = (("program_callee_bytes", 1, limit.bytes), ("callee_code_size", 0, limit.code_size))
-    rule = one_tree(policy, _all_hold((*_HOLDS, *sizes)))
+    rule = one_tree(policy, _all_hold((*_HOLDS, *sizes), _in_proportion(limit.bytes)))
     parts = [(policy, 1.0), (rule, 1.0)]
     wider: F64 | None = None
     if policy.range is not None:
@@ -84,9 +90,17 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
     return replace(weighted_sum(parts), metadata=metadata, range=wider)
 
 
-def _all_hold(conditions: Sequence[tuple[str, int, int]]) -> Split | float:
-    """Return the tree that is ``_INLINE`` where all conditions hold; halfway between numbers."""
-    node: Split | float = _INLINE
+def _in_proportion(most: int) -> Split | float:
+    """Return the tree that is ``_INLINE`` where the cost is bounded by up to ``most`` bytes."""
+    node: Split | float = 0.0
+    for step in (most, *(s for s in reversed(_STEPS) if s < most)):
+        within = Split("cost_estimate", _COST_OF_BYTE * step + 0.5, _INLINE, 0.0)
+        node = Split("program_callee_bytes", step + 0.5, within, node)
+    return node
+
+
+def _all_hold(conditions: Sequence[tuple[str, int, int]], node: Split | float) -> Split | float:
+    """Return the tree that is ``node`` where all conditions hold; halfway between numbers."""
     for name, least, most in reversed(conditions):
         node = Split(name, least - 0.5, 0.0, Split(name, most + 0.5, node, 0.0))
     return node

@@ -1,0 +1,140 @@
+"""Up to what callee is a function's only call to be inlined? Programs under limits of the rule.
+
+    python -m benchmarks.only_call_limits judge BENCH TREES.safetensors RESULTS.jsonl [--modules N]
+    python -m benchmarks.only_call_limits table oz=RESULTS.jsonl os=RESULTS-OS.jsonl [--json FILE]
+
+``judge`` builds the training and validation programs of BENCH with a summary, under the policy in
+TREES, as distillation has made it, and under TREES with the rule of
+``nestor.problems.inlining_size.summary_rules`` at each of its limits. It goes on where it was
+stopped; results are a line a program. What is chosen by them is for ``benchmarks.only_call make``.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import record
+from benchmarks.machine import describe
+from benchmarks.pool import AT_LEVEL, LINK
+from nestor.cli.setup import ready_plugin
+from nestor.compiler import toolchain as toolchains
+from nestor.corpus import store
+from nestor.evaluate.compare import EvaluateSettings, evaluate
+from nestor.policy import bundle
+from nestor.policy.names import NamedPolicy
+from nestor.policy.spec import PolicyError
+from nestor.policy.trees import TreesPolicy
+from nestor.problems.inlining_size.summary_rules import OnlyCall, inline_only_calls
+from nestor.progress import silent
+from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+LIMITS: Final[Mapping[str, OnlyCall | None]] = {
+    "no rule": None,
+    "400, 80": OnlyCall(400, 80),
+    "1000, 128": OnlyCall(1000, 128),
+    "1000, 200": OnlyCall(1000, 200),
+    "4000, 400": OnlyCall(4000, 400),
+    "none": OnlyCall(1 << 40, 1 << 40),
+}
+"""Bytes in the stock build, and code size where the question is asked, by their names in tables."""
+_SECONDS: Final = 600.0
+"""A compile that takes longer has failed: long, as the machine may be busy with other things."""
+_LEAST_BYTES: Final = 10_000
+"""Of a stock program that counts in the means, as in the table of the random sample."""
+
+
+def variants(path: Path) -> dict[str, NamedPolicy]:
+    """Return the trees in ``path`` under each limit.
+
+    :raises PolicyError: if they are something else.
+    """
+    trees = bundle.load(path)
+    if not isinstance(trees, TreesPolicy):
+        raise PolicyError(f"{path} holds no trees")
+    return {
+        name: NamedPolicy.of(trees if limit is None else inline_only_calls(trees, limit))
+        for name, limit in LIMITS.items()
+    }
+
+
+def run_judge(options: argparse.Namespace) -> int:
+    """Judge the programs that have no line yet, the smallest first."""
+    corpus = store.load(options.corpus)
+    problem, policies = AT_LEVEL[corpus.level], variants(options.trees)
+    done = {line["program"] for line in record.json_lines(options.results, may_lack=True)}
+    programs = [p for s in ("train", "validation") for p in corpus.programs_of(s)]
+    programs = [p for p in programs if len(p.modules) <= options.modules and p.name not in done]
+    settings = EvaluateSettings(("gc",), summary=True, log=False)
+    plugin = ready_plugin(problem, None, silent)
+    with LocalPool(problem, corpus, plugin, PoolSettings(timeout=_SECONDS)) as pool:
+        for program in sorted(programs, key=lambda p: len(p.modules)):
+            line: dict[str, Any] = {"program": program.name, "language": program.language}
+            found = evaluate(pool, LINK, [program], list(policies.values()), settings)
+            rows = [result.programs[0] for result in found]
+            line["stock"] = rows[0].stock.columns["linked"] if rows[0].stock else None
+            line["change"] = {
+                name: [row.column_change_pct(column) for column in ("linked", "text")]
+                for name, row in zip(policies, rows, strict=True)
+            }
+            with options.results.open("a") as file:
+                file.write(f"{json.dumps(line)}\n")
+            print(program.name, *line["change"].values(), flush=True)
+    return 0
+
+
+def means(lines: Sequence[Mapping[str, Any]]) -> record.Table:
+    """Return a row for each limit and language: the mean, and what the rule adds at most."""
+    complete = [x for x in lines if all(None not in pair for pair in x["change"].values())]
+    large = [x for x in complete if x["stock"] >= _LEAST_BYTES]
+    rows: list[list[Any]] = []
+    for language in sorted({x["language"] for x in large}):
+        own = [x["change"] for x in large if x["language"] == language]
+        for name in LIMITS:
+            added = [[b - a for a, b in zip(x["no rule"], x[name], strict=True)] for x in own]
+            changed = sum(any(pair) for pair in added)
+            most = [max(pair[i] for pair in added) for i in (0, 1)]
+            mean = record.mean_changes([x[name] for x in own])
+            rows.append([language, name, len(own), changed, mean, most])
+    columns = [("language", "{}"), ("bytes, code size", "{}"), ("programs", "{}")]
+    columns += [("changed by the rule", "{}"), ("mean", record.CHANGES)]
+    return record.table([*columns, ("most that the rule adds", record.CHANGES)], rows)
+
+
+def run_table(options: argparse.Namespace) -> int:
+    """Print the tables, and write them to a result file if one is named."""
+    named = [word.partition("=") for word in options.results]
+    tables = {name: means(record.json_lines(Path(path))) for name, _, path in named}
+    record.show(tables)
+    if options.json:
+        about = (
+            "Training and validation programs with a summary, under trees and under the rule about"
+            " a function's only call at several limits: per cent of linked bytes / of code against"
+            " stock, link mode gc."
+        )
+        record.write(options.json, about, tables, describe(toolchains.find()))
+    return 0
+
+
+def main() -> int:
+    """Run one of the steps."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    steps = parser.add_subparsers(required=True)
+    one = steps.add_parser("judge", help="build programs under each limit")
+    one.add_argument("corpus", type=Path)
+    one.add_argument("trees", type=Path)
+    one.add_argument("results", type=Path)
+    one.add_argument("--modules", type=int, default=1 << 30, help="of a program, at most")
+    one.set_defaults(run=run_judge)
+    two = steps.add_parser("table", help="print what was measured")
+    two.add_argument("results", nargs="+", help="NAME=FILE")
+    two.add_argument("--json", type=Path)
+    two.set_defaults(run=run_table)
+    options = parser.parse_args()
+    return int(options.run(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
