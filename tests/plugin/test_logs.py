@@ -85,12 +85,23 @@ def test_a_log_for_a_policy_has_what_it_reads(
     own = bench.compile(SOURCE, "default", f"-nestor-log-for={policy}", log=True)
     assert own.bytes == full.bytes
     read_features = list(own.trajectory.features)
-    assert read_features == (features if brief else list(full.trajectory.features))
+    offered = list(full.trajectory.features)
+    assert read_features == (sorted(features, key=offered.index) if brief else offered)
     columns = [*features, "inlining_default", "answer"]
     assert (own.trajectory.columns(columns) == full.trajectory.columns(columns)).all()
     for name in ("caller", "callee"):
         assert (own.trajectory.decisions[name] == full.trajectory.decisions[name]).all()
     assert own.trajectory.facts == full.trajectory.facts
+
+
+def test_a_log_for_several_policies_has_what_any_of_them_reads(bench: Workbench) -> None:
+    read = [LEAN[:2], LEAN[1:]]
+    options = [f"-nestor-log-for={bench.save(random_network(features))}" for features in read]
+    full = bench.compile(SOURCE, "default", log=True)
+    own = bench.compile(SOURCE, "default", *options, log=True)
+    assert sorted(own.trajectory.features) == sorted({*LEAN})
+    columns = [*LEAN, "inlining_default", "answer"]
+    assert (own.trajectory.columns(columns) == full.trajectory.columns(columns)).all()
 
 
 def test_a_log_for_what_is_no_policy_is_refused(bench: Workbench) -> None:
