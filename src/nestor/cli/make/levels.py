@@ -125,10 +125,10 @@ def linked_by_lto(linked: Sequence[Record], policies: Sequence[str], *, has_link
 
 def _may_decide(link: Record, own: InBuilds) -> bool:
     """Tell whether the policies of ``own`` are given to a link; of its objects nothing is known."""
-    asked = any(word.startswith("-O") for word in link.arguments)
+    names_level = any(word.startswith("-O") for word in link.arguments)
     linkers = [word for word in link.arguments if word.startswith("-fuse-ld=")]
     is_lld = not linkers or linkers[-1] == "-fuse-ld=lld"
-    return is_lld and (not own.levels or not asked or link.level in own.levels)
+    return is_lld and (not own.levels or not names_level or link.level in own.levels)
 
 
 def _names(linked: Sequence[Record]) -> str:

@@ -118,13 +118,13 @@ class _Build:
         from nestor.cli.make.finish import Report, of_the_build
 
         of_build = [r for r in of_the_build(every) if r.mode not in (LINKED, INSIDE_LTO)]
-        made = [r for r in of_the_build(compiles) if r.is_linked and r.outputs[0].is_file()]
-        linked = [r for r in made if r.mode == LINKED and r.level in compilers.reading]
+        programs = [r for r in of_the_build(compiles) if r.is_linked and r.outputs[0].is_file()]
+        linked = [r for r in programs if r.mode == LINKED and r.level in compilers.reading]
         report = Report(objects=len(of_build))
         if linked:
             report.warnings.append(levels.linked_at_once(linked, compilers.reading))
         has_linker = compilers.plugin.toolchain.lld.exists()
-        inside_lto = [record for record in made if record.mode == INSIDE_LTO]
+        inside_lto = [record for record in programs if record.mode == INSIDE_LTO]
         if inside_lto and not own.json:
             remark(levels.linked_by_lto(inside_lto, compilers.in_links, has_linker=has_linker))
         if not compiles and not every and not has_objects and (first or not reads):
