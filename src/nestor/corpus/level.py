@@ -20,6 +20,11 @@ _OTHER_NAMES: Final = {"-O": "-O1", "-Og": "-O1", "-O4": "-O3", "-Ofast": "-O3"}
 """What optimises as a level does (clang's command line reference)."""
 
 
+def names_of(level: str) -> tuple[str, ...]:
+    """Return everything by which the driver's command line asks for ``level``."""
+    return (level, *(name for name, own in _OTHER_NAMES.items() if own == level))
+
+
 def parse_level(text: object) -> Level:
     """Return the level that ``text`` names.
 

@@ -33,6 +33,8 @@ class StoredPolicy:
     """Its copy in the cache, or ``default``."""
     is_portfolio: bool = False
     """Whether the compiler compiles functions on trial under its members."""
+    features: tuple[str, ...] = ()
+    """What it reads; nothing is said of ``default``."""
 
 
 def stored_policy(name_or_path: str, problems: Sequence[str]) -> StoredPolicy:
@@ -111,7 +113,8 @@ def _described(copy: Path) -> StoredPolicy:
     content = copy.read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     fields = json.loads(header["__metadata__"]["nestor"])
-    return StoredPolicy(str(fields["problem"]), copy, fields["kind"] == "portfolio")
+    features = tuple(map(str, fields["features"]))
+    return StoredPolicy(str(fields["problem"]), copy, fields["kind"] == "portfolio", features)
 
 
 def _digest(path: Path) -> str:

@@ -6,19 +6,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from nestor.cli.make import levels, quick, scripts
+from nestor.cli.make import quick, scripts
 from nestor.cli.make.place import POLICY
-from nestor.cli.make.words import Words
+from nestor.cli.make.words import USUAL_INSIDE_LTO, USUAL_POLICIES, Words
 from nestor.cli.remarks import report_once
 from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.cli.use import command
 from nestor.cli.use.choice import DEFAULT_POLICY, choose
 from nestor.cli.use.words import Words as PolicyWords
 from nestor.compiler.plugin import Plugin
-from nestor.problem.in_builds import InBuilds, problems_in_builds
-from nestor.rollout.ready import passed_plugin, stored_policy
+from nestor.problem.in_builds import (
+    InBuilds,
+    made_for,
+    made_without_lto,
+    problems_in_builds,
+)
+from nestor.rollout.ready import StoredPolicy, passed_plugin, stored_policy
 
 _STOCK: Final = (DEFAULT_POLICY,)
+_PROBLEMS: Final = problems_in_builds(DEFAULT_PROBLEM)
+_FROM_SUMMARY: Final = "program_"
+"""Begins the names of the features that a summary gives."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +36,24 @@ class Compilers:
     own: Words
     place: Path
     """The folder of ``nestor make``."""
-    policies: Mapping[str, InBuilds]
-    """The problem of each policy."""
-    reading: Mapping[str, str]
-    """The policy that reads a summary, by the level at which it decides."""
+    stored: Mapping[str, StoredPolicy]
+    """The policies, by the names or files that the user gives."""
     plugin: Plugin
+
+    @cached_property
+    def policies(self) -> Mapping[str, InBuilds]:
+        """The problem of each policy."""
+        return {word: _PROBLEMS[policy.problem] for word, policy in self.stored.items()}
+
+    @cached_property
+    def reading(self) -> Mapping[str, str]:
+        """The policy that reads a summary, by the level at which it decides."""
+        return {
+            level: word
+            for word, policy in self.stored.items()
+            if any(name.startswith(_FROM_SUMMARY) for name in policy.features)
+            for level in self.policies[word].levels
+        }
 
     def options(self, *, with_summary: bool) -> scripts.Options:
         """Return the options that the compilers add; with the summary only if there is one."""
@@ -46,10 +67,9 @@ class Compilers:
             return self._under(PolicyWords(at(level) or _STOCK))
 
         summary, left = self._kept(with_summary=with_summary)
-        problems = list(problems_in_builds(DEFAULT_PROBLEM))
         by_level = {}
         for level, word in self.reading.items():
-            policy = stored_policy(word, problems).place
+            policy = self.stored[word].place
             assert isinstance(policy, Path)  # "default" reads no summary
             alone = PolicyWords((word, *at(level)))
             full = replace(alone, overrides=left, summary=summary)
@@ -59,7 +79,7 @@ class Compilers:
         levels = dict.fromkeys(level for own in others.values() for level in own.levels)
         plain = (*(level for level in levels if level not in by_level), scripts.ELSEWHERE)
         by_others = {level: without(level) for level in plain}
-        return scripts.Options(by_level, by_others, self._inside_lto(), self._lto_levels())
+        return scripts.Options(by_level, by_others, *self._by_lto())
 
     def write(self, mode: str, *, with_summary: bool) -> bool:
         """Write the compilers, and remember them if later builds can use them as they are.
@@ -67,13 +87,13 @@ class Compilers:
         :return: whether one changed.
         """
         summary, left = self._kept(with_summary=with_summary)
-        asked_for = PolicyWords(tuple(self.policies), left, summary, llvm=self.own.llvm)
+        asked_for = PolicyWords(tuple(self.stored), left, summary, llvm=self.own.llvm)
         memory = command.Memory(asked_for)
         options = self.options(with_summary=with_summary)
         toolchain = self.plugin.toolchain
         changed = scripts.write(self.place, toolchain, options, mode)
         if mode == POLICY and (summary is not None or not self.reading):
-            choice = choose(asked_for, problems_in_builds(DEFAULT_PROBLEM))
+            choice = choose(asked_for, _PROBLEMS)
             found = command.Ingredients(self.plugin, choice)
             text = scripts.texts(self.place, toolchain, options, mode)
             memory.keep(quick.key(self.own), found, quick.remembered(text))
@@ -88,25 +108,31 @@ class Compilers:
 
     @cached_property
     def in_links(self) -> tuple[str, ...]:
-        """The policies that decide in links by LTO; none without LLVM's lld."""
+        """The policies that decide in links by LTO; none without LLVM's lld.
+
+        Those that read a summary or were made without LTO do not, and neither do portfolios, which
+        thin LTO cannot try.
+        """
         if not self.plugin.toolchain.lld.exists():
             return ()
-        return levels.inside_lto(tuple(self.policies), set(self.reading.values()))
+        if tuple(self.stored) == USUAL_POLICIES:
+            return USUAL_INSIDE_LTO
+        without = {*self.reading.values(), *made_without_lto()}
+        able = (name for name in made_for(tuple(self.stored), lto=True) if name not in without)
+        return tuple(name for name in able if not _stored(name).is_portfolio)
 
-    def _inside_lto(self) -> tuple[str, ...]:
+    def _by_lto(self) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+        """Return the options of links by LTO, and the levels for which they are."""
         if not self.in_links:
-            return ()
-        choice = choose(PolicyWords(self.in_links), problems_in_builds(DEFAULT_PROBLEM))
-        return tuple(command.Ingredients(self.plugin, choice).link_options())
-
-    def _lto_levels(self) -> str:
-        problems = levels.problems_of(self.in_links).values()
-        if not all(own.levels for own in problems):
-            return scripts.ELSEWHERE
-        return "|".join(["''", *(level for own in problems for level in own.levels)])
+            return (), None
+        choice = choose(PolicyWords(self.in_links), _PROBLEMS)
+        problems = [_PROBLEMS[name] for name in choice.problems]
+        levels = tuple(level for own in problems for level in own.levels)
+        options = command.Ingredients(self.plugin, choice).link_options()
+        return tuple(options), levels if all(own.levels for own in problems) else None
 
     def _under(self, words: PolicyWords) -> tuple[str, ...]:
-        choice = choose(words, problems_in_builds(DEFAULT_PROBLEM))
+        choice = choose(words, _PROBLEMS)
         return tuple(command.Ingredients(self.plugin, choice).compile_options())
 
 
@@ -115,9 +141,11 @@ def prepare(own: Words) -> Compilers:
 
     :raises NestorError: if one of them cannot be used, or not together.
     """
-    problems = problems_in_builds(DEFAULT_PROBLEM)
-    choice = choose(PolicyWords(own.policies, llvm=own.llvm), problems)
-    policies = levels.problems_of(own.policies)
-    reading = levels.reading_by_level(policies)
+    choice = choose(PolicyWords(own.policies, llvm=own.llvm), _PROBLEMS)
+    stored = {word: _stored(word) for word in own.policies}
     plugin = passed_plugin(own.llvm, choice.problems, report_once)
-    return Compilers(own, Path(own.folder), policies, reading, plugin)
+    return Compilers(own, Path(own.folder), stored, plugin)
+
+
+def _stored(word: str) -> StoredPolicy:
+    return stored_policy(word, list(_PROBLEMS))

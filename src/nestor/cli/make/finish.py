@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -13,6 +13,7 @@ from nestor.cli.make import products
 from nestor.cli.make.place import FIRST
 from nestor.cli.make.recompile import CompileError, Recompiler, Way
 from nestor.cli.make.records import Record
+from nestor.cli.make.report import Report
 from nestor.cli.make.selection import Candidate, candidates_of, concerns
 from nestor.compiler.objects import ObjectError
 from nestor.errors import NestorError
@@ -31,42 +32,10 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-_CONFIGURATION: Final = re.compile(
-    r"/CMakeFiles/(\d[\d.]*|CMakeScratch|_CMakeLTOTest)|/meson-private/"
-)
-"""What build systems compile to find out about the compiler."""
 _POSITION: Final = re.compile(r"-f(no-)?(pic|PIC|pie|PIE)")
 """Of several such options the compiler follows the last."""
 _TOGETHER: Final = 64
 """Modules whose decisions are compared at once: their logs are in memory."""
-
-
-@dataclass
-class Report:
-    """What was done."""
-
-    objects: int = 0
-    """Objects of the build that the compilers have recorded."""
-    compiled_again: int = 0
-    """Those that were compiled again under the policy."""
-    from_source: int = 0
-    """Of these, those whose bitcode would not do."""
-    left: int = 0
-    """Objects that were not worth a compile: see ``selection.py``."""
-    saving: float = 0.0
-    """Bytes that the policy expects the changed decisions to save."""
-    saving_left: float = 0.0
-    """Of these, those of the objects that were left."""
-    functions: int = 0
-    """In the summary."""
-    failed: list[str] = field(default_factory=list)
-    """What the compiler says of each object that stayed as it was."""
-    warnings: list[str] = field(default_factory=list)
-
-
-def of_the_build(records: Sequence[Record]) -> list[Record]:
-    """Leave out what was compiled to configure the build."""
-    return [r for r in records if not any(_CONFIGURATION.search(str(o)) for o in r.outputs)]
 
 
 def make_first(
@@ -87,9 +56,13 @@ def make_first(
         return again
 
     reading = recompiler.options.reading
-    others = [r for r in records if r.mode != FIRST and r.level in reading]
+    others: list[Record] = []
+    kept: list[Record] = []
+    for record in records:
+        is_other = record.mode != FIRST and record.level in reading
+        (others if is_other else kept).append(record)
     again = _each(first, others, jobs, "Compiling objects to summarise", progress)
-    return [*(record for record in records if record not in others), *again]
+    return [*kept, *again]
 
 
 def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> ProgramSummary:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from nestor.cli.make import quick, records, running
 from nestor.cli.make import words as own_words
-from nestor.cli.make.place import FIRST, INSIDE_LTO, LINKED, POLICY
+from nestor.cli.make.place import BY_LTO, FIRST, LINKED, POLICY, UNDER_POLICY_BY_LTO
 from nestor.cli.make.words import Words
 from nestor.cli.remarks import remark
 from nestor.cli.wrong_words import WrongWordsError, answer
@@ -16,7 +16,7 @@ from nestor.errors import NestorError
 
 if TYPE_CHECKING:
     from nestor.cli.make.compilers import Compilers
-    from nestor.cli.make.finish import Report
+    from nestor.cli.make.report import Report
 
 HELP: Final = """\
 usage: nestor make [--policy POLICY]… [--summary DIR] [--link MODE] [--jobs N] [--again PERCENT]
@@ -114,23 +114,24 @@ class _Build:
             return self._ended(status, first=first)
         compiles = records.of_last_build(self._place)
         every = records.collect(self._place)
-        from nestor.cli.make import levels
-        from nestor.cli.make.finish import Report, of_the_build
+        from nestor.cli.make import report as said
 
-        of_build = [r for r in of_the_build(every) if r.mode not in (LINKED, INSIDE_LTO)]
-        programs = [r for r in of_the_build(compiles) if r.is_linked and r.outputs[0].is_file()]
+        others = (LINKED, BY_LTO, UNDER_POLICY_BY_LTO)
+        of_build = [r for r in records.of_the_build(every) if r.mode not in others]
+        programs = [r for r in records.of_the_build(compiles) if r.is_linked]
+        programs = [record for record in programs if record.outputs[0].is_file()]
         linked = [r for r in programs if r.mode == LINKED and r.level in compilers.reading]
-        report = Report(objects=len(of_build))
+        report = said.Report(objects=len(of_build))
         if linked:
-            report.warnings.append(levels.linked_at_once(linked, compilers.reading))
+            report.warnings.append(said.linked_at_once(linked, compilers.reading))
         has_linker = compilers.plugin.toolchain.lld.exists()
-        inside_lto = [record for record in programs if record.mode == INSIDE_LTO]
-        if inside_lto and not own.json:
-            remark(levels.linked_by_lto(inside_lto, compilers.in_links, has_linker=has_linker))
+        by_lto = [record for record in programs if record.mode != LINKED]
+        if by_lto and not own.json:
+            remark(said.linked_by_lto(by_lto, compilers.in_links, has_linker=has_linker))
         if not compiles and not every and not has_objects and (first or not reads):
             raise NestorError(_no_objects(own.command))
-        if of_build and levels.decides_nothing(of_build, compilers.policies):
-            report.warnings.append(levels.wrong_level(of_build, compilers.policies))
+        if of_build and said.decides_nothing(of_build, compilers.policies):
+            report.warnings.append(said.wrong_level(of_build, compilers.policies))
         reading = any(record.level in compilers.reading for record in of_build)
         if reading and pending:
             self._finish(of_build, report, compilers, first=first)
@@ -138,7 +139,7 @@ class _Build:
             if status != 0:
                 return self._ended(status, first=False)
         if of_build and not reading and not report.warnings and not own.json:
-            remark(levels.without_summary(of_build, compilers.policies))
+            remark(said.without_summary(of_build, compilers.policies))
         self._say(report, finished=reading and pending)
         return 1 if report.failed else 0
 

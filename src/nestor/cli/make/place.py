@@ -34,8 +34,10 @@ FIRST, POLICY = "first", "policy"
 by the policy with the summary if there is one."""
 LINKED = "linked"
 """No object, but a program or a library that one command compiled and linked."""
-INSIDE_LTO = "lto"
-"""An object for LTO, which is stock's, or a program that LTO linked under the policies for it."""
+BY_LTO = "lto"
+"""An object for LTO, which is stock's, or a program that LTO linked as stock does."""
+UNDER_POLICY_BY_LTO = "lto-policy"
+"""A program that LTO linked under the policies for it."""
 
 _NO_OBJECT = frozenset(
     {"-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm", "-emit-ast", "--analyze"}

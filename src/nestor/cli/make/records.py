@@ -2,12 +2,13 @@
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nestor.cli.make.place import END, HEADER, INSIDE_LTO, LINKED, POLICY
+from nestor.cli.make.place import BY_LTO, END, HEADER, LINKED, POLICY, UNDER_POLICY_BY_LTO
 from nestor.corpus.capture.response_files import expanded
 from nestor.corpus.level import last_level
 from nestor.files import write_atomically
@@ -20,6 +21,8 @@ _WITH_VALUE = frozenset(
     {"-x", "-I", "-D", "-U", "-include", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ"}
     | {"-Xclang", "-mllvm", "-arch", "-target"}
 )
+_CONFIGURATION = re.compile(r"/CMakeFiles/(\d[\d.]*|CMakeScratch|_CMakeLTOTest)|/meson-private/")
+"""What build systems compile to find out about the compiler."""
 _FEWEST = 5
 """Fields of a record without arguments."""
 
@@ -29,7 +32,7 @@ class Record:
     """One compile."""
 
     mode: str
-    """``first``, ``policy``, ``linked`` or ``lto``: see ``place.py``."""
+    """How it was compiled or linked: see ``place.py``."""
     folder: Path
     """The working folder."""
     logs: Path | None
@@ -101,6 +104,11 @@ def of_last_build(place: Path) -> list[Record]:
     return [record for record in map(_read, paths) if record is not None]
 
 
+def of_the_build(records: Sequence[Record]) -> list[Record]:
+    """Leave out what was compiled to configure the build."""
+    return [r for r in records if not any(_CONFIGURATION.search(str(o)) for o in r.outputs)]
+
+
 def _name(record: Record) -> str:
     """Return the name of the kept record of the objects of ``record``."""
     text = "\0".join(map(str, record.outputs))
@@ -123,7 +131,8 @@ def _read(path: Path) -> Record | None:
 
 
 def _is_linked(mode: str, arguments: Sequence[str]) -> bool:
-    return mode == LINKED or (mode == INSIDE_LTO and "-c" not in arguments)
+    is_link = mode in (LINKED, UNDER_POLICY_BY_LTO)
+    return is_link or (mode == BY_LTO and "-c" not in arguments)
 
 
 def _outputs(folder: Path, arguments: list[str], *, linked: bool) -> tuple[Path, ...]:

@@ -4,30 +4,30 @@ A shell starts in a millisecond; Python would take fifteen for each compile.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nestor.cli.make.embedded_names import removal
 from nestor.cli.make.place import (
+    BY_LTO,
     END,
     FIRST,
     HEADER,
-    INSIDE_LTO,
     LINKED,
     POLICY,
+    UNDER_POLICY_BY_LTO,
     compiler_names,
 )
 from nestor.compiler.toolchain import Toolchain
+from nestor.corpus.level import names_of
 from nestor.files import replacing
 
 _FOLDER: Final = "@folder@"
 _LOGS: Final = '"$place/logs/$id"'
 """The folder of a compile's log, as a word of the scripts."""
 ELSEWHERE: Final = "*"
-_PATTERNS: Final = {"-O3": "-O3|-O4|-Ofast"}
-"""What scripts take for a level, if it has several names."""
 _SCRIPT: Final = """\
 #!/bin/sh
 # Written by 'nestor make': {compiler} under policies, with a record of what it makes.
@@ -94,15 +94,16 @@ if [ "$makes" = yes ]; then
   done
 fi
 if [ "$lto" ]; then
-  [ "$makes" != yes ] || record {inside_lto} '' "$@"
   # Objects are stock's: the policies decide in the link, if lld does it.
   case $level in
     {lto_levels}) ;;
     *) linker=stock ;;
   esac
   if [ "$compile" ] || [ "$linker" ]; then
+    [ "$makes" != yes ] || record {by_lto} '' "$@"
     exec {compiler} "$@"
   fi
+  [ "$makes" != yes ] || record {under_policy_by_lto} '' "$@"
   exec {compiler} {lto_options} "$@"
 fi
 case $level in
@@ -168,9 +169,9 @@ class Options:
     """By level, where others do; :data:`ELSEWHERE` stands for all other levels."""
     inside_lto: tuple[str, ...] = ()
     """For links by LTO; nothing if no policy decides there."""
-    lto_levels: str = ELSEWHERE
-    """The levels of links for which these are, as a pattern of the shell; the last one given
-    counts, which need not be that of the objects."""
+    lto_levels: tuple[str, ...] | None = None
+    """The levels of links for which these are, None for all. What counts is the last one given,
+    which need not be that of the objects."""
 
 
 def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:
@@ -208,8 +209,9 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
             compiler=compiler,
             header=HEADER,
             end=END,
-            inside_lto=INSIDE_LTO,
-            lto_levels=options.lto_levels,
+            by_lto=BY_LTO,
+            under_policy_by_lto=UNDER_POLICY_BY_LTO,
+            lto_levels=_lto_pattern(options),
             lto_options=_shell(_quiet(options.inside_lto)),
             levels="\n".join(levels),
         )
@@ -235,7 +237,7 @@ def _level(
         options = _shell(_quiet(own.under_policy))
         make_object = _COMPILE.format(compiler=compiler, options=options)
     return _LEVEL.format(
-        level=level, mode=mode, folder=folder, compiler=compiler, linked=LINKED,
+        level=_pattern([level]), mode=mode, folder=folder, compiler=compiler, linked=LINKED,
         make_object=make_object,
         other_options=_shell(_quiet(own.without_summary(cxx=cxx))),
     )  # fmt: skip
@@ -246,9 +248,21 @@ def _plain_level(compiler: str, level: str, own: Sequence[str]) -> str:
     options = _shell(_quiet(own))
     make_object = _COMPILE.format(compiler=compiler, options=options)
     return _LEVEL.format(
-        level=_PATTERNS.get(level, level), mode=POLICY, folder="''", compiler=compiler,
+        level=_pattern([level]), mode=POLICY, folder="''", compiler=compiler,
         linked=LINKED, make_object=make_object, other_options=options,
     )  # fmt: skip
+
+
+def _pattern(levels: Iterable[str]) -> str:
+    """Return what matches the names of ``levels`` in a shell."""
+    return "|".join(name for level in levels for name in names_of(level))
+
+
+def _lto_pattern(options: Options) -> str:
+    """Return what matches the level of a link under policies; a link need not name any."""
+    if not options.inside_lto:
+        return "none"
+    return ELSEWHERE if options.lto_levels is None else f"''|{_pattern(options.lto_levels)}"
 
 
 def _quiet(options: Sequence[str]) -> list[str]:

@@ -1,20 +1,12 @@
-"""Which policy decides at which optimisation level in ``nestor make``, and where none does."""
+"""What ``nestor make`` has done, and what it says of a build."""
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
+from nestor.cli.make.place import UNDER_POLICY_BY_LTO
 from nestor.cli.make.records import Record
-from nestor.cli.make.words import USUAL_INSIDE_LTO, USUAL_POLICIES
-from nestor.cli.setup import DEFAULT_PROBLEM
-from nestor.problem.in_builds import (
-    InBuilds,
-    like_at,
-    made_for,
-    made_without_lto,
-    problems_in_builds,
-)
-from nestor.rollout.ready import stored_policy
+from nestor.problem.in_builds import InBuilds, like_at, problems_in_builds
 
 _IN_CMAKE: Final = {
     "-Oz": '-DCMAKE_CXX_FLAGS_MINSIZEREL="-Oz -DNDEBUG"',
@@ -27,38 +19,27 @@ _IN_CMAKE: Final = {
 _MOST_NAMES: Final = 3
 
 
-def problems_of(policies: Sequence[str]) -> Mapping[str, InBuilds]:
-    """Return which problem each policy is for, by its name or file.
+@dataclass
+class Report:
+    """What was done."""
 
-    :raises NestorError: if there is no such policy.
-    """
-    problems = problems_in_builds(DEFAULT_PROBLEM)
-    return {word: problems[stored_policy(word, list(problems)).problem] for word in policies}
-
-
-def reading_by_level(policies: Mapping[str, InBuilds]) -> Mapping[str, str]:
-    """Return, by level, the policy that has features which a summary gives.
-
-    :param policies: as :func:`problems_of` returns them.
-    """
-    reading = [word for word in policies if _reads_summary(word)]
-    return {level: word for word in reading for level in policies[word].levels}
-
-
-def inside_lto(policies: Sequence[str], reading: Collection[str]) -> tuple[str, ...]:
-    """Return the policies that decide in links by LTO.
-
-    Those that read a summary or were made without LTO do not, and neither do portfolios, which thin
-    LTO cannot try.
-
-    :param reading: those that read a summary.
-    """
-    if tuple(policies) == USUAL_POLICIES:
-        return USUAL_INSIDE_LTO
-    problems = list(problems_in_builds(DEFAULT_PROBLEM))
-    without = {*reading, *made_without_lto()}
-    able = (name for name in made_for(policies, lto=True) if name not in without)
-    return tuple(name for name in able if not stored_policy(name, problems).is_portfolio)
+    objects: int = 0
+    """Objects of the build that the compilers have recorded."""
+    compiled_again: int = 0
+    """Those that were compiled again under the policy."""
+    from_source: int = 0
+    """Of these, those whose bitcode would not do."""
+    left: int = 0
+    """Objects that were not worth a compile: see ``selection.py``."""
+    saving: float = 0.0
+    """Bytes that the policy expects the changed decisions to save."""
+    saving_left: float = 0.0
+    """Of these, those of the objects that were left."""
+    functions: int = 0
+    """In the summary."""
+    failed: list[str] = field(default_factory=list)
+    """What the compiler says of each object that stayed as it was."""
+    warnings: list[str] = field(default_factory=list)
 
 
 def decides_nothing(objects: Sequence[Record], policies: Mapping[str, InBuilds]) -> bool:
@@ -108,27 +89,17 @@ def linked_at_once(linked: Sequence[Record], reading: Mapping[str, str]) -> str:
 def linked_by_lto(linked: Sequence[Record], policies: Sequence[str], *, has_linker: bool) -> str:
     """Return what is said of programs that LTO linked.
 
-    :param policies: those that decide there, as :func:`inside_lto` returns them.
+    :param policies: those that decide in such links.
     :param has_linker: whether LLVM's lld is installed.
     """
-    problems = problems_of(policies)
-    acting = [n for n, own in problems.items() if any(_may_decide(r, own) for r in linked)]
     if not has_linker:
         end = "as stock does: LLVM's lld, in which policies decide, is not installed"
-    elif not acting:
+    elif all(record.mode != UNDER_POLICY_BY_LTO for record in linked):
         end = "as stock does: no policy decides there at this level, or another linker is named"
     else:
-        decide = "decides" if len(acting) == 1 else "decide"
-        end = f"under {' and '.join(acting)}, which {decide} there without a summary"
+        decide = "decides" if len(policies) == 1 else "decide"
+        end = f"under {' and '.join(policies)}, which {decide} there without a summary"
     return f"{_names(linked)} linked by LTO {end}"
-
-
-def _may_decide(link: Record, own: InBuilds) -> bool:
-    """Tell whether the policies of ``own`` are given to a link; of its objects nothing is known."""
-    names_level = any(word.startswith("-O") for word in link.arguments)
-    linkers = [word for word in link.arguments if word.startswith("-fuse-ld=")]
-    is_lld = not linkers or linkers[-1] == "-fuse-ld=lld"
-    return is_lld and (not own.levels or not names_level or link.level in own.levels)
 
 
 def _names(linked: Sequence[Record]) -> str:
@@ -136,15 +107,3 @@ def _names(linked: Sequence[Record]) -> str:
     names = ", ".join(record.outputs[0].name for record in linked[:_MOST_NAMES])
     more = f" and {count - _MOST_NAMES} more" if count > _MOST_NAMES else ""
     return f"{names}{more} {'was' if count == 1 else 'were'}"
-
-
-def _reads_summary(word: str) -> bool:
-    place = stored_policy(word, list(problems_in_builds(DEFAULT_PROBLEM))).place
-    if isinstance(place, str):
-        return False
-    # The header of a copy in the cache, which was checked when it was written; reading the policy
-    # itself takes NumPy.
-    content = place.read_bytes()
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    features = json.loads(header["__metadata__"]["nestor"])["features"]
-    return any(str(name).startswith("program_") for name in features)
