@@ -22,10 +22,8 @@ import numpy as np
 import xxhash
 
 from benchmarks import record as results
-from benchmarks.machine import describe
 from benchmarks.pool import local_pool
 from nestor.build.assembly import id_in_unit, ids_by_name
-from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Module
 from nestor.policy.names import DEFAULT
@@ -182,15 +180,12 @@ def run_table(options: argparse.Namespace) -> int:
     """Print the table, and write it to a result file if one is named."""
     lines = results.json_lines(options.out)
     found = table([trial for line in lines for trial in line["trials"]])
-    results.show({"callees": found})
-    if options.json:
-        about = (
-            "COMDAT functions that the default inlines at none of their calls in a module: mean"
-            " change in bytes if it inlines all, and what that comes to where so many modules do."
-        )
-        modules = sum(bool(line["trials"]) for line in lines)
-        machine = describe(toolchains.find())
-        results.write(options.json, about, {"callees": found}, machine, modules=modules)
+    about = (
+        "COMDAT functions that the default inlines at none of their calls in a module: mean change"
+        " in bytes if it inlines all, and what that comes to where so many modules do."
+    )
+    modules = sum(bool(line["trials"]) for line in lines)
+    results.publish(options.json, about, {"callees": found}, modules=modules)
     return 0
 
 

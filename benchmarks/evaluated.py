@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine, record
-from nestor.compiler.toolchain import find
+from benchmarks import record
 from nestor.evaluate.statistics import change_pct
 
 
@@ -72,9 +71,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 ("worst in code", "{}"), ("its code", "{:+.2f} %"),
                 ("larger of the tiny ones", "{}")]  # fmt: skip
     tables = {"policies": record.table(columns, found)}
-    record.show(tables)
-    if options.json:
-        record.write(options.json, options.about, tables, machine.describe(find()))
+    record.publish(options.json, options.about, tables)
     return 0
 
 

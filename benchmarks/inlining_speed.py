@@ -139,10 +139,7 @@ def main() -> int:
         several = sorted(row(json.loads(path.read_text())) for path in options.several)
         more = beside(cells[:-1], several, f"these {len(several)} by several")
         tables[f"{options.table}_several"] = table(SEVERAL, more)
-    record.show(tables)
-    if options.json:
-        place = machine.describe(find())
-        record.write(options.json, "Inlining for speed, by program.", tables, place, **values)
+    record.publish(options.json, "Inlining for speed, by program.", tables, **values)
     return 0
 
 

@@ -24,9 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks import record
-from benchmarks.machine import describe
 from benchmarks.pool import LINK, build_program, local_pool, policy_named
-from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
 from nestor.evaluate.compare import EvaluateSettings, evaluate
@@ -44,26 +42,26 @@ from nestor.tune.session import summary_for_search
 TREES: Final = Path(__file__).resolve().parent / "data" / "distilled_trees.safetensors"
 CHOSEN: Final = OnlyCall(bytes=1000, code_size=200)
 """By ``benchmarks.only_call_limits``; for -Os its code size is 128."""
-_ANY_SIZE: Final = OnlyCall(bytes=1 << 40, code_size=1 << 40)
+ANY_SIZE: Final = OnlyCall(bytes=1 << 40, code_size=1 << 40)
 _UP_TO: Final = (40, 64, 80, 100, 128, 200)
 """Code sizes of callees by which calls are grouped in the table."""
-_SECONDS: Final = 600.0
+SECONDS: Final = 600.0
 """A compile that takes longer has failed: long, as the machine may be busy with other things."""
-_LEAST_BYTES: Final = 10_000
+LEAST_BYTES: Final = 10_000
 """Of a stock program that counts in the means, as in the table of the random sample."""
 _KEY: Final = ("half", "program", "language", "mode")
 _SPLITS: Final = {"train": "chosen on", "validation": "chosen on", "test": "held out"}
 
 
-def with_rule(path: Path, limit: OnlyCall) -> TreesPolicy:
-    """Return the trees in ``path`` with the rule.
+def with_rule(path: Path, limit: OnlyCall | None) -> TreesPolicy:
+    """Return the trees in ``path`` with the rule; with a limit of None, as they are.
 
     :raises PolicyError: if they are something else.
     """
     policy = bundle.load(path)
     if not isinstance(policy, TreesPolicy):
         raise PolicyError(f"{path} holds no trees")
-    return inline_only_calls(policy, limit)
+    return policy if limit is None else inline_only_calls(policy, limit)
 
 
 def _note(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -85,7 +83,7 @@ def _modules(program: Program) -> int:
 def sites(pool: Pool, program: Program) -> list[dict[str, Any]]:
     """Return the calls of ``program`` that only the rule inlines, each with what it changed."""
     summary = summary_for_search(pool, LINK, program, "gc")
-    rule = NamedPolicy.of(with_rule(TREES, _ANY_SIZE))
+    rule = NamedPolicy.of(with_rule(TREES, ANY_SIZE))
     before, after = (
         build_program(pool, program, policy, ("gc",), summary, {})
         for policy in (policy_named(str(TREES)), rule)
@@ -133,7 +131,7 @@ def run_sites(options: argparse.Namespace) -> int:
     """Measure single calls of the programs that have no line yet."""
     corpus = store.load(options.corpus)
     done = {line["program"] for line in record.json_lines(options.results, may_lack=True)}
-    with local_pool(corpus, PoolSettings(jobs=options.jobs, timeout=_SECONDS)) as pool:
+    with local_pool(corpus, PoolSettings(jobs=options.jobs, timeout=SECONDS)) as pool:
         for program in _programs(corpus, options):
             if program.name not in done:
                 line = {"program": program.name, "sites": sites(pool, program)}
@@ -151,7 +149,7 @@ def run_judge(options: argparse.Namespace) -> int:
     splits = {project.name: project.split for project in corpus.projects}
     earlier = record.json_lines(options.results, may_lack=True)
     done = {(line["program"], line["policy"], line["mode"]) for line in earlier}
-    with local_pool(corpus, PoolSettings(jobs=options.jobs, timeout=_SECONDS)) as pool:
+    with local_pool(corpus, PoolSettings(jobs=options.jobs, timeout=SECONDS)) as pool:
         for program in _programs(corpus, options):
             half = options.half or _SPLITS[splits[program.project] or "test"]
             for name, policy in policies.items():
@@ -190,7 +188,7 @@ def means_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
     """Return a row for each half, language and mode: means over programs that are not tiny."""
     groups: dict[tuple[str, ...], dict[str, dict[str, list[float]]]] = {}
     for line in lines:
-        if None not in line["change"] and line["stock"] >= _LEAST_BYTES:
+        if None not in line["change"] and line["stock"] >= LEAST_BYTES:
             key = (line["half"], line["language"], line["mode"])
             own = groups.setdefault(key, {}).setdefault(line["program"], {})
             own[line["policy"]] = line["change"]
@@ -240,14 +238,12 @@ def run_table(options: argparse.Namespace) -> int:
         "programs": programs_table(lines),
         "sites": sites_table(record.json_lines(options.sites)),
     }
-    record.show(tables)
-    if options.json:
-        about = (
-            "The only call of a function in the program, inlined on top of the policy `distilled`:"
-            " per cent of linked bytes / of code against stock -Oz, with a summary; and what single"
-            " such calls change, in linked bytes."
-        )
-        record.write(options.json, about, tables, describe(toolchains.find()))
+    about = (
+        "The only call of a function in the program, inlined on top of the policy `distilled`: per"
+        " cent of linked bytes / of code against stock -Oz, with a summary; and what single such"
+        " calls change, in linked bytes."
+    )
+    record.publish(options.json, about, tables)
     return 0
 
 

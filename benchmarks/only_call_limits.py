@@ -17,17 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import record
-from benchmarks.machine import describe
+from benchmarks.only_call import ANY_SIZE, LEAST_BYTES, SECONDS, with_rule
 from benchmarks.pool import AT_LEVEL, LINK
 from nestor.cli.setup import ready_plugin
-from nestor.compiler import toolchain as toolchains
 from nestor.corpus import store
 from nestor.evaluate.compare import EvaluateSettings, evaluate
-from nestor.policy import bundle
 from nestor.policy.names import NamedPolicy
-from nestor.policy.spec import PolicyError
-from nestor.policy.trees import TreesPolicy
-from nestor.problems.inlining_size.summary_rules import OnlyCall, inline_only_calls
+from nestor.problems.inlining_size.summary_rules import OnlyCall
 from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
 
@@ -37,39 +33,22 @@ LIMITS: Final[Mapping[str, OnlyCall | None]] = {
     "1000, 128": OnlyCall(1000, 128),
     "1000, 200": OnlyCall(1000, 200),
     "4000, 400": OnlyCall(4000, 400),
-    "none": OnlyCall(1 << 40, 1 << 40),
+    "none": ANY_SIZE,
 }
 """Bytes in the stock build, and code size where the question is asked, by their names in tables."""
-_SECONDS: Final = 600.0
-"""A compile that takes longer has failed: long, as the machine may be busy with other things."""
-_LEAST_BYTES: Final = 10_000
-"""Of a stock program that counts in the means, as in the table of the random sample."""
-
-
-def variants(path: Path) -> dict[str, NamedPolicy]:
-    """Return the trees in ``path`` under each limit.
-
-    :raises PolicyError: if they are something else.
-    """
-    trees = bundle.load(path)
-    if not isinstance(trees, TreesPolicy):
-        raise PolicyError(f"{path} holds no trees")
-    return {
-        name: NamedPolicy.of(trees if limit is None else inline_only_calls(trees, limit))
-        for name, limit in LIMITS.items()
-    }
 
 
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the programs that have no line yet, the smallest first."""
     corpus = store.load(options.corpus)
-    problem, policies = AT_LEVEL[corpus.level], variants(options.trees)
+    problem = AT_LEVEL[corpus.level]
+    policies = {n: NamedPolicy.of(with_rule(options.trees, own)) for n, own in LIMITS.items()}
     done = {line["program"] for line in record.json_lines(options.results, may_lack=True)}
     programs = [p for s in ("train", "validation") for p in corpus.programs_of(s)]
     programs = [p for p in programs if len(p.modules) <= options.modules and p.name not in done]
     settings = EvaluateSettings(("gc",), summary=True, log=False)
     plugin = ready_plugin(problem, None, silent)
-    with LocalPool(problem, corpus, plugin, PoolSettings(timeout=_SECONDS)) as pool:
+    with LocalPool(problem, corpus, plugin, PoolSettings(timeout=SECONDS)) as pool:
         for program in sorted(programs, key=lambda p: len(p.modules)):
             line: dict[str, Any] = {"program": program.name, "language": program.language}
             found = evaluate(pool, LINK, [program], list(policies.values()), settings)
@@ -88,7 +67,7 @@ def run_judge(options: argparse.Namespace) -> int:
 def means(lines: Sequence[Mapping[str, Any]]) -> record.Table:
     """Return a row for each limit and language: the mean, and what the rule adds at most."""
     complete = [x for x in lines if all(None not in pair for pair in x["change"].values())]
-    large = [x for x in complete if x["stock"] >= _LEAST_BYTES]
+    large = [x for x in complete if x["stock"] >= LEAST_BYTES]
     rows: list[list[Any]] = []
     for language in sorted({x["language"] for x in large}):
         own = [x["change"] for x in large if x["language"] == language]
@@ -107,14 +86,12 @@ def run_table(options: argparse.Namespace) -> int:
     """Print the tables, and write them to a result file if one is named."""
     named = [word.partition("=") for word in options.results]
     tables = {name: means(record.json_lines(Path(path))) for name, _, path in named}
-    record.show(tables)
-    if options.json:
-        about = (
-            "Training and validation programs with a summary, under trees and under the rule about"
-            " a function's only call at several limits: per cent of linked bytes / of code against"
-            " stock, link mode gc."
-        )
-        record.write(options.json, about, tables, describe(toolchains.find()))
+    about = (
+        "Training and validation programs with a summary, under trees and under the rule about a"
+        " function's only call at several limits: per cent of linked bytes / of code against stock,"
+        " link mode gc."
+    )
+    record.publish(options.json, about, tables)
     return 0
 
 

@@ -12,7 +12,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.machine import describe
 from benchmarks.result_tables import cell
+from nestor.compiler.toolchain import find
 from nestor.files import write_atomically
 
 Table = Mapping[str, Any]
@@ -88,6 +90,13 @@ def write(
         "tables": before.get("tables", {}) | dict(tables),
     }
     write_atomically(path, _text(_rounded(content)) + "\n")
+
+
+def publish(path: Path | None, about: str, tables: Mapping[str, Table], **values: Any) -> None:
+    """Print ``tables``, and write them by :func:`write` if there is a ``path``."""
+    show(tables)
+    if path is not None:
+        write(path, about, tables, describe(find()), **values)
 
 
 def command(arguments: Sequence[str]) -> str:

@@ -278,14 +278,12 @@ def run_table(options: argparse.Namespace) -> int:
     """Print the tables, and write them to a result file if one is named."""
     lines = lines_of(options.results)
     found = tables(lines, options.half, options.least_bytes)
-    record.show(found)
-    if options.json:
-        about = (
-            "Packages drawn at random from Debian, built as Debian builds them: change of the"
-            f" linked program against stock -Oz, programs of at least {options.least_bytes} bytes"
-            f" that share at most {LARGEST_SHARE_PCT:g} % of their code with training."
-        )
-        record.write(options.json, about, found, describe(toolchains.find()))
+    about = (
+        "Packages drawn at random from Debian, built as Debian builds them: change of the linked"
+        f" program against stock -Oz, programs of at least {options.least_bytes} bytes that share"
+        f" at most {LARGEST_SHARE_PCT:g} % of their code with training."
+    )
+    record.publish(options.json, about, found)
     return 0
 
 

@@ -13,6 +13,8 @@ from nestor.policy.trees import TreesPolicy
 
 RULED: Final = 2.0**24
 """Logits above are a rule's, which is beyond every sum of fitted trees."""
+NEVER: Final = -(2.0**20)
+"""What a rule that forbids takes off the logit: more than any sum of fitted trees."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from nestor.policy.branches import Split, one_tree
+from nestor.policy.branches import NEVER, Split, one_tree
 from nestor.policy.linear import as_sum
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy, squash
 from nestor.policy.spec import F64, PolicyError
@@ -36,8 +36,6 @@ _SURELY: Final = 4096.0
 """What a unit of squashed cost beyond a bound takes off the logit: more than any logit."""
 _NO_BOUND: Final = 64.0
 """More than any squashed cost."""
-_NEVER: Final = -(2.0**20)
-"""Less than the negative of any sum of fitted trees."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,9 @@ def bound_growth(policy: MlpPolicy | TreesPolicy, bound: GrowthBound) -> MlpPoli
     """
     if "growth bound" in policy.metadata.provenance:
         raise PolicyError("the policy is under a bound on growth already")
-    return (
-        _bound_trees(policy, bound)
-        if isinstance(policy, TreesPolicy)
-        else _bound_sum(policy, bound)
-    )
+    if isinstance(policy, TreesPolicy):
+        return _bound_trees(policy, bound)
+    return _bound_sum(policy, bound)
 
 
 def _bound_trees(policy: TreesPolicy, bound: GrowthBound) -> TreesPolicy:
@@ -76,7 +72,7 @@ def _bound_trees(policy: TreesPolicy, bound: GrowthBound) -> TreesPolicy:
         raise PolicyError("only a policy that says where to deviate can be bounded")
 
     def up_to(limit: int) -> Split:
-        return Split(_COST, limit + 0.5, 0.0, _NEVER)
+        return Split(_COST, limit + 0.5, 0.0, NEVER)
 
     def by_caller(most: int) -> Split:
         own, comdat = up_to(min(bound.own, most)), up_to(min(bound.comdat, most))

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from nestor.policy.branches import Split, one_tree
+from nestor.policy.branches import NEVER, Split, one_tree
 from nestor.policy.spec import F64, PolicyError
 from nestor.policy.trees import TreesPolicy, weighted_sum
 
@@ -42,10 +42,8 @@ _STEPS: Final = (100, 200, 400)
 """Bytes."""
 _NO_LIMIT: Final = 2.0**53
 """More than any value of a feature."""
-_NEVER: Final = -(2.0**20)
-"""Less than the negative of any sum of fitted trees."""
 _INLINE: Final = 2.0**30
-"""More than any such sum and ``_NEVER``, and so ``RULED``: no bytes that trees expect to save."""
+"""More than any such sum and ``NEVER``, and so ``RULED``: no bytes that trees expect to save."""
 SAVED: Final = 97.0
 """Bytes that such a call saves: mean of 24 in C programs (``benchmarks.only_call sites``)."""
 
@@ -107,8 +105,8 @@ def _all_hold(conditions: Sequence[tuple[str, int, int]], node: Split | float) -
 
 
 def _beyond(most: Sequence[tuple[str, float]]) -> Split | float:
-    """Return the tree that is ``_NEVER`` where a feature is beyond the greatest value given."""
+    """Return the tree that is ``NEVER`` where a feature is beyond the greatest value given."""
     node: Split | float = 0.0
     for name, greatest in reversed(most):
-        node = Split(name, greatest, node, _NEVER)
+        node = Split(name, greatest, node, NEVER)
     return node
