@@ -71,10 +71,20 @@ static std::unique_ptr<Policy> trees(std::mt19937 &Random) {
   return parsed(B);
 }
 
+/// How often the bounds settled the answer for boxes that are no point.
+struct Settled {
+  unsigned Never = 0, Always = 0;
+  Settled &operator+=(const Settled &Other) {
+    Never += Other.Never;
+    Always += Other.Always;
+    return *this;
+  }
+};
+
 /// Boxes of rows: where neverPositive() says so, no row in the box, nor a corner of it,
-/// has a logit above 0. Returns how often it said so of boxes that are no point.
-static unsigned checkBoxes(Policy &P, std::mt19937 &Random) {
-  unsigned Settled = 0;
+/// has a logit above 0, and where alwaysPositive() does, every one.
+static Settled checkBoxes(Policy &P, std::mt19937 &Random) {
+  Settled Found;
   for (unsigned Box = 0; Box < 400; ++Box) {
     std::vector<double> Lowest, Highest, X(Features);
     const unsigned Known = Random() % 32;
@@ -88,31 +98,35 @@ static unsigned checkBoxes(Policy &P, std::mt19937 &Random) {
       }
     }
     const bool Never = P.neverPositive(Lowest, Highest);
+    const bool Always = P.alwaysPositive(Lowest, Highest);
     if (Known == 31)
       CHECK(Never == !(P.logit(Lowest) > 0));
     else
-      Settled += Never;
-    for (unsigned Row = 0; Never && Row < 64; ++Row) {
+      Found += {Never, Always};
+    CHECK_FALSE((Never && Always));
+    for (unsigned Row = 0; (Never || Always) && Row < 64; ++Row) {
       for (size_t I = 0; I < Features; ++I) {
         const double Part = std::uniform_real_distribution<>(0, 1)(Random);
         X[I] = Row < 32 ? (Row >> I & 1 ? Highest[I] : Lowest[I])
                         : Lowest[I] * (1 - Part) + Highest[I] * Part;
       }
-      CHECK_FALSE(P.logit(X) > 0);
+      CHECK((P.logit(X) > 0) == Always);
     }
   }
-  return Settled;
+  return Found;
 }
 
-TEST_CASE("no row of a box has a positive logit if the bounds say so") {
+TEST_CASE("the logits of a box have the sign that the bounds say") {
   std::mt19937 Random(1);
-  unsigned Networks = 0, Forests = 0;
-  for (unsigned K = 0; K < 10; ++K) {
+  Settled Networks, Forests;
+  for (unsigned K = 0; K < 15; ++K) {
     Networks += checkBoxes(*network(Random, 1 + K % 2), Random);
     Forests += checkBoxes(*trees(Random), Random);
   }
-  CHECK(Networks > 400);
-  CHECK(Forests > 400);
+  CHECK(Networks.Never > 400);
+  CHECK(Networks.Always == 0); // Networks are not asked.
+  CHECK(Forests.Never > 400);
+  CHECK(Forests.Always > 100);
 }
 
 TEST_CASE("bounds that are not finite say nothing") {

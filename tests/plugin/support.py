@@ -203,6 +203,20 @@ def random_network(
     )
 
 
+def leaf(features: Sequence[str], value: float, problem: str = "inlining-size") -> TreesPolicy:
+    """Trees that deviate wherever ``value`` is above 0, whatever is asked."""
+    zero = np.zeros(1, np.int32)
+    return TreesPolicy(
+        Metadata("trees", tuple(features), "deviation", "none", problem=problem),
+        root=zero,
+        feature=zero - 1,
+        threshold=np.zeros(1),
+        left=zero,
+        right=zero,
+        value=np.array([value]),
+    )
+
+
 def random_forest(
     features: Sequence[str],
     seen: F64,

@@ -39,6 +39,8 @@ _OBJECTIVES: Final = frozenset(
 )
 
 
+_ANY_VALUE: Final = 2.0**53
+"""More than any value of a feature."""
 _ARRAYS: Final = ("root", "feature", "threshold", "left", "right", "value")
 
 
@@ -246,6 +248,21 @@ def weighted_sum(parts: Sequence[tuple[TreesPolicy, float]], offset: float = 0.0
         nodes += len(part.feature)
     whole = {name: np.concatenate(each) for name, each in arrays.items()}
     return TreesPolicy(first.metadata, **whole)
+
+
+def reading(policy: TreesPolicy, names: Sequence[str]) -> TreesPolicy:
+    """
+    The same policy as one that reads further features, whatever their values.
+
+    Raises PolicyError if it reads one of them.
+    """
+    features = (*policy.features, *names)
+    metadata = replace(policy.metadata, features=features)
+    limits = policy.range
+    if limits is not None:
+        any_value = np.tile([-_ANY_VALUE, _ANY_VALUE], (len(names), 1))
+        limits = np.concatenate([limits, any_value])
+    return replace(policy, metadata=metadata, range=limits)
 
 
 def _check_model(

@@ -15,7 +15,7 @@ from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import PolicyError
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.rollout import Request
-from nestor.problems.inlining_size.builtins import DATA, constant
+from nestor.problems.inlining_size.builtins import constant
 from nestor.problems.inlining_size.summary.decisions import expected_savings
 from nestor.problems.inlining_size.summary.program_summary import parse
 from nestor.problems.inlining_size.summary_rules import SAVED, OnlyCall, inline_only_calls
@@ -57,11 +57,6 @@ def row(policy: TreesPolicy, values: Mapping[str, float]) -> np.ndarray:
 def inlines(policy: TreesPolicy, values: Mapping[str, float]) -> bool:
     (logit,) = policy.logits(row(policy, values)[None])
     return bool(logit > 0)
-
-
-def test_the_packaged_policy_is_made_from_the_trees(trees: TreesPolicy) -> None:
-    made = bundle.to_bytes(inline_only_calls(trees, LIMIT))
-    assert made == (DATA / "distilled.safetensors").read_bytes()
 
 
 def test_without_a_summary_the_answers_are_the_same(trees: TreesPolicy) -> None:

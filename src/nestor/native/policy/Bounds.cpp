@@ -55,7 +55,7 @@ bool MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest)
 
 void TreesPolicy::findBounds() {
   Greatest.resize(Nodes.size());
-  std::vector<double> Least(Nodes.size());
+  Least.resize(Nodes.size());
   for (size_t I = Nodes.size(); I-- > 0;) { // Children come after their parents.
     const Node &N = Nodes[I];
     const bool IsLeaf = N.Right == I;
@@ -99,6 +99,31 @@ double TreesPolicy::greatest(uint32_t At, ArrayRef<double> Lowest,
       return std::max(greatest(N.Left, Lowest, Highest, Forks - 1),
                       greatest(N.Right, Lowest, Highest, Forks - 1));
   }
+}
+
+/// The least value that the tree below \p At may have, as far as its path is certain.
+double TreesPolicy::least(uint32_t At, ArrayRef<double> Lowest,
+                          ArrayRef<double> Highest) const {
+  for (;;) {
+    const Node &N = Nodes[At];
+    if (N.Right == At)
+      return N.Number;
+    if (Highest[N.Feature] <= N.Number)
+      At = N.Left;
+    else if (Lowest[N.Feature] > N.Number)
+      At = N.Right;
+    else
+      return Least[At];
+  }
+}
+
+bool TreesPolicy::alwaysPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
+  if (Greatest.empty())
+    findBounds();
+  double Sum = 0;
+  for (uint32_t Root : Roots)
+    Sum += least(Root, Lowest, Highest);
+  return Sum > Slack;
 }
 
 // The sum of the greatest values of all trees, made smaller tree by tree. Trees that

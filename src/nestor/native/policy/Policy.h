@@ -33,6 +33,11 @@ public:
                              llvm::ArrayRef<double> Highest) {
     return false;
   }
+  /// The same for a logit that is above 0 in all of these rows.
+  virtual bool alwaysPositive(llvm::ArrayRef<double> Lowest,
+                              llvm::ArrayRef<double> Highest) {
+    return false;
+  }
 };
 
 /// Normalised features through dense layers with ReLU between them.
@@ -89,19 +94,23 @@ public:
   double logit(llvm::ArrayRef<double> Features) override;
   bool neverPositive(llvm::ArrayRef<double> Lowest,
                      llvm::ArrayRef<double> Highest) override;
+  bool alwaysPositive(llvm::ArrayRef<double> Lowest,
+                      llvm::ArrayRef<double> Highest) override;
 
 private:
   void findBounds();
   double greatest(uint32_t At, llvm::ArrayRef<double> Lowest,
                   llvm::ArrayRef<double> Highest, unsigned Forks) const;
+  double least(uint32_t At, llvm::ArrayRef<double> Lowest,
+               llvm::ArrayRef<double> Highest) const;
 
   static constexpr unsigned Lanes = 8; ///< Trees walked in step.
   std::vector<Node> Nodes;
   std::vector<uint32_t> Roots;
   std::vector<unsigned> Depths; ///< Of each group of Lanes trees.
 
-  // For neverPositive(), made when it is first called.
-  std::vector<double> Greatest;  ///< By node: the greatest value of its leaves.
+  // For neverPositive() and alwaysPositive(), made when one is first called.
+  std::vector<double> Greatest, Least; ///< By node: of the values of its leaves.
   std::vector<uint32_t> Decisive; ///< The roots, those of the widest trees first.
   /// How much all trees behind that one of Decisive can lower a sum of greatest values.
   std::vector<double> WidthsAfter;

@@ -42,7 +42,7 @@ _STEPS: Final = (100, 200, 400)
 """Bytes."""
 _NO_LIMIT: Final = 2.0**53
 """More than any value of a feature."""
-_INLINE: Final = 2.0**30
+INLINE: Final = 2.0**30
 """More than any such sum and ``NEVER``, and so ``RULED``: no bytes that trees expect to save."""
 SAVED: Final = 97.0
 """Bytes that such a call saves: mean of 24 in C programs (``benchmarks.only_call sites``)."""
@@ -73,7 +73,7 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
     if policy.metadata.answers != "deviation" or "only call" in policy.metadata.provenance:
         raise PolicyError("only a policy that says where to deviate can have the rule, and once")
     sizes = (("program_callee_bytes", 1, limit.bytes), ("callee_code_size", 0, limit.code_size))
-    rule = one_tree(policy, _all_hold((*_HOLDS, *sizes), _in_proportion(limit.bytes)))
+    rule = one_tree(policy, all_hold((*_HOLDS, *sizes), _in_proportion(limit.bytes)))
     parts = [(policy, 1.0), (rule, 1.0)]
     wider: F64 | None = None
     if policy.range is not None:
@@ -89,15 +89,15 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
 
 
 def _in_proportion(most: int) -> Split | float:
-    """Return the tree that is ``_INLINE`` where the cost is bounded by up to ``most`` bytes."""
+    """Return the tree that is ``INLINE`` where the cost is bounded by up to ``most`` bytes."""
     node: Split | float = 0.0
     for step in (most, *(s for s in reversed(_STEPS) if s < most)):
-        within = Split("cost_estimate", _COST_OF_BYTE * step + 0.5, _INLINE, 0.0)
+        within = Split("cost_estimate", _COST_OF_BYTE * step + 0.5, INLINE, 0.0)
         node = Split("program_callee_bytes", step + 0.5, within, node)
     return node
 
 
-def _all_hold(conditions: Sequence[tuple[str, int, int]], node: Split | float) -> Split | float:
+def all_hold(conditions: Sequence[tuple[str, int, int]], node: Split | float) -> Split | float:
     """Return the tree that is ``node`` where all conditions hold; halfway between numbers."""
     for name, least, most in reversed(conditions):
         node = Split(name, least - 0.5, 0.0, Split(name, most + 0.5, node, 0.0))

@@ -116,6 +116,9 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
   if (LogAll || llvm::any_of(D->tensors(), SiteFeatures::needsEntries) ||
       llvm::any_of(Logged, SiteFeatures::needsEntries))
     Own->estimateEntries(C.M);
+  // They take time, so there are none for a log.
+  if (llvm::any_of(D->tensors(), SiteFeatures::isOfTrial))
+    Own->allowTrials();
   std::vector<TensorSpec> Columns = Offered;
   if (!LogAll) {
     Columns.clear();

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "BoundPolicy.h"
-#include "SiteFeatures.h"
 #include "policy/Embedded.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
@@ -88,26 +87,40 @@ void BoundPolicy::orderInputs() {
     ByPrice[Inputs[I] == DefaultAsFeature ? Price::Glance
                                           : SiteFeatures::priceOf(Inputs[I])]
         .Features.push_back(I);
-  for (auto &[_, Features] : ByPrice)
-    Steps.push_back(std::move(Features));
+  for (auto &[Costs, S] : ByPrice) {
+    S.Costs = Costs;
+    Steps.push_back(std::move(S));
+  }
 }
 
 // What is not read yet is in the range, or that would be the reason.
 bool BoundPolicy::read(const Decision &D, function_ref<double(size_t)> Read,
-                       bool Settles) {
+                       bool Settles, bool MayTry) {
   constexpr double Most = std::numeric_limits<double>::max();
   Lowest.assign(X.size(), -Most);
   Highest.assign(X.size(), Most);
   for (size_t I = 0; I < File.Range.size(); ++I)
     std::tie(Lowest[I], Highest[I]) = File.Range[I];
-  for (Step &S : Steps) {
+  for (size_t K = 0; K < Steps.size(); ++K) {
+    Step &S = Steps[K];
     for (size_t I : S.Features) {
       X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default) : Read(Inputs[I]);
       if (!File.inRange(I, X[I]))
         return false;
       Lowest[I] = Highest[I] = X[I];
     }
-    if (!Settles || &S == &Steps.back() || !S.pays())
+    if (&S == &Steps.back())
+      continue;
+    if (Steps[K + 1].Costs == Price::Trial) {
+      // Whether something is tried must not depend on who asks.
+      const bool Never = File.Evaluator->neverPositive(Lowest, Highest);
+      if (MayTry && !Never && !File.Evaluator->alwaysPositive(Lowest, Highest))
+        continue;
+      for (size_t I : Steps[K + 1].Features)
+        X[I] = 0;
+      return !Never || !Settles;
+    }
+    if (!Settles || !S.pays())
       continue;
     ++S.Looks;
     if (File.Evaluator->neverPositive(Lowest, Highest)) {

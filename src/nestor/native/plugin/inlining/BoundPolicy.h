@@ -9,6 +9,7 @@
 
 #include "Decision.h"
 #include "InliningOptions.h"
+#include "SiteFeatures.h"
 #include "policy/PolicyFile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/TensorSpec.h"
@@ -45,8 +46,10 @@ public:
 
   /// Reads the question \p D; false if the action is known to be 0 before all is read: a
   /// value is out of the policy's range, or what is known keeps the logit from being
-  /// positive. \p Settles says that an answer is all that is wanted.
-  bool read(const Decision &D, llvm::function_ref<double(size_t)> Read, bool Settles);
+  /// positive. \p Settles says that an answer is all that is wanted. Features of trials
+  /// are 0 where the action does not hang on them, and without \p MayTry.
+  bool read(const Decision &D, llvm::function_ref<double(size_t)> Read, bool Settles,
+            bool MayTry);
   /// Of the question that was read last.
   double logit() const { return File.Evaluator->logit(X); }
   Rule rule() const { return File.ActionRule; }
@@ -69,6 +72,7 @@ private:
   /// the answer.
   struct Step {
     std::vector<size_t> Features; ///< Indices of Inputs.
+    Price Costs = Price::Glance;
     unsigned Looks = 0, Settled = 0;
     /// Whether looking pays, by experience: it never changes an answer.
     bool pays() const { return Looks < 16 || Settled * 16 >= Looks; }

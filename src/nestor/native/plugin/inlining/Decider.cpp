@@ -67,17 +67,18 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
     D.Site = Keys->keyOf(CB);
     D.CopyOf = Keys->copiedFrom(CB, D.Site);
   }
-  D.Answer = D.Default;
-  if (Policy && Policy->isSpent())
-    ++AskedWhenSpent;
-  else if (Policy && Policy->read(D, Read, Settles))
-    askPolicy(*Policy, CB, D);
-  else if (Policy)
-    D.Answer = Policy->answer(0, D.Default);
   // A name is hashed only if overrides of callees look it up.
   const uint64_t Callee =
       Fixed.hasCallees() ? functionID(*CB.getCalledFunction()) : 0;
-  if (std::optional<bool> Override = Fixed.lookup(D.Site, D.CopyOf, Callee)) {
+  const std::optional<bool> Override = Fixed.lookup(D.Site, D.CopyOf, Callee);
+  D.Answer = D.Default;
+  if (Policy && Policy->isSpent())
+    ++AskedWhenSpent;
+  else if (Policy && Policy->read(D, Read, Settles, /*MayTry=*/!Override))
+    askPolicy(*Policy, CB, D);
+  else if (Policy)
+    D.Answer = Policy->answer(0, D.Default);
+  if (Override) {
     D.Answer = *Override;
     D.Overridden = 1;
   }

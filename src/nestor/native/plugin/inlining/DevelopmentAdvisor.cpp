@@ -77,7 +77,8 @@ private:
   std::unique_ptr<MLInlineAdvice> getMandatoryAdviceImpl(CallBase &CB) override;
   std::unique_ptr<MLInlineAdvice>
   getAdviceFromModel(CallBase &CB, OptimizationRemarkEmitter &ORE) override;
-  int64_t read(CallBase &CB, size_t Tensor);
+  /// The value of one of LLVM's own features.
+  int64_t inTree(size_t Tensor) { return *ModelRunner->getTensor<int64_t>(Tensor); }
   void describe(CallBase &CB, Decision &Record);
 
   Decider D;
@@ -182,25 +183,24 @@ std::unique_ptr<MLInlineAdvice>
 DevelopmentAdvisor::getAdviceFromModel(CallBase &CB,
                                        OptimizationRemarkEmitter &ORE) {
   ++Decisions;
+  Own.onQuestion();
   Decision Record = D.decide(
       CB, [&] { return GetDefaultAdvice(CB); },
-      [&](size_t Tensor) { return double(read(CB, Tensor)); });
+      [&](size_t Tensor) {
+        return double(SiteFeatures::has(Tensor) ? Own.read(CB, Tensor)
+                                                : inTree(Tensor));
+      });
   D.onInlining(CB, Record);
   if (Log)
     describe(CB, Record);
   return std::make_unique<DevelopmentAdvice>(*this, CB, ORE, std::move(Record));
 }
 
-int64_t DevelopmentAdvisor::read(CallBase &CB, size_t Tensor) {
-  return SiteFeatures::has(Tensor) ? Own.read(CB, Tensor)
-                                   : *ModelRunner->getTensor<int64_t>(Tensor);
-}
-
 /// Completes \p Record by what only the log needs. The callee may be gone
 /// when the outcome is recorded, so this happens now.
 void DevelopmentAdvisor::describe(CallBase &CB, Decision &Record) {
   for (size_t I = 0; I < Features; ++I)
-    Record.Features.push_back(read(CB, I));
+    Record.Features.push_back(SiteFeatures::has(I) ? Own.readAgain(CB, I) : inTree(I));
   const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
   Record.Caller = functionID(Caller);
   Record.Callee = functionID(Callee);

@@ -232,6 +232,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
       CostFeatures = getInliningCostFeatures(CB, TTI, Assumptions);
     return CostFeatures ? (*CostFeatures)[Tensor] : 0;
   };
+  Own.onQuestion();
   Decision Record = D.decide(
       CB, [&] { return StockInlines = stockAnswer(Stock, CB); }, Read);
   if (Log)
@@ -251,7 +252,8 @@ void ReleaseAdvisor::log(CallBase &CB, Decision Record,
                          function_ref<double(size_t)> Read) {
   ++Decisions;
   for (size_t Tensor : Logged)
-    Record.Features.push_back(int64_t(Read(Tensor)));
+    Record.Features.push_back(SiteFeatures::has(Tensor) ? Own.readAgain(CB, Tensor)
+                                                        : int64_t(Read(Tensor)));
   Record.Caller = functionID(*CB.getCaller());
   Record.Callee = functionID(*CB.getCalledFunction());
   write(*Log, Record, Record.Answer ? Effect::Inlined : Effect::NotTried);

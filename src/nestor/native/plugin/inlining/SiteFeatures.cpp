@@ -131,6 +131,10 @@ static int64_t countAllocaArguments(const CallBase &CB) {
   });
 }
 
+static int64_t permille(const InliningTrials::Result &R) {
+  return R.Apart ? R.Saved * 1000 / R.Apart : 0;
+}
+
 // The names are part of policies and logs; docs/reference/formats.md explains each.
 #define READ(VALUE) [](const Site &S) -> int64_t { return VALUE; }
 const SiteFeatures::Feature SiteFeatures::Table[] = {
@@ -199,6 +203,10 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
      READ(S.inProgram(S.Caller, &ProgramSummary::Function::Calls))},
     {"program_link_gc",
      READ(S.Of.Program ? int64_t(S.Of.Program->linkMode()) : Missing), Price::Glance},
+
+    {"trial_bytes", READ(S.Of.tryAllCalls(S.Callee).Apart), Price::Trial},
+    {"trial_saved", READ(S.Of.tryAllCalls(S.Callee).Saved), Price::Trial},
+    {"trial_saved_permille", READ(permille(S.Of.tryAllCalls(S.Callee))), Price::Trial},
 };
 #undef READ
 
@@ -314,6 +322,21 @@ SiteFeatures::Uses SiteFeatures::usesOf(const Function &F) {
 const ProgramSummary::Function *
 SiteFeatures::inProgram(const Function &F) const {
   return Program ? Program->find(functionID(F)) : nullptr;
+}
+
+/// Whether the program does without \p F when nothing in this module refers to it.
+bool SiteFeatures::isOnlyUsedHere(const Function &F) const {
+  if (F.hasLocalLinkage())
+    return true;
+  const ProgramSummary::Function *Use = inProgram(F);
+  return Use && Program->linkMode() != ProgramSummary::LinkMode::KeepsUnused &&
+         Use->Copies == 1 && Use->Users == 0 && !Use->AddressTaken;
+}
+
+const InliningTrials::Result &SiteFeatures::tryAllCalls(const Function &Callee) {
+  if (Trials && !Tried.Apart && isOnlyUsedHere(Callee))
+    Tried = Trials->of(const_cast<Function &>(Callee));
+  return Tried;
 }
 
 } // namespace nestor

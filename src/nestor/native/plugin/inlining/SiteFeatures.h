@@ -18,6 +18,7 @@
 #include "CallFrequencies.h"
 #include "Embeddings.h"
 #include "ProgramSummary.h"
+#include "trials/InliningTrials.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/IR/InstrTypes.h"
@@ -35,6 +36,7 @@ enum class Price {
   Estimate,          ///< LLVM's analysis of the callee for this call.
   Frequencies,       ///< The caller's block frequencies.
   CalleeFrequencies, ///< The callee's.
+  Trial,             ///< Compiles of the functions in question.
 };
 
 class SiteFeatures {
@@ -60,10 +62,20 @@ public:
 
   /// The value of \p Tensor, one of these, for the direct call \p CB.
   int64_t read(const llvm::CallBase &CB, size_t Tensor);
+  /// The same for a log, for which nothing is tried: 0 if it was not read before.
+  int64_t readAgain(const llvm::CallBase &CB, size_t Tensor) {
+    return isOfTrial(Tensor) && !Tried.Apart ? 0 : read(CB, Tensor);
+  }
 
   /// Whether \p Tensor needs estimateEntries() once, before \p M changes.
   static bool needsEntries(size_t Tensor);
   void estimateEntries(llvm::Module &M) { Runs.estimateEntries(M); }
+
+  /// Whether \p Tensor is 0 until trials are allowed.
+  static bool isOfTrial(size_t Tensor) { return priceOf(Tensor) == Price::Trial; }
+  void allowTrials() { Trials.emplace(FAM); }
+  /// To be called before each question.
+  void onQuestion() { Tried = {}; }
 
   /// To be called when any function may have changed.
   void clear();
@@ -81,12 +93,16 @@ private:
   int64_t codeSizeOf(const llvm::Function &F);
   Uses usesOf(const llvm::Function &F);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
+  bool isOnlyUsedHere(const llvm::Function &F) const;
+  const InliningTrials::Result &tryAllCalls(const llvm::Function &Callee);
   const std::vector<int64_t> &embeddingOf(const llvm::Function &F);
 
   llvm::FunctionAnalysisManager &FAM;
   std::optional<ProgramSummary> Program;
   std::optional<Embeddings> Vocabulary;
   CallFrequencies Runs;
+  std::optional<InliningTrials> Trials;
+  InliningTrials::Result Tried; ///< For the question that is open.
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
   llvm::DenseMap<const llvm::Function *, std::vector<int64_t>> Embedded;

@@ -2,13 +2,14 @@
 
 All are what the release advisor computes from one look at each function, or what a summary says.
 Left out are the cost analysis's parts, which need a second analysis of each site, LLVM's counts
-over the call graph, which say how large the module is, and how often code runs.
+over the call graph, which say how large the module is, how often code runs, and what only a
+trial says.
 """
 
 from typing import Final
 
 from nestor.problem.problem import FeatureSets
-from nestor.problems.inlining_size.features.site import FREQUENCIES, SITE_FEATURES
+from nestor.problems.inlining_size.features.site import FREQUENCIES, SITE_FEATURES, TRIALS
 from nestor.problems.inlining_size.log import DEFAULT
 
 _FREE = (
@@ -24,7 +25,7 @@ _PROGRAM = (
     *_FREE,
     "is_callee_avail_external",
     "is_caller_avail_external",
-    *(name for name in SITE_FEATURES if name not in FREQUENCIES),
+    *(name for name in SITE_FEATURES if name not in FREQUENCIES and name not in TRIALS),
 )
 
 SUMMARY_PREFIX: Final = "program_"

@@ -58,6 +58,9 @@ SITE_FEATURES: Final = (
     "program_caller_copies",
     "program_caller_calls",
     "program_link_gc",
+    "trial_bytes",
+    "trial_saved",
+    "trial_saved_permille",
 )
 """In the order of the log."""
 
@@ -65,3 +68,6 @@ FREQUENCIES: Final = SITE_FEATURES[
     SITE_FEATURES.index("call_hotness") : SITE_FEATURES.index("callee_executed") + 1
 ]
 """Those that say how often code runs: what policies for speed go by, and not those for size."""
+
+TRIALS: Final = SITE_FEATURES[SITE_FEATURES.index("trial_bytes") :]
+"""Those that the compiler finds by compiling: 0 where no policy reads one."""

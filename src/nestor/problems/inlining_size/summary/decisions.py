@@ -9,8 +9,10 @@ import numpy as np
 from nestor.policy.branches import RULED
 from nestor.policy.spec import Policy
 from nestor.problem.trajectory import F64, Trajectory
+from nestor.problems.inlining_size.features.site import TRIALS
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse, ProgramSummary
 from nestor.problems.inlining_size.summary_rules import SAVED
+from nestor.problems.inlining_size.trial_rules import ALL_SAVED, may_be_tried
 
 PREFIX: Final = "program_"
 """Begins the names of the features that the plugin takes from a summary."""
@@ -23,6 +25,8 @@ _LINK: Final = {"no-gc": 0, "gc": 1, "icf": 2}
 _MISSING: Final = -1
 _TYPICAL_SAVING: Final = 30.0
 """Bytes that another answer than stock's saves, where a policy does not say how many."""
+_TRIED: Final = 20.0
+"""Bytes that a trial saves, on average over those that save nothing, for the first of its calls."""
 _IDS: Final = (1 << 64) - 1
 
 
@@ -53,10 +57,16 @@ def expected_savings(
     if not logs:
         return []
     # All at once: trees take less time for a row if there are many.
-    logits = policy.logits(np.concatenate([_inputs(policy.features, x, summary) for x in logs]))
+    inputs = np.concatenate([_inputs(policy.features, x, summary) for x in logs])
+    logits = policy.logits(inputs)
+    tried = np.zeros(0) if not set(TRIALS) & set(policy.features) else _if_all_save(policy, inputs)
     ends = np.cumsum([len(log) for log in logs])[:-1]
     own = zip(logs, np.split(logits, ends), strict=True)
-    return [_saving(policy, log, part) for log, part in own]
+    savings = [_saving(policy, log, part) for log, part in own]
+    if len(tried):
+        hopes = zip(logs, np.split(logits, ends), np.split(tried, ends), strict=True)
+        savings = [s + _hoped_for(*one) for s, one in zip(savings, hopes, strict=True)]
+    return savings
 
 
 def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
@@ -69,6 +79,23 @@ def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
         return _TYPICAL_SAVING * int(np.count_nonzero(differs))
     expected = np.abs(logits[differs])
     return float(np.sum(np.where(expected > RULED, SAVED, expected)))
+
+
+def _if_all_save(policy: Policy, inputs: F64) -> F64:
+    """Return the logits if every trial that is possible saved, which a log does not say."""
+    columns = {name: inputs[:, i] for i, name in enumerate(policy.features)}
+    possible = may_be_tried(columns)
+    best = inputs.copy()
+    for column, name in enumerate(policy.features):
+        if name in TRIALS:
+            best[possible, column] = ALL_SAVED
+    return policy.logits(best)
+
+
+def _hoped_for(log: Trajectory, logits: F64, if_all_save: F64) -> float:
+    """Return what trials are expected to save: once a function, whichever calls it has."""
+    open_yet = (if_all_save > 0) & (logits <= 0)
+    return _TRIED * len(np.unique(log.decisions["callee"][open_yet]))
 
 
 def _inputs(features: tuple[str, ...], log: Trajectory, summary: ProgramSummary) -> F64:

@@ -1,0 +1,123 @@
+//===- InliningTrials.cpp - What inlining all calls of a function saves ---===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InliningTrials.h"
+#include "Extract.h"
+#include "plugin/core/StableIDs.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace llvm;
+
+namespace nestor {
+
+// A trial takes some milliseconds. In training programs three quarters of what larger ones
+// would find is within these limits (docs/studies/inlining-trials.md).
+constexpr unsigned MaxCalls = 8;
+/// Instructions of the callee in all calls but one.
+constexpr unsigned MaxCopied = 100;
+/// Instructions of the callee and of all callers.
+constexpr unsigned MaxInstructions = 600;
+
+static bool canCopy(const Function &F) {
+  return F.hasName() && !F.hasAvailableExternallyLinkage() && !F.isPresplitCoroutine() &&
+         !F.hasPrefixData() && !F.hasPrologueData() &&
+         llvm::none_of(F, [](const BasicBlock &BB) { return BB.hasAddressTaken(); });
+}
+
+bool InliningTrials::canInline(CallBase &CB, Function &Callee) {
+  auto TLI = [&](Function &F) -> const TargetLibraryInfo & {
+    return FAM.getResult<TargetLibraryAnalysis>(F);
+  };
+  // A decision by attributes may be "always"; such a call is not left to anyone.
+  return !CB.isMustTailCall() &&
+         CB.getFunctionType() == Callee.getFunctionType() &&
+         !getAttributeBasedInliningDecision(
+             CB, &Callee, FAM.getResult<TargetIRAnalysis>(Callee), TLI);
+}
+
+/// Whether \p Callee calls a function that calls it: once one is inlined into the other, what
+/// is done elsewhere is another question.
+static bool callsBack(const Function &Callee,
+                      const SmallMapVector<Function *, unsigned, 4> &Callers) {
+  return llvm::any_of(instructions(Callee), [&](const Instruction &I) {
+    const auto *CB = dyn_cast<CallBase>(&I);
+    return CB && CB->getCalledFunction() && Callers.count(CB->getCalledFunction());
+  });
+}
+
+/// The functions that call \p Callee and how often, in the order of its uses.
+std::optional<InliningTrials::Callers> InliningTrials::callersOf(Function &Callee) {
+  if (Callee.hasNUsesOrMore(MaxCalls + 1) || !canCopy(Callee))
+    return std::nullopt;
+  const unsigned Own = Callee.getInstructionCount();
+  unsigned Calls = 0, Instructions = Own;
+  Callers Found;
+  for (Use &U : Callee.uses()) {
+    auto *CB = dyn_cast<CallBase>(U.getUser());
+    if (!CB || !CB->isCallee(&U) || CB->getCaller() == &Callee)
+      return std::nullopt;
+    if (!Found[CB->getCaller()]++)
+      Instructions += CB->getCaller()->getInstructionCount();
+    if (++Calls, (Calls - 1) * Own > MaxCopied || Instructions > MaxInstructions)
+      return std::nullopt;
+  }
+  for (User *U : Callee.users())
+    if (!canInline(*cast<CallBase>(U), Callee))
+      return std::nullopt;
+  if (callsBack(Callee, Found) ||
+      !llvm::all_of(Found, [](const auto &C) { return canCopy(*C.first); }))
+    return std::nullopt;
+  return Found;
+}
+
+InliningTrials::Result InliningTrials::of(Function &Callee) {
+  const uint64_t ID = functionID(Callee);
+  if (auto It = Results.find(ID); It != Results.end())
+    return It->second;
+  std::optional<Callers> Found = callersOf(Callee);
+  return Found ? Results[ID] = tryAll(Callee, *Found) : Result();
+}
+
+InliningTrials::Result InliningTrials::tryAll(Function &Callee, const Callers &Found) {
+  const std::optional<int64_t> Own = bytesOf({&Callee}, nullptr);
+  if (!Own)
+    return {};
+  Result R{*Own, *Own};
+  for (const auto &[Caller, Calls] : Found) {
+    const auto Apart = bytesOf({Caller}, nullptr);
+    const auto Inlined = bytesOf({Caller, &Callee}, &Callee);
+    if (!Apart || !Inlined)
+      return {};
+    R.Apart += *Apart;
+    R.Saved -= *Inlined - *Apart;
+  }
+  return R;
+}
+
+/// Bytes of the first of \p Functions.
+std::optional<int64_t> InliningTrials::bytesOf(ArrayRef<const Function *> Functions,
+                                               const Function *Inlined) {
+  const Function &F = *Functions.front();
+  const SmallVector<char, 0> Bitcode = extract(Functions);
+  const auto Hash = xxh3_128bits(
+      ArrayRef(reinterpret_cast<const uint8_t *>(Bitcode.data()), Bitcode.size()));
+  auto [It, IsNew] = Sizes.try_emplace({Hash.high64, Hash.low64});
+  if (IsNew) {
+    if (!Compiler)
+      Compiler.emplace(*F.getParent());
+    It->second =
+        Compiler->of(Bitcode, Inlined ? Inlined->getName() : "", F.hasMinSize());
+  }
+  return It->second;
+}
+
+} // namespace nestor

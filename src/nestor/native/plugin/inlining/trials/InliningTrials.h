@@ -1,0 +1,61 @@
+//===- InliningTrials.h - What inlining all calls of a function saves -----===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How much smaller a program becomes when a function goes away, since its few calls are
+// inlined, hangs on what the optimiser and the register allocator make of the copies. No
+// feature of the IR says it, so the compiler tries it: it compiles the functions in question
+// both ways and counts bytes. (Inlining trials: Dean and Chambers, "Towards better inlining
+// decisions using inlining trials", LFP 1994.)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NESTOR_INLININGTRIALS_H
+#define NESTOR_INLININGTRIALS_H
+
+#include "CodeBytes.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/PassManager.h"
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace nestor {
+
+class InliningTrials {
+public:
+  explicit InliningTrials(llvm::FunctionAnalysisManager &FAM) : FAM(FAM) {}
+
+  struct Result {
+    int64_t Apart = 0; ///< Bytes of the callee and of its callers.
+    int64_t Saved = 0; ///< What of it goes when all calls are inlined; it may be negative.
+  };
+
+  /// Tries \p Callee, which goes away when nothing here refers to it any more; once, so that
+  /// the answer is the same for all of its calls. All zero if something other than a few
+  /// direct calls refers to it, if a call cannot be inlined, or if the functions are too
+  /// large.
+  Result of(llvm::Function &Callee);
+
+private:
+  using Callers = llvm::SmallMapVector<llvm::Function *, unsigned, 4>;
+  bool canInline(llvm::CallBase &CB, llvm::Function &Callee);
+  std::optional<Callers> callersOf(llvm::Function &Callee);
+  Result tryAll(llvm::Function &Callee, const Callers &Found);
+  std::optional<int64_t> bytesOf(llvm::ArrayRef<const llvm::Function *> Functions,
+                                 const llvm::Function *Inlined);
+
+  llvm::FunctionAnalysisManager &FAM;
+  std::optional<CodeBytes> Compiler;
+  std::map<uint64_t, Result> Results; ///< By the function's id.
+  /// By what was compiled: a caller of one function calls others too.
+  std::map<std::pair<uint64_t, uint64_t>, std::optional<int64_t>> Sizes;
+};
+
+} // namespace nestor
+
+#endif

@@ -1,0 +1,157 @@
+"""Trials as a rule beside trees, and what a log says of trials to come."""
+
+import numpy as np
+import pytest
+
+from nestor.policy import bundle
+from nestor.policy.branches import RULED
+from nestor.policy.names import named_policy
+from nestor.policy.spec import PolicyError
+from nestor.policy.trees import TreesPolicy
+from nestor.problems.inlining_size.builtins import DATA, constant
+from nestor.problems.inlining_size.summary.decisions import expected_savings
+from nestor.problems.inlining_size.summary.program_summary import function_id, parse
+from nestor.problems.inlining_size.summary_rules import inline_only_calls
+from nestor.problems.inlining_size.trial_rules import (
+    PERMILLE,
+    SAVED,
+    Worth,
+    inline_what_saves,
+    may_be_tried,
+)
+from nestor.problems.inlining_size_os.builtins import BUILTINS as AT_OS
+from tests.plugin.conftest import bench as bench
+from tests.plugin.support import Workbench, leaf
+from tests.problems.inlining_size.test_summary_rules import LIMIT, TREES
+
+WORTH = Worth(bytes=8, permille=10)
+HOLDS = {"program_link_gc": 1.0, SAVED: 8.0, PERMILLE: 10.0}
+
+
+@pytest.fixture(scope="module")
+def trees() -> TreesPolicy:
+    policy = bundle.load(TREES)
+    assert isinstance(policy, TreesPolicy)
+    return policy
+
+
+def test_the_packaged_policies_are_made_so(trees: TreesPolicy) -> None:
+    with_rules = inline_what_saves(inline_only_calls(trees, LIMIT), WORTH, with_summary=True)
+    assert bundle.to_bytes(with_rules) == (DATA / "distilled.safetensors").read_bytes()
+    at_os = named_policy("shipped-os", AT_OS).policy
+    assert at_os is not None
+    assert at_os.metadata.provenance["trials"] == {"bytes": 8, "permille": 10}
+
+
+def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
+    policy = inline_what_saves(trees, WORTH, with_summary=True)
+    assert policy.range is not None
+
+    def ruled(values: dict[str, float]) -> bool:
+        row = np.maximum(policy.range[:, 0], 0)  # type: ignore[index]
+        for name, value in values.items():
+            row[policy.features.index(name)] = value
+        return bool(policy.logits(row[None])[0] > RULED)
+
+    assert ruled(HOLDS) and not ruled({})
+    for name, value in (
+        ("inlining_default", 1),
+        ("program_link_gc", 0),
+        ("program_link_gc", -1),
+        (SAVED, 7),
+        (PERMILLE, 9),
+        ("caller_is_cold", 1),  # the trees never saw one
+    ):
+        assert not ruled(HOLDS | {name: value}), name
+    assert ruled(HOLDS | {SAVED: 2.0**40, PERMILLE: 1000.0})
+    everywhere = inline_what_saves(trees, WORTH, with_summary=False)
+    row = np.maximum(everywhere.range[:, 0], 0)  # type: ignore[index]
+    row[-2:] = 8, 10
+    assert everywhere.logits(row[None])[0] > RULED
+
+
+def test_elsewhere_the_logits_are_the_same(trees: TreesPolicy) -> None:
+    policy = inline_what_saves(trees, WORTH, with_summary=True)
+    assert trees.range is not None
+    random = np.random.default_rng(0)
+    low, high = trees.range[:, 0], np.minimum(trees.range[:, 1], 60)
+    x = random.integers(low.astype(int), high.astype(int) + 1, (2000, len(low))).astype(float)
+    wider = np.concatenate([x, random.integers(-500, 8, (2000, 2))], axis=1)
+    assert (policy.logits(wider) == trees.logits(x)).all()
+    assert (trees.logits(x) > 0).any()
+
+
+def test_other_policies_and_limits_are_refused(trees: TreesPolicy) -> None:
+    with pytest.raises(PolicyError, match="where to deviate"):
+        inline_what_saves(constant(inline=True), WORTH, with_summary=True)
+    with pytest.raises(PolicyError, match="and once"):
+        inline_what_saves(
+            inline_what_saves(trees, WORTH, with_summary=True), WORTH, with_summary=True
+        )
+    blind = leaf(("cost_estimate",), -1.0)
+    with pytest.raises(PolicyError, match="needs a policy that reads it"):
+        inline_what_saves(blind, WORTH, with_summary=True)
+    with pytest.raises(PolicyError, match="at least 1 byte"):
+        Worth(bytes=0, permille=10)
+
+
+FEATURES = (
+    "inlining_default",
+    "callee_uses",
+    "callee_is_local",
+    "callee_address_taken",
+    "callee_instructions",
+    "caller_instructions",
+    "program_callee_copies",
+    "program_callee_users",
+    "program_callee_address_taken",
+    "program_link_gc",
+)
+POSSIBLE = {
+    "callee_uses": 5.0,
+    "callee_instructions": 25.0,
+    "caller_instructions": 575.0,
+    "program_callee_copies": 1.0,
+}
+SOURCE = """
+extern int sink(int);
+int open(int v) { return sink(v) + sink(-v) * v; }
+static int local(int v) { return sink(v) - sink(-v) * v; }
+int run(int v) { return open(v) + open(v + 1) + local(v) - local(2 * v); }
+"""
+
+
+def test_what_may_be_tried() -> None:
+    def may(values: dict[str, float]) -> bool:
+        (answer,) = may_be_tried({n: np.array([values.get(n, 0.0)]) for n in FEATURES})
+        return bool(answer)
+
+    assert may(POSSIBLE)
+    for name, value in (
+        ("callee_uses", 6),
+        ("callee_address_taken", 1),
+        ("callee_instructions", 26),
+        ("caller_instructions", 576),
+        ("program_callee_copies", 2),
+        ("program_callee_copies", -1),
+        ("program_callee_users", 1),
+        ("program_callee_address_taken", 1),
+    ):
+        assert not may(POSSIBLE | {name: value}), name
+    assert may(POSSIBLE | {"program_callee_copies": -1, "callee_is_local": 1})
+    assert not may(POSSIBLE | {"callee_uses": 9, "callee_instructions": 2})
+
+
+def test_trials_to_come_are_hoped_for_once_a_function(bench: Workbench) -> None:
+    """A log of stock says nothing of trials, and a compile under the policy tries."""
+    policy = inline_what_saves(leaf(FEATURES, -1.0), WORTH, with_summary=True)
+    log = bench.compile(SOURCE, "default", log=True).trajectory
+    summary = "nestor-program 1\nlink gc\n"
+    local, both = (
+        expected_savings(policy, [log], parse(text))[0]
+        for text in (summary, f"{summary}function {function_id('open'):016x} 1 60 2 0 0\n")
+    )
+    assert both == 2 * local > 0
+    no_gc = parse("nestor-program 1\nlink no-gc\n")
+    assert expected_savings(policy, [log, log], no_gc) == [0.0, 0.0]
+    assert expected_savings(leaf(FEATURES, -1.0), [log], parse(summary)) == [0.0]
