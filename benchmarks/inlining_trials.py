@@ -3,13 +3,16 @@
     python -m benchmarks.inlining_trials make POLICY.safetensors --out FILE [--bytes N --permille N]
     python -m benchmarks.inlining_trials callees CORPUS RESULTS.jsonl --project PROJECT…
     python -m benchmarks.inlining_trials judge CORPUS RESULTS.jsonl NAME=POLICY…
-    python -m benchmarks.inlining_trials table RESULTS.jsonl CALLEES.jsonl [--json FILE]
+    python -m benchmarks.inlining_trials cost CORPUS COSTS.jsonl NAME=POLICY… --program PROGRAM…
+    python -m benchmarks.inlining_trials table RESULTS.jsonl CALLEES.jsonl COSTS.jsonl [--json FILE]
 
 ``make`` adds the rule of ``nestor.problems.inlining_size.trial_rules`` to a policy. ``callees``
 compiles each module of a project under the trees, and with all calls of one function inlined that
 the plugin tries, one function after the other: what the trial says, and what the object comes to.
-``judge`` builds training and validation programs with a summary under policies. Both go on where
-they were stopped; results are a line a module, or a program and policy.
+``judge`` builds training and validation programs with a summary under policies. ``cost`` compiles
+the modules of programs from bitcode, in turn by stock and under policies with a summary: processor
+seconds, of each module the least of three. All go on where they were stopped; results are a line a
+module, or a program and policy.
 """
 
 import argparse
@@ -19,10 +22,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from benchmarks import only_call, record
 from benchmarks.only_call import LEAST_BYTES, SECONDS
 from benchmarks.pool import AT_LEVEL, LINK
-from nestor.cli.setup import ready_plugin
+from nestor.cli.setup import program_named, ready_plugin
 from nestor.compiler.objects import Measure
 from nestor.corpus import store
 from nestor.corpus.model import Module
@@ -36,6 +41,7 @@ from nestor.problem.rollout import Request
 from nestor.problems.inlining_size.trial_rules import ALL_SAVED, SAVED, Worth, inline_what_saves
 from nestor.progress import silent
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.tune.session import summary_for_search
 
 CHOSEN: Final = Worth(bytes=8, permille=10)
 _CLASSES: Final = ((-60, -1), (0, 7), (8, 15), (16, 31), (32, 63), (64, 1 << 40))
@@ -43,6 +49,8 @@ _CLASSES: Final = ((-60, -1), (0, 7), (8, 15), (16, 31), (32, 63), (64, 1 << 40)
 _LEAST: Final = -60
 """Functions whose inlining costs more by their trials are not compiled."""
 _IDS: Final = (1 << 64) - 1
+STOCK: Final = "stock"
+_ROUNDS: Final = 3
 
 
 def run_make(options: argparse.Namespace) -> int:
@@ -140,6 +148,33 @@ def run_judge(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_cost(options: argparse.Namespace) -> int:
+    """Compile the programs that have no line yet, one module at a time."""
+    corpus = store.load(options.corpus)
+    problem = AT_LEVEL[corpus.level]
+    named = (word.partition("=") for word in options.policies)
+    policies = {name: named_policy(path, problem.builtins) for name, _, path in named}
+    done = {line["program"] for line in record.json_lines(options.results, may_lack=True)}
+    plugin = ready_plugin(problem, None, silent)
+    with LocalPool(problem, corpus, plugin, PoolSettings(jobs=1, timeout=SECONDS)) as pool:
+        for name in options.program:
+            program = program_named(corpus, name)
+            if program.name in done:
+                continue
+            summary = summary_for_search(pool, LINK, program, "gc")
+            seconds = dict.fromkeys((STOCK, *policies), 0.0)
+            for module in map(corpus.module, program.modules):
+                under = [Request(module, p, summary=summary) for p in policies.values()]
+                requests = [Request(module), *under]
+                rounds = [[r.cpu_seconds for r in pool.run(requests)] for _ in range(_ROUNDS)]
+                for way, least in zip(seconds, np.min(rounds, axis=0), strict=True):
+                    seconds[way] += float(least)
+            line = {"program": program.name, "language": program.language, "seconds": seconds}
+            _note(options.results, line)
+            print(*line.values(), flush=True)
+    return 0
+
+
 def _note(path: Path, line: Mapping[str, Any]) -> None:
     with path.open("a") as file:
         file.write(f"{json.dumps(line)}\n")
@@ -185,11 +220,28 @@ def programs_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
     return record.table(columns, rows)
 
 
+def costs_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:
+    """Return a row for each program: seconds of stock, and every policy over that."""
+    names = [name for name in lines[0]["seconds"] if name != STOCK]
+    rows = [
+        [
+            line["program"],
+            line["language"],
+            line["seconds"][STOCK],
+            *(line["seconds"][name] / line["seconds"][STOCK] for name in names),
+        ]
+        for line in lines
+    ]
+    columns = [("program", "{}"), ("language", "{}"), ("stock, CPU s", "{:.1f}")]
+    return record.table([*columns, *((f"{name} / stock", "{:.2f}") for name in names)], rows)
+
+
 def run_table(options: argparse.Namespace) -> int:
     """Print the tables, and write them to a result file if one is named."""
     tables = {
         "programs": programs_table(record.json_lines(options.results)),
         "callees": callees_table(record.json_lines(options.callees)),
+        "costs": costs_table(record.json_lines(options.costs)),
     }
     about = (
         "Trials of the compiler: what they say that inlining all calls of a function saves beside"
@@ -221,9 +273,16 @@ def main() -> int:
     judge.add_argument("policies", nargs="+", help="NAME=POLICY")
     judge.add_argument("--modules", type=int, default=1 << 30, help="of a program, at most")
     judge.set_defaults(run=run_judge)
+    cost = steps.add_parser("cost", help="what policies add to compiles")
+    cost.add_argument("corpus", type=Path)
+    cost.add_argument("results", type=Path)
+    cost.add_argument("policies", nargs="+", help="NAME=POLICY")
+    cost.add_argument("--program", nargs="+", required=True)
+    cost.set_defaults(run=run_cost)
     tables = steps.add_parser("table", help="print what was measured")
     tables.add_argument("results", type=Path)
     tables.add_argument("callees", type=Path)
+    tables.add_argument("costs", type=Path)
     tables.add_argument("--json", type=Path)
     tables.set_defaults(run=run_table)
     options = parser.parse_args()

@@ -1,5 +1,6 @@
 """What the compiler says of functions whose calls it inlined to see, and that it is true."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def watching(policy: TreesPolicy = KEEPS, *, with_summary: bool = False) -> Tree
 
 def said(bench: Workbench, source: str, policy: TreesPolicy, **more: Any) -> dict[str, int]:
     """Return what trials saved, by callee, under a policy that reads them."""
-    result = bench.compile(source, policy, "-nestor-log-names", log=True, **more)
+    options = ("-nestor-log-names", *more.pop("options", ()))
+    result = bench.compile(source, policy, *options, log=True, **more)
     trajectory = result.trajectory
     return {
         trajectory.names[int(row["callee"]) & 2**64 - 1]: int(row["trial_saved"])
@@ -94,7 +96,7 @@ def test_only_what_goes_away_is_tried(bench: Workbench) -> None:
 
 
 def test_limits(bench: Workbench) -> None:
-    body = "extern int sink(int);\nstatic int f(int v) { return sink(v) - sink(-v); }\n"
+    body = "extern int sink(int);\nstatic int f(int v) { return sink(-v) - 1; }\n"
 
     def calls(number: int) -> str:
         return body + "".join(f"int g{i}(int v) {{ return f(v + {i}); }}\n" for i in range(number))
@@ -102,6 +104,8 @@ def test_limits(bench: Workbench) -> None:
     policy = watching()
     assert set(said(bench, calls(8), policy)) == {"f"}
     assert said(bench, calls(9), policy) == {}
+    longer = calls(8).replace("sink(-v)", "sink(v) - sink(-v)")
+    assert said(bench, longer, policy) == {}
     many = "int large(int v) {" + "sink(v);" * 600 + " return f(v) + f(-v); }\n"
     assert said(bench, body + many, policy) == {}
 
@@ -199,3 +203,69 @@ def test_a_rule_about_trials_is_a_tree() -> None:
     row[-2:] = 8, 10
     assert rule.logits(row[None])[0] > 0
     assert one_tree(rule, Split("trial_saved", 0.5, 0.0, 1.0)).logits(row[None])[0] == 1
+
+
+def kept(folder: Path) -> dict[str, list[str]]:
+    return {path.name: path.read_text().splitlines() for path in folder.iterdir()}
+
+
+def test_what_is_kept_is_not_compiled_again(bench: Workbench, tmp_path: Path) -> None:
+    policy, folder = watching(), tmp_path / "new" / "trials"
+    option = f"-nestor-trials={folder}"
+    plain = bench.compile(SMALL, policy).bytes
+    assert bench.compile(SMALL, policy, option).bytes == plain
+    ((name, lines),) = kept(folder).items()
+    assert name.endswith(".trials") and len(lines) > 4
+    assert bench.compile(SMALL, policy, option).bytes == plain
+    assert kept(folder) == {name: lines}
+    # The file is believed: with other sizes it decides otherwise.
+    header, *sizes = lines
+    (folder / name).write_text("\n".join([header, *(f"{s[:33]} 7" for s in sizes)]) + "\n")
+    found = said(bench, SMALL, policy, options=(option,))
+    assert set(found.values()) == {7}
+
+
+def test_an_edit_elsewhere_keeps_what_is_known(bench: Workbench, tmp_path: Path) -> None:
+    """Neither another function nor the numbers of string literals are in what was compiled."""
+    policy, option = watching(), f"-nestor-trials={tmp_path / 'trials'}"
+    bench.compile(SMALL, policy, option)
+    ((_, before),) = kept(tmp_path / "trials").items()
+    added = 'int zero(void) { return sink("zero", 0, 0); }\n'
+    bench.compile(SMALL.replace("static int report", added + "static int report"), policy, option)
+    ((_, after),) = kept(tmp_path / "trials").items()
+    assert set(after) == set(before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"nestor-trials 1 99.0.0\n",
+        b"nestor-trials 1\n",
+        b"\xff\x00" * 50,
+        b"HEADER\n0123456789abcdef 0123456789abcdef -5\n",
+        b"HEADER\n0123456789abcdef 7\n",
+        b"HEADER\n0123456789abcdef 0123456789abcdef 99999999999999999999999\n",
+    ],
+)
+def test_a_broken_file_is_as_good_as_none(bench: Workbench, tmp_path: Path, text: bytes) -> None:
+    policy, folder = watching(), tmp_path / "trials"
+    option = f"-nestor-trials={folder}"
+    first = bench.compile(SMALL, policy, option)
+    ((name, lines),) = kept(folder).items()
+    (folder / name).write_bytes(text.replace(b"HEADER", lines[0].encode()))
+    again = bench.compile(SMALL, policy, option)
+    assert again.bytes == first.bytes and not again.stderr
+    assert kept(folder) == {name: lines}
+
+
+def test_a_folder_that_cannot_be_written(bench: Workbench, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/none")):
+        result = bench.compile(SMALL, watching(), f"-nestor-trials={place}")
+        assert result.bytes == bench.compile(SMALL, watching()).bytes and not result.stderr
+
+
+def test_other_policies_keep_nothing(bench: Workbench, tmp_path: Path) -> None:
+    bench.compile(SMALL, KEEPS, f"-nestor-trials={tmp_path / 'trials'}")
+    assert not (tmp_path / "trials").exists()

@@ -18,6 +18,7 @@ from nestor.cli.make.embedded_names import BITCODE
 from nestor.cli.make.recompile import Recompiler
 from nestor.cli.make.records import Record
 from nestor.errors import NestorError
+from nestor.problems.inlining_size.features.site import TRIALS
 from nestor.problems.inlining_size.log import read as read_log
 from nestor.problems.inlining_size.search import overrides
 from nestor.problems.inlining_size.search.overrides import Key
@@ -42,6 +43,10 @@ _HEADERS: Final = 128 << 10
 _FROM_SOURCE: Final = 1.5
 """Time for a byte of bitcode in a C++ compile from source over that in one from bitcode: as
 ``_HEADERS``, measured on 43 modules of four projects, of which the whole ratio is 1.2 to 5.8."""
+_TRIES: Final = 2.5
+"""Time of a compile from bitcode under a policy that reads inlining trials over that of stock, in
+the modules that are worth compiling again, which have most to try; over whole programs it is 1.3 to
+2.4 (docs/studies/inlining-trials.md)."""
 _EMPTY: Final = 8 << 10
 """Bytes of an object that a C compile makes in the time that it takes to start."""
 _BITCODE_OF_OBJECT: Final = 2.25
@@ -71,14 +76,19 @@ def candidates_of(
     logs = [_log(record) for record in records]
     sound = [log for log in logs if log is not None]
     savings = iter(expected_savings(policy, sound, summary))
+    slower = 1.0 if set(TRIALS).isdisjoint(policy.features) else _TRIES
     return [
-        _candidate(record, recompiler, log, math.inf if log is None else next(savings))
+        _candidate(record, recompiler, log, math.inf if log is None else next(savings), slower)
         for record, log in zip(records, logs, strict=True)
     ]
 
 
 def _candidate(
-    record: Record, recompiler: Recompiler, log: "Trajectory | None", saving: float
+    record: Record,
+    recompiler: Recompiler,
+    log: "Trajectory | None",
+    saving: float,
+    slower: float,
 ) -> Candidate:
     replayable = recompiler.can_use_bitcode(record)
     bitcode = None if record.logs is None else record.logs / BITCODE
@@ -89,9 +99,9 @@ def _candidate(
         size = _BITCODE_OF_OBJECT * sum(_EMPTY + path.stat().st_size for path in record.outputs)
         from_source = size
     module = None if log is None else Key("module", log.facts["module"])
-    return Candidate(
-        record, saving, size if replayable else from_source, from_source, replayable, module
-    )
+    # Trials take as long whatever the module is compiled from.
+    cost = (size if replayable else from_source) + (slower - 1) * size
+    return Candidate(record, saving, cost, from_source, replayable, module)
 
 
 def left_as_they_are(candidates: Sequence[Candidate], percent: int | None) -> Mapping[Key, float]:

@@ -41,6 +41,8 @@ class Choice:
 
     problems: tuple[str, ...]
     options: tuple[Option, ...]
+    trials: str | None = None
+    """The option with the folder in which the plugin keeps what it has tried."""
     best: bool = False
     """Functions are compiled on trial, in forked children of a compiler with one thread: with
     ``--best`` or a portfolio."""
@@ -75,11 +77,13 @@ def choose(own: Words, problems: Mapping[str, InBuilds]) -> Choice:
         for policy in policies.get(name, ())
     ]
     options += [Option(kind.option, path, _OVERRIDES_FILE) for kind, path in texts.items()]
+    trials = None
     if own.summary is not None:
         options.append(_summary(own.summary, decided, problems))
+        trials = next((each.trials for each in decided if each.trials is not None), None)
     if own.best:
         options.append(_best(policies, problems))
-    return Choice(tuple(each.problem for each in decided), tuple(options), best)
+    return Choice(tuple(each.problem for each in decided), tuple(options), trials=trials, best=best)
 
 
 def _policies(own: Words, problems: Mapping[str, InBuilds]) -> dict[str, list[StoredPolicy]]:

@@ -16,6 +16,7 @@ from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.cli.use import remembered
 from nestor.cli.use.choice import Choice, choose
 from nestor.cli.use.words import Words
+from nestor.compiler.cache import cache_place
 from nestor.compiler.invocation import link_flags
 from nestor.compiler.plugin import Plugin, source_files
 from nestor.compiler.toolchain import binaries, looked_for
@@ -49,7 +50,12 @@ class Ingredients:
 
     def compile_options(self) -> list[str]:
         """Return the driver's options for compiles."""
-        return self.plugin.driver_words(self._words())
+        words = self._words()
+        if self.choice.trials is not None:
+            # Another plugin may try otherwise.
+            kept = f"{cache_place()}/trials/{self.plugin.path.parent.name}"
+            words.append(f"{self.choice.trials}={kept}")
+        return self.plugin.driver_words(words)
 
     def link_options(self) -> list[str]:
         """Return the driver's options for links by LTO.

@@ -41,6 +41,7 @@ IN_BUILDS: Final = InBuilds(
         header="nestor-program 1",
         check=_check_summary,
     ),
+    trials="-nestor-trials",
     usual="shipped",
     for_lto={"shipped": "shipped-lto"},
 )

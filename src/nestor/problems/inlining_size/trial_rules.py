@@ -27,7 +27,7 @@ PERMILLE: Final = "trial_saved_permille"
 ALL_SAVED: Final = float(1 << 40)
 """More than any of the two."""
 MOST_CALLS: Final = 8
-MOST_COPIED: Final = 100
+MOST_COPIED: Final = 30
 """Instructions of the function in all calls but one."""
 MOST_INSTRUCTIONS: Final = 600
 """Of the function and its callers."""

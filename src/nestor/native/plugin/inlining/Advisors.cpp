@@ -118,7 +118,7 @@ static Expected<std::unique_ptr<InlineAdvisor>> create(const AdvisorContext &C,
     Own->estimateEntries(C.M);
   // They take time, so there are none for a log.
   if (llvm::any_of(D->tensors(), SiteFeatures::isOfTrial))
-    Own->allowTrials();
+    Own->allowTrials(C.M, S.Trials);
   std::vector<TensorSpec> Columns = Offered;
   if (!LogAll) {
     Columns.clear();

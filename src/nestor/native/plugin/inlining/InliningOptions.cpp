@@ -27,6 +27,9 @@ struct InliningOptions {
       "nestor-program", cl::value_desc("file"),
       cl::desc("Nestor: what the rest of the program does with the functions, "
                "for policies that read it")};
+  cl::opt<std::string> Trials{
+      "nestor-trials", cl::value_desc("folder"),
+      cl::desc("Nestor: keep here what inlining trials come to, for the next compile")};
   cl::opt<std::string> Vocabulary{
       "nestor-vocabulary", cl::value_desc("file"),
       cl::desc("Nestor: offer the embeddings of functions that this vocabulary gives")};
@@ -70,6 +73,7 @@ InliningSettings currentInliningSettings() {
     S.Policies = {EmbeddedName.str()};
   S.Overrides = O.Overrides;
   S.Program = O.Program;
+  S.Trials = O.Trials;
   S.Vocabulary = O.Vocabulary;
   S.LogFor.assign(O.LogFor.begin(), O.LogFor.end());
   S.SeedCallees = O.SeedCallees;

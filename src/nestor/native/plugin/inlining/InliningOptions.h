@@ -38,6 +38,7 @@ struct InliningSettings : Settings {
   std::vector<std::string> Policies;
   std::string Overrides;
   std::string Program; ///< The program's summary: changes no answer by itself.
+  std::string Trials;  ///< Folder for what inlining trials come to, for the next compile.
   std::string Vocabulary; ///< For the embeddings of functions, if wanted.
   std::vector<std::string> LogFor; ///< Policies whose features alone are logged, if any.
   bool SeedCallees = false; ///< Draw one number for all sites of a callee.

@@ -73,7 +73,10 @@ public:
 
   /// Whether \p Tensor is 0 until trials are allowed.
   static bool isOfTrial(size_t Tensor) { return priceOf(Tensor) == Price::Trial; }
-  void allowTrials() { Trials.emplace(FAM); }
+  /// \p Folder: see KnownSizes.
+  void allowTrials(llvm::Module &M, llvm::StringRef Folder) {
+    Trials.emplace(M, FAM, Folder);
+  }
   /// To be called before each question.
   void onQuestion() { Tried = {}; }
 

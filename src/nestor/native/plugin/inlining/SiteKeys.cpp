@@ -17,7 +17,7 @@ using namespace llvm;
 
 namespace nestor {
 
-SiteKeys::SiteKeys(Module &M) : Kind(M.getMDKindID("nestor.site")) {
+SiteKeys::SiteKeys(Module &M) : Kind(M.getMDKindID(SiteKeyMetadata)) {
   for (Function &F : M) {
     if (F.isDeclaration())
       continue;

@@ -23,6 +23,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/ValueHandle.h"
 #include <cstdint>
@@ -33,6 +34,9 @@ class Module;
 } // namespace llvm
 
 namespace nestor {
+
+/// The kind of metadata that holds the key of a call.
+constexpr llvm::StringLiteral SiteKeyMetadata = "nestor.site";
 
 class SiteKeys {
 public:

@@ -9,6 +9,7 @@
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
@@ -89,10 +90,13 @@ static bool inlineAllCalls(Function &Callee, FunctionAnalysisManager &FAM) {
   return true;
 }
 
-std::optional<int64_t> CodeBytes::of(ArrayRef<char> Bitcode, StringRef Inlined,
+std::optional<int64_t> CodeBytes::of(const Module &Original, StringRef Inlined,
                                      bool MinSize) {
   if (!Target)
     return std::nullopt;
+  SmallVector<char, 0> Bitcode; // A module changes its context as bitcode.
+  raw_svector_ostream Out(Bitcode);
+  WriteBitcodeToFile(Original, Out);
   bool Failed = false;
   LLVMContext Context;
   Context.setDiagnosticHandler(std::make_unique<Silence>(Failed));

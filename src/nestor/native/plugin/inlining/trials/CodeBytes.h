@@ -7,7 +7,6 @@
 #ifndef NESTOR_CODEBYTES_H
 #define NESTOR_CODEBYTES_H
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
@@ -24,12 +23,12 @@ public:
   /// For modules that are compiled as \p M is.
   explicit CodeBytes(const llvm::Module &M);
 
-  /// Optimises the module \p Bitcode as LLVM does from the inliner on, at -Oz if \p MinSize
+  /// Optimises a copy of \p M as LLVM does from the inliner on, at -Oz if \p MinSize
   /// says so and else at -Os, and compiles it: bytes of code, jump tables, unwind entries and
   /// exception tables. If \p Inlined is not empty, all calls of the function of that name
   /// are inlined before, and it is dropped. Nothing if that fails, or the target's objects
   /// are not ELF.
-  std::optional<int64_t> of(llvm::ArrayRef<char> Bitcode, llvm::StringRef Inlined,
+  std::optional<int64_t> of(const llvm::Module &M, llvm::StringRef Inlined,
                             bool MinSize);
 
 private:

@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Extract.h"
-#include "llvm/Bitcode/BitcodeWriter.h"
+#include "plugin/inlining/SiteKeys.h"
 #include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/ValueMapper.h"
 
@@ -39,7 +39,7 @@ public:
   /// \p G is a function, or an alias or resolver of one.
   Function *declare(const GlobalValue &G, FunctionType &Type) {
     auto *New = Function::Create(&Type, GlobalValue::ExternalLinkage,
-                                 G.getAddressSpace(), G.getName(), &To);
+                                 G.getAddressSpace(), nameOf(G), &To);
     if (const auto *F = dyn_cast<Function>(&G)) {
       New->setCallingConv(F->getCallingConv());
       New->setAttributes(F->getAttributes());
@@ -50,9 +50,14 @@ public:
   ValueToValueMapTy Map;
 
 private:
+  /// Local variables are numbered, and an edit elsewhere must not change what is compiled.
+  static StringRef nameOf(const GlobalValue &G) {
+    return G.hasLocalLinkage() && isa<GlobalVariable>(G) ? "" : G.getName();
+  }
+
   GlobalVariable *declare(const GlobalVariable &V) {
     auto *New = new GlobalVariable(To, V.getValueType(), V.isConstant(),
-                                   GlobalValue::ExternalLinkage, nullptr, V.getName(),
+                                   GlobalValue::ExternalLinkage, nullptr, nameOf(V),
                                    nullptr, V.getThreadLocalMode(), V.getAddressSpace());
     New->setAlignment(V.getAlign());
     New->setUnnamedAddr(V.getUnnamedAddr());
@@ -98,23 +103,29 @@ static void copyBody(const Function &From, Function &To, Declarations &Names) {
                     Returns, "", nullptr, nullptr, &Names);
 }
 
-SmallVector<char, 0> extract(ArrayRef<const Function *> Functions) {
+/// A log must not change what is compiled, not even its name.
+static void dropSiteKeys(Module &M) {
+  const unsigned Kind = M.getMDKindID(SiteKeyMetadata);
+  for (Function &F : M)
+    for (Instruction &I : instructions(F))
+      I.setMetadata(Kind, nullptr);
+}
+
+std::unique_ptr<Module> extract(ArrayRef<const Function *> Functions) {
   const Module &M = *Functions.front()->getParent();
-  Module New("trial", M.getContext());
-  New.setDataLayout(M.getDataLayout());
-  New.setTargetTriple(M.getTargetTriple());
-  Declarations Names(New);
-  copyFlags(M, New, Names);
+  auto New = std::make_unique<Module>("trial", M.getContext());
+  New->setDataLayout(M.getDataLayout());
+  New->setTargetTriple(M.getTargetTriple());
+  Declarations Names(*New);
+  copyFlags(M, *New, Names);
   SmallVector<Function *, 2> Copies;
   for (const Function *F : Functions)
     Copies.push_back(Names.declare(*F, *F->getFunctionType()));
   for (auto [From, To] : llvm::zip(Functions, Copies))
     copyBody(*From, *To, Names);
-  StripDebugInfo(New);
-  SmallVector<char, 0> Bitcode;
-  raw_svector_ostream Out(Bitcode);
-  WriteBitcodeToFile(New, Out);
-  return Bitcode;
+  StripDebugInfo(*New);
+  dropSiteKeys(*New);
+  return New;
 }
 
 } // namespace nestor

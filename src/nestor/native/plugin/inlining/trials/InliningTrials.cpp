@@ -8,24 +8,28 @@
 #include "Extract.h"
 #include "plugin/core/StableIDs.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
 
 namespace nestor {
 
-// A trial takes some milliseconds. In training programs three quarters of what larger ones
-// would find is within these limits (docs/studies/inlining-trials.md).
+// A trial takes some milliseconds. In training programs what trials find within these limits is
+// most of what they find at all, for less than half of the time (docs/studies/inlining-trials.md).
 constexpr unsigned MaxCalls = 8;
 /// Instructions of the callee in all calls but one.
-constexpr unsigned MaxCopied = 100;
+constexpr unsigned MaxCopied = 30;
 /// Instructions of the callee and of all callers.
 constexpr unsigned MaxInstructions = 600;
+/// What inlining a call takes off its caller, roughly: the call and what it needs.
+constexpr int64_t CallBytes = 16;
 
 static bool canCopy(const Function &F) {
   return F.hasName() && !F.hasAvailableExternallyLinkage() && !F.isPresplitCoroutine() &&
@@ -92,13 +96,19 @@ InliningTrials::Result InliningTrials::tryAll(Function &Callee, const Callers &F
   if (!Own)
     return {};
   Result R{*Own, *Own};
+  unsigned Left = 0;
+  for (const auto &[_, Calls] : Found)
+    Left += Calls;
   for (const auto &[Caller, Calls] : Found) {
+    if (R.Saved + int64_t(Left) * CallBytes < 0)
+      break; // It costs too much already.
     const auto Apart = bytesOf({Caller}, nullptr);
     const auto Inlined = bytesOf({Caller, &Callee}, &Callee);
     if (!Apart || !Inlined)
       return {};
     R.Apart += *Apart;
     R.Saved -= *Inlined - *Apart;
+    Left -= Calls;
   }
   return R;
 }
@@ -107,17 +117,17 @@ InliningTrials::Result InliningTrials::tryAll(Function &Callee, const Callers &F
 std::optional<int64_t> InliningTrials::bytesOf(ArrayRef<const Function *> Functions,
                                                const Function *Inlined) {
   const Function &F = *Functions.front();
-  const SmallVector<char, 0> Bitcode = extract(Functions);
-  const auto Hash = xxh3_128bits(
-      ArrayRef(reinterpret_cast<const uint8_t *>(Bitcode.data()), Bitcode.size()));
-  auto [It, IsNew] = Sizes.try_emplace({Hash.high64, Hash.low64});
-  if (IsNew) {
-    if (!Compiler)
-      Compiler.emplace(*F.getParent());
-    It->second =
-        Compiler->of(Bitcode, Inlined ? Inlined->getName() : "", F.hasMinSize());
-  }
-  return It->second;
+  const std::unique_ptr<Module> M = extract(Functions);
+  std::string Text; // Bitcode also tells which kinds of metadata the compiler knows.
+  raw_string_ostream(Text) << *M;
+  const auto Hash = xxh3_128bits(arrayRefFromStringRef(Text));
+  const KnownSizes::Key Key(Hash.high64, Hash.low64);
+  if (const KnownSizes::Size *Known = Sizes.find(Key))
+    return *Known;
+  if (!Compiler)
+    Compiler.emplace(*F.getParent());
+  return Sizes.note(
+      Key, Compiler->of(*M, Inlined ? Inlined->getName() : "", F.hasMinSize()));
 }
 
 } // namespace nestor

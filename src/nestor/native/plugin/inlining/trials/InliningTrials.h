@@ -16,6 +16,7 @@
 #define NESTOR_INLININGTRIALS_H
 
 #include "CodeBytes.h"
+#include "KnownSizes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Function.h"
@@ -28,11 +29,16 @@ namespace nestor {
 
 class InliningTrials {
 public:
-  explicit InliningTrials(llvm::FunctionAnalysisManager &FAM) : FAM(FAM) {}
+  /// Trials of functions of \p M. \p Folder: see KnownSizes.
+  InliningTrials(llvm::Module &M, llvm::FunctionAnalysisManager &FAM,
+                 llvm::StringRef Folder)
+      : FAM(FAM), Sizes(Folder, M) {}
 
   struct Result {
-    int64_t Apart = 0; ///< Bytes of the callee and of its callers.
-    int64_t Saved = 0; ///< What of it goes when all calls are inlined; it may be negative.
+    int64_t Apart = 0; ///< Bytes of the callee and of the callers that were tried.
+    /// What of it goes when all calls are inlined. It may be negative; the other callers are
+    /// not tried then.
+    int64_t Saved = 0;
   };
 
   /// Tries \p Callee, which goes away when nothing here refers to it any more; once, so that
@@ -52,8 +58,7 @@ private:
   llvm::FunctionAnalysisManager &FAM;
   std::optional<CodeBytes> Compiler;
   std::map<uint64_t, Result> Results; ///< By the function's id.
-  /// By what was compiled: a caller of one function calls others too.
-  std::map<std::pair<uint64_t, uint64_t>, std::optional<int64_t>> Sizes;
+  KnownSizes Sizes; ///< A caller of one function calls others too.
 };
 
 } // namespace nestor
