@@ -157,6 +157,9 @@ def origin(policy: Policy) -> Table:
     if "only call" in provenance:
         most = ", ".join(f"{name} {limit}" for name, limit in provenance["only call"].items())
         rows.append(["only calls are inlined up to", most])
+    if "trials" in provenance:
+        least = ", ".join(f"{name} {limit}" for name, limit in provenance["trials"].items())
+        rows.append(["inlining trials must save", least])
     names = ("learner", "seed", "corpus", "compiler", "plugin", "nestor")
     rows += [[name, f"`{provenance[name]}`"] for name in names if name in provenance]
     others = ("take", "leave", "rounds", "leaves", "training programs", "chosen by", "llvm")

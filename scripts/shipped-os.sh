@@ -18,6 +18,9 @@ run nestor train inlining-size-os --corpus "$work/bench-os" --out "$run" --seed 
   --distil.trees.leaves 15 --distil.trees.least-rows 30
 # With a summary, the only call of a function is inlined up to callees of this size.
 run python -m benchmarks.only_call make "$run/policy.safetensors" --bytes 1000 --code-size 128 \
+  --out "$run/only-call.safetensors"
+# And the compiler tries functions of a few calls that go away.
+run python -m benchmarks.inlining_trials make "$run/only-call.safetensors" \
   --out src/nestor/problems/inlining_size_os/data/shipped-os.safetensors
 evaluate --policy shipped-os --mode gc no-gc icf --smoke > "$run/own.json"
 evaluate --policy shipped-os --summary --mode gc icf > "$run/summary.json"

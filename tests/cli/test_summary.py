@@ -52,6 +52,9 @@ def test_a_compile_reads_it(build: Path, tmp_path: Path, small_corpus: Corpus) -
     shown = nestor("flags", "distilled", "--summary", "a summary.txt", cwd=tmp_path)
     (copy,) = re.findall(r"-nestor-program=(\S+)", shown.stdout)
     assert Path(copy).read_bytes() == summary.read_bytes()
+    (kept,) = re.findall(r"-nestor-trials=(\S+)", shown.stdout)
+    assert Path(kept).is_absolute() and Path(kept).parent.name == "trials"
+    assert "-nestor-trials" not in nestor("flags", "distilled", cwd=tmp_path).stdout
     source = small_corpus.root.parent / "sources" / "one" / "one.c"
     words = ["-c", str(source), "-o", "one.o", "-Xclang", "-mllvm", "-Xclang", f"-nestor-log={log}"]
     done = nestor(
