@@ -7,6 +7,7 @@
 #include "InliningTrials.h"
 #include "Extract.h"
 #include "plugin/core/StableIDs.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/InlineCost.h"
@@ -58,13 +59,14 @@ static bool callsBack(const Function &Callee,
   });
 }
 
-/// The functions that call \p Callee and how often, in the order of its uses.
+/// The functions that call \p Callee and how often, small ones first. The order of uses is none:
+/// bitcode does not keep it.
 std::optional<InliningTrials::Callers> InliningTrials::callersOf(Function &Callee) {
   if (Callee.hasNUsesOrMore(MaxCalls + 1) || !canCopy(Callee))
     return std::nullopt;
   const unsigned Own = Callee.getInstructionCount();
   unsigned Calls = 0, Instructions = Own;
-  Callers Found;
+  SmallMapVector<Function *, unsigned, 4> Found;
   for (Use &U : Callee.uses()) {
     auto *CB = dyn_cast<CallBase>(U.getUser());
     if (!CB || !CB->isCallee(&U) || CB->getCaller() == &Callee)
@@ -80,7 +82,12 @@ std::optional<InliningTrials::Callers> InliningTrials::callersOf(Function &Calle
   if (callsBack(Callee, Found) ||
       !llvm::all_of(Found, [](const auto &C) { return canCopy(*C.first); }))
     return std::nullopt;
-  return Found;
+  Callers Sorted = Found.takeVector();
+  llvm::sort(Sorted, [](const auto &A, const auto &B) {
+    return std::pair(A.first->getInstructionCount(), A.first->getName()) <
+           std::pair(B.first->getInstructionCount(), B.first->getName());
+  });
+  return Sorted;
 }
 
 InliningTrials::Result InliningTrials::of(Function &Callee) {

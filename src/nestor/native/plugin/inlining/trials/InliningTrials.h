@@ -18,7 +18,7 @@
 #include "CodeBytes.h"
 #include "KnownSizes.h"
 #include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/PassManager.h"
 #include <map>
@@ -48,7 +48,7 @@ public:
   Result of(llvm::Function &Callee);
 
 private:
-  using Callers = llvm::SmallMapVector<llvm::Function *, unsigned, 4>;
+  using Callers = llvm::SmallVector<std::pair<llvm::Function *, unsigned>, 4>;
   bool canInline(llvm::CallBase &CB, llvm::Function &Callee);
   std::optional<Callers> callersOf(llvm::Function &Callee);
   Result tryAll(llvm::Function &Callee, const Callers &Found);
