@@ -11,7 +11,6 @@ the callee. A module that is in OUT is left out, so the same command goes on whe
 """
 
 import argparse
-import json
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
@@ -137,13 +136,12 @@ def run_record(options: argparse.Namespace) -> int:
     lines = results.json_lines(out, may_lack=True)
     done = {line["module"] for line in lines}
     corpus = store.load(options.corpus)
-    with local_pool(corpus) as pool, out.open("a") as file:
+    with local_pool(corpus) as pool:
         for module in modules_of(corpus, options.projects, options.modules):
             if module.name not in done:
                 trials = trials_of(pool, module)
                 line = {"module": module.name, "trials": trials}
-                file.write(f"{json.dumps(line)}\n")
-                file.flush()
+                results.add_lines(out, line)
                 print(f"{module.name}: {len(trials)} callees", flush=True)
     return 0
 

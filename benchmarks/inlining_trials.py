@@ -16,7 +16,6 @@ module, or a program and policy.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,12 +25,11 @@ import numpy as np
 
 from benchmarks import only_call, record
 from benchmarks.only_call import LEAST_BYTES, SECONDS
-from benchmarks.pool import AT_LEVEL, LINK
-from nestor.cli.setup import program_named, ready_plugin
+from benchmarks.pool import AT_LEVEL, LINK, local_pool
+from nestor.cli.setup import program_named
 from nestor.compiler.objects import Measure
 from nestor.corpus import store
-from nestor.corpus.model import Module
-from nestor.evaluate.compare import EvaluateSettings, evaluate
+from nestor.corpus.model import Corpus, Module
 from nestor.files import write_atomically
 from nestor.policy import bundle
 from nestor.policy.names import NamedPolicy, named_policy
@@ -39,8 +37,7 @@ from nestor.policy.trees import TreesPolicy
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request
 from nestor.problems.inlining_size.trial_rules import ALL_SAVED, SAVED, Worth, inline_what_saves
-from nestor.progress import silent
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.session import summary_for_search
 
 CHOSEN: Final = Worth(bytes=8, permille=10)
@@ -104,46 +101,41 @@ def run_callees(options: argparse.Namespace) -> int:
     corpus = store.load(options.corpus)
     trees = only_call.with_rule(only_call.TREES, only_call.CHOSEN)
     done = {line["module"] for line in record.json_lines(options.results, may_lack=True)}
-    problem = AT_LEVEL[corpus.level]
-    plugin = ready_plugin(problem, None, silent)
-    with LocalPool(problem, corpus, plugin, PoolSettings(timeout=SECONDS)) as pool:
+    with local_pool(corpus, PoolSettings(timeout=SECONDS)) as pool:
         for module in corpus.modules:
             if module.project not in options.project or module.name in done:
                 continue
             callees = callees_of(pool, module, trees)
-            _note(options.results, {"module": module.name, "callees": callees})
+            record.add_lines(options.results, {"module": module.name, "callees": callees})
             print(f"{module.name}: {len(callees)} functions", flush=True)
     return 0
+
+
+def _named(words: Sequence[str], corpus: Corpus) -> dict[str, NamedPolicy]:
+    """Return the policies of words NAME=POLICY."""
+    builtins = AT_LEVEL[corpus.level].builtins
+    return {
+        name: named_policy(path, builtins) for name, _, path in (w.partition("=") for w in words)
+    }
 
 
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the programs that have no line yet, the smallest first."""
     corpus = store.load(options.corpus)
-    problem = AT_LEVEL[corpus.level]
-    named = (word.partition("=") for word in options.policies)
-    policies = {name: named_policy(path, problem.builtins) for name, _, path in named}
+    policies = _named(options.policies, corpus)
     lines = record.json_lines(options.results, may_lack=True)
     done = {(line["program"], line["policy"]) for line in lines}
     programs = [p for s in ("train", "validation") for p in corpus.programs_of(s)]
-    settings = EvaluateSettings(("gc",), summary=True, log=False)
-    plugin = ready_plugin(problem, None, silent)
-    with LocalPool(problem, corpus, plugin, PoolSettings(timeout=SECONDS)) as pool:
+    with local_pool(corpus, PoolSettings(timeout=SECONDS)) as pool:
         for program in sorted(programs, key=lambda p: len(p.modules)):
             if len(program.modules) > options.modules:
                 break
             for name, policy in policies.items():
                 if (program.name, name) in done:
                     continue
-                (result,) = evaluate(pool, LINK, [program], [policy], settings)
-                (row,) = result.programs
-                line = {
-                    "program": program.name,
-                    "language": program.language,
-                    "policy": name,
-                    "stock": row.stock.columns["linked"] if row.stock else None,
-                    "change": [row.column_change_pct(column) for column in ("linked", "text")],
-                }
-                _note(options.results, line)
+                (found,) = only_call.judge(pool, program, {name: policy}, ("gc",))
+                line = {"program": program.name, "language": program.language} | found
+                record.add_lines(options.results, line)
                 print(*line.values(), flush=True)
     return 0
 
@@ -151,12 +143,9 @@ def run_judge(options: argparse.Namespace) -> int:
 def run_cost(options: argparse.Namespace) -> int:
     """Compile the programs that have no line yet, one module at a time."""
     corpus = store.load(options.corpus)
-    problem = AT_LEVEL[corpus.level]
-    named = (word.partition("=") for word in options.policies)
-    policies = {name: named_policy(path, problem.builtins) for name, _, path in named}
+    policies = _named(options.policies, corpus)
     done = {line["program"] for line in record.json_lines(options.results, may_lack=True)}
-    plugin = ready_plugin(problem, None, silent)
-    with LocalPool(problem, corpus, plugin, PoolSettings(jobs=1, timeout=SECONDS)) as pool:
+    with local_pool(corpus, PoolSettings(jobs=1, timeout=SECONDS)) as pool:
         for name in options.program:
             program = program_named(corpus, name)
             if program.name in done:
@@ -170,14 +159,9 @@ def run_cost(options: argparse.Namespace) -> int:
                 for way, least in zip(seconds, np.min(rounds, axis=0), strict=True):
                     seconds[way] += float(least)
             line = {"program": program.name, "language": program.language, "seconds": seconds}
-            _note(options.results, line)
+            record.add_lines(options.results, line)
             print(*line.values(), flush=True)
     return 0
-
-
-def _note(path: Path, line: Mapping[str, Any]) -> None:
-    with path.open("a") as file:
-        file.write(f"{json.dumps(line)}\n")
 
 
 def callees_table(lines: Sequence[Mapping[str, Any]]) -> record.Table:

@@ -14,7 +14,6 @@ one is left out. ``judge`` builds programs with a summary under the trees and un
 """
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,11 +61,6 @@ def with_rule(path: Path, limit: OnlyCall | None) -> TreesPolicy:
     if not isinstance(policy, TreesPolicy):
         raise PolicyError(f"{path} holds no trees")
     return policy if limit is None else inline_only_calls(policy, limit)
-
-
-def _note(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    with path.open("a") as file:
-        file.writelines(f"{json.dumps(line)}\n" for line in lines)
 
 
 def _programs(corpus: Corpus, options: argparse.Namespace) -> list[Program]:
@@ -135,7 +129,7 @@ def run_sites(options: argparse.Namespace) -> int:
         for program in _programs(corpus, options):
             if program.name not in done:
                 line = {"program": program.name, "sites": sites(pool, program)}
-                _note(options.results, [line])
+                record.add_lines(options.results, line)
                 print(f"{program.name}: {len(line['sites'])} calls", flush=True)
     return 0
 
@@ -158,7 +152,7 @@ def run_judge(options: argparse.Namespace) -> int:
                     continue
                 about = {"program": program.name, "half": half, "language": program.language}
                 lines = [about | line for line in judge(pool, program, {name: policy}, modes)]
-                _note(options.results, lines)
+                record.add_lines(options.results, *lines)
                 for line in lines:
                     print(*line.values(), flush=True)
     return 0

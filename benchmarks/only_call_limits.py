@@ -10,7 +10,6 @@ stopped; results are a line a program. What is chosen by them is for ``benchmark
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,14 +17,12 @@ from typing import Any, Final
 
 from benchmarks import record
 from benchmarks.only_call import ANY_SIZE, LEAST_BYTES, SECONDS, with_rule
-from benchmarks.pool import AT_LEVEL, LINK
-from nestor.cli.setup import ready_plugin
+from benchmarks.pool import LINK, local_pool
 from nestor.corpus import store
 from nestor.evaluate.compare import EvaluateSettings, evaluate
 from nestor.policy.names import NamedPolicy
 from nestor.problems.inlining_size.summary_rules import OnlyCall
-from nestor.progress import silent
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 LIMITS: Final[Mapping[str, OnlyCall | None]] = {
     "no rule": None,
@@ -41,14 +38,12 @@ LIMITS: Final[Mapping[str, OnlyCall | None]] = {
 def run_judge(options: argparse.Namespace) -> int:
     """Judge the programs that have no line yet, the smallest first."""
     corpus = store.load(options.corpus)
-    problem = AT_LEVEL[corpus.level]
     policies = {n: NamedPolicy.of(with_rule(options.trees, own)) for n, own in LIMITS.items()}
     done = {line["program"] for line in record.json_lines(options.results, may_lack=True)}
     programs = [p for s in ("train", "validation") for p in corpus.programs_of(s)]
     programs = [p for p in programs if len(p.modules) <= options.modules and p.name not in done]
     settings = EvaluateSettings(("gc",), summary=True, log=False)
-    plugin = ready_plugin(problem, None, silent)
-    with LocalPool(problem, corpus, plugin, PoolSettings(timeout=SECONDS)) as pool:
+    with local_pool(corpus, PoolSettings(timeout=SECONDS)) as pool:
         for program in sorted(programs, key=lambda p: len(p.modules)):
             line: dict[str, Any] = {"program": program.name, "language": program.language}
             found = evaluate(pool, LINK, [program], list(policies.values()), settings)
@@ -58,8 +53,7 @@ def run_judge(options: argparse.Namespace) -> int:
                 name: [row.column_change_pct(column) for column in ("linked", "text")]
                 for name, row in zip(policies, rows, strict=True)
             }
-            with options.results.open("a") as file:
-                file.write(f"{json.dumps(line)}\n")
+            record.add_lines(options.results, line)
             print(program.name, *line["change"].values(), flush=True)
     return 0
 

@@ -31,9 +31,12 @@ def policy_named(name: str) -> NamedPolicy:
 def local_pool(corpus: Corpus, settings: PoolSettings | None = None) -> LocalPool:
     """Return a pool on this machine, its plugin through the identity gate.
 
+    It is for inlining for size at the level of ``corpus``; at levels of another problem, at -Oz.
+
     :raises ToolchainError: if there is no usable LLVM.
     """
-    return LocalPool(PROBLEM, corpus, ready_plugin(PROBLEM, None, silent), settings)
+    problem = AT_LEVEL.get(corpus.level, PROBLEM)
+    return LocalPool(problem, corpus, ready_plugin(problem, None, silent), settings)
 
 
 def build_program(

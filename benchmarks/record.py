@@ -61,6 +61,12 @@ def json_lines(path: Path, *, may_lack: bool = False) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def add_lines(path: Path, *lines: Any) -> None:
+    """Write ``lines`` behind what :func:`json_lines` reads from ``path``."""
+    with path.open("a") as file:
+        file.writelines(f"{json.dumps(line)}\n" for line in lines)
+
+
 def write(
     path: Path, about: str, tables: Mapping[str, Table], machine: Mapping[str, str], **values: Any
 ) -> None:

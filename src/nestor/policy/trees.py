@@ -39,7 +39,7 @@ _OBJECTIVES: Final = frozenset(
 )
 
 
-_ANY_VALUE: Final = 2.0**53
+ANY_VALUE: Final = 2.0**53
 """More than any value of a feature."""
 _ARRAYS: Final = ("root", "feature", "threshold", "left", "right", "value")
 
@@ -260,7 +260,7 @@ def reading(policy: TreesPolicy, names: Sequence[str]) -> TreesPolicy:
     metadata = replace(policy.metadata, features=features)
     limits = policy.range
     if limits is not None:
-        any_value = np.tile([-_ANY_VALUE, _ANY_VALUE], (len(names), 1))
+        any_value = np.tile([-ANY_VALUE, ANY_VALUE], (len(names), 1))
         limits = np.concatenate([limits, any_value])
     return replace(policy, metadata=metadata, range=limits)
 

@@ -21,12 +21,11 @@ from nestor.problem.in_builds import (
     made_without_lto,
     problems_in_builds,
 )
+from nestor.problems.inlining_size.features.site import SUMMARY_PREFIX
 from nestor.rollout.ready import StoredPolicy, passed_plugin, stored_policy
 
 _STOCK: Final = (DEFAULT_POLICY,)
 _PROBLEMS: Final = problems_in_builds(DEFAULT_PROBLEM)
-_FROM_SUMMARY: Final = "program_"
-"""Begins the names of the features that a summary gives."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Compilers:
         return {
             level: word
             for word, policy in self.stored.items()
-            if any(name.startswith(_FROM_SUMMARY) for name in policy.features)
+            if any(name.startswith(SUMMARY_PREFIX) for name in policy.features)
             for level in self.policies[word].levels
         }
 

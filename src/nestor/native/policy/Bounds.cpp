@@ -81,40 +81,33 @@ void TreesPolicy::findBounds() {
   }
 }
 
+/// The first node from \p At on whose interval lies on both sides of its threshold, or
+/// the leaf to which the path leads.
+uint32_t TreesPolicy::undecided(uint32_t At, ArrayRef<double> Lowest,
+                                ArrayRef<double> Highest) const {
+  for (;;) {
+    const Node &N = Nodes[At];
+    if (N.Right == At)
+      return At;
+    if (Highest[N.Feature] <= N.Number)
+      At = N.Left;
+    else if (Lowest[N.Feature] > N.Number)
+      At = N.Right;
+    else
+      return At;
+  }
+}
+
 /// The greatest value that the tree below \p At may have. Where an interval lies on
 /// both sides of a threshold, it looks at both children \p Forks times on a path.
 double TreesPolicy::greatest(uint32_t At, ArrayRef<double> Lowest,
                              ArrayRef<double> Highest, unsigned Forks) const {
-  for (;;) {
-    const Node &N = Nodes[At];
-    if (N.Right == At)
-      return N.Number;
-    if (Highest[N.Feature] <= N.Number)
-      At = N.Left;
-    else if (Lowest[N.Feature] > N.Number)
-      At = N.Right;
-    else if (!Forks)
-      return Greatest[At];
-    else
-      return std::max(greatest(N.Left, Lowest, Highest, Forks - 1),
-                      greatest(N.Right, Lowest, Highest, Forks - 1));
-  }
-}
-
-/// The least value that the tree below \p At may have, as far as its path is certain.
-double TreesPolicy::least(uint32_t At, ArrayRef<double> Lowest,
-                          ArrayRef<double> Highest) const {
-  for (;;) {
-    const Node &N = Nodes[At];
-    if (N.Right == At)
-      return N.Number;
-    if (Highest[N.Feature] <= N.Number)
-      At = N.Left;
-    else if (Lowest[N.Feature] > N.Number)
-      At = N.Right;
-    else
-      return Least[At];
-  }
+  At = undecided(At, Lowest, Highest);
+  const Node &N = Nodes[At];
+  if (!Forks || N.Right == At)
+    return Greatest[At];
+  return std::max(greatest(N.Left, Lowest, Highest, Forks - 1),
+                  greatest(N.Right, Lowest, Highest, Forks - 1));
 }
 
 bool TreesPolicy::alwaysPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
@@ -122,7 +115,7 @@ bool TreesPolicy::alwaysPositive(ArrayRef<double> Lowest, ArrayRef<double> Highe
     findBounds();
   double Sum = 0;
   for (uint32_t Root : Roots)
-    Sum += least(Root, Lowest, Highest);
+    Sum += Least[undecided(Root, Lowest, Highest)];
   return Sum > Slack;
 }
 

@@ -101,8 +101,8 @@ private:
   void findBounds();
   double greatest(uint32_t At, llvm::ArrayRef<double> Lowest,
                   llvm::ArrayRef<double> Highest, unsigned Forks) const;
-  double least(uint32_t At, llvm::ArrayRef<double> Lowest,
-               llvm::ArrayRef<double> Highest) const;
+  uint32_t undecided(uint32_t At, llvm::ArrayRef<double> Lowest,
+                     llvm::ArrayRef<double> Highest) const;
 
   static constexpr unsigned Lanes = 8; ///< Trees walked in step.
   std::vector<Node> Nodes;

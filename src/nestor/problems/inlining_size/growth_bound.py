@@ -22,7 +22,7 @@ from nestor.policy.branches import NEVER, Split, one_tree
 from nestor.policy.linear import as_sum
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy, squash
 from nestor.policy.spec import F64, PolicyError
-from nestor.policy.trees import TreesPolicy, weighted_sum
+from nestor.policy.trees import ANY_VALUE, TreesPolicy, weighted_sum
 
 _COST: Final = "cost_estimate"
 _DISCARDABLE: Final = "caller_is_discardable"
@@ -138,5 +138,5 @@ def _bound_sum(policy: MlpPolicy, bound: GrowthBound) -> MlpPolicy:
 
 def _with_rows(own: F64, new: list[str]) -> F64:
     """Return the range ``own`` with rows for features of which it bounds nothing."""
-    rows = [[-(2.0**53), 2.0**53] if name == _COST else [0.0, 1.0] for name in new]
+    rows = [[-ANY_VALUE, ANY_VALUE] if name == _COST else [0.0, 1.0] for name in new]
     return np.concatenate([own, np.array(rows).reshape(-1, 2)])

@@ -21,7 +21,7 @@ from typing import Final
 
 from nestor.policy.branches import NEVER, Split, one_tree
 from nestor.policy.spec import F64, PolicyError
-from nestor.policy.trees import TreesPolicy, weighted_sum
+from nestor.policy.trees import ANY_VALUE, TreesPolicy, weighted_sum
 
 _HOLDS: Final = (
     ("inlining_default", 0, 0),
@@ -40,8 +40,6 @@ _COST_OF_BYTE: Final = 3
 In steps, since a tree compares numbers and not features."""
 _STEPS: Final = (100, 200, 400)
 """Bytes."""
-_NO_LIMIT: Final = 2.0**53
-"""More than any value of a feature."""
 INLINE: Final = 2.0**30
 """More than any such sum and ``NEVER``, and so ``RULED``: no bytes that trees expect to save."""
 SAVED: Final = 97.0
@@ -82,7 +80,7 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
         most = [(name, float(policy.range[row, 1])) for name, row in zip(names, rows, strict=True)]
         parts.insert(1, (one_tree(policy, _beyond(most)), 1.0))
         wider = policy.range.copy()
-        wider[rows, 1] = _NO_LIMIT
+        wider[rows, 1] = ANY_VALUE
     provenance = {**policy.metadata.provenance, "only call": asdict(limit)}
     metadata = replace(policy.metadata, provenance=provenance)
     return replace(weighted_sum(parts), metadata=metadata, range=wider)

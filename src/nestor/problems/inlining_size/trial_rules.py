@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from nestor.policy.branches import Split, one_tree
+from nestor.policy.branches import one_tree
 from nestor.policy.spec import F64, Bools, PolicyError
 from nestor.policy.trees import TreesPolicy, reading, weighted_sum
 from nestor.problems.inlining_size.summary_rules import INLINE, all_hold
@@ -63,9 +63,9 @@ def inline_what_saves(policy: TreesPolicy, worth: Worth, *, with_summary: bool) 
         (SAVED, worth.bytes, int(ALL_SAVED)),
         (PERMILLE, worth.permille, int(ALL_SAVED)),
     )
-    rule: Split | float = all_hold(holds, INLINE)
+    rule = one_tree(wider, all_hold(holds, INLINE))
     provenance = {**policy.metadata.provenance, "trials": asdict(worth)}
-    found = weighted_sum([(wider, 1.0), (one_tree(wider, rule), 1.0)])
+    found = weighted_sum([(wider, 1.0), (rule, 1.0)])
     metadata = replace(wider.metadata, provenance=provenance)
     return replace(found, metadata=metadata, range=wider.range)
 

@@ -334,9 +334,10 @@ bool SiteFeatures::isOnlyUsedHere(const Function &F) const {
 }
 
 const InliningTrials::Result &SiteFeatures::tryAllCalls(const Function &Callee) {
-  if (Trials && !Tried.Apart && isOnlyUsedHere(Callee))
-    Tried = Trials->of(const_cast<Function &>(Callee));
-  return Tried;
+  if (!Tried)
+    Tried = Trials && isOnlyUsedHere(Callee) ? Trials->of(const_cast<Function &>(Callee))
+                                             : InliningTrials::Result();
+  return *Tried;
 }
 
 } // namespace nestor

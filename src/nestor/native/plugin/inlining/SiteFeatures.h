@@ -64,7 +64,7 @@ public:
   int64_t read(const llvm::CallBase &CB, size_t Tensor);
   /// The same for a log, for which nothing is tried: 0 if it was not read before.
   int64_t readAgain(const llvm::CallBase &CB, size_t Tensor) {
-    return isOfTrial(Tensor) && !Tried.Apart ? 0 : read(CB, Tensor);
+    return isOfTrial(Tensor) && !Tried ? 0 : read(CB, Tensor);
   }
 
   /// Whether \p Tensor needs estimateEntries() once, before \p M changes.
@@ -78,7 +78,7 @@ public:
     Trials.emplace(M, FAM, Folder);
   }
   /// To be called before each question.
-  void onQuestion() { Tried = {}; }
+  void onQuestion() { Tried.reset(); }
 
   /// To be called when any function may have changed.
   void clear();
@@ -105,7 +105,7 @@ private:
   std::optional<Embeddings> Vocabulary;
   CallFrequencies Runs;
   std::optional<InliningTrials> Trials;
-  InliningTrials::Result Tried; ///< For the question that is open.
+  std::optional<InliningTrials::Result> Tried; ///< For the question that is open.
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
   llvm::DenseMap<const llvm::Function *, std::vector<int64_t>> Embedded;

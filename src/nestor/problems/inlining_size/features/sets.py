@@ -9,7 +9,12 @@ trial says.
 from typing import Final
 
 from nestor.problem.problem import FeatureSets
-from nestor.problems.inlining_size.features.site import FREQUENCIES, SITE_FEATURES, TRIALS
+from nestor.problems.inlining_size.features.site import (
+    FREQUENCIES,
+    SITE_FEATURES,
+    SUMMARY_PREFIX,
+    TRIALS,
+)
 from nestor.problems.inlining_size.log import DEFAULT
 
 _FREE = (
@@ -27,9 +32,6 @@ _PROGRAM = (
     "is_caller_avail_external",
     *(name for name in SITE_FEATURES if name not in FREQUENCIES and name not in TRIALS),
 )
-
-SUMMARY_PREFIX: Final = "program_"
-"""How the names of features begin that need a summary of the program."""
 
 FEATURES: Final = FeatureSets(
     free=_FREE,

@@ -64,6 +64,9 @@ SITE_FEATURES: Final = (
 )
 """In the order of the log."""
 
+SUMMARY_PREFIX: Final = "program_"
+"""How the names of features begin that need a summary of the program."""
+
 FREQUENCIES: Final = SITE_FEATURES[
     SITE_FEATURES.index("call_hotness") : SITE_FEATURES.index("callee_executed") + 1
 ]

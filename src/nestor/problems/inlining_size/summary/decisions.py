@@ -7,15 +7,12 @@ from typing import Final
 import numpy as np
 
 from nestor.policy.branches import RULED
-from nestor.policy.spec import Policy
+from nestor.policy.spec import Bools, Policy
 from nestor.problem.trajectory import F64, Trajectory
-from nestor.problems.inlining_size.features.site import TRIALS
+from nestor.problems.inlining_size.features.site import SUMMARY_PREFIX, TRIALS
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse, ProgramSummary
 from nestor.problems.inlining_size.summary_rules import SAVED
 from nestor.problems.inlining_size.trial_rules import ALL_SAVED, may_be_tried
-
-PREFIX: Final = "program_"
-"""Begins the names of the features that the plugin takes from a summary."""
 
 _COUNTS: Final = {
     "callee": ("copies", "bytes", "calls", "users", "address_taken"),
@@ -32,7 +29,7 @@ _IDS: Final = (1 << 64) - 1
 
 def reads_summary(policy: Policy) -> bool:
     """Tell whether any of the policy's features comes from a summary."""
-    return any(name.startswith(PREFIX) for name in policy.features)
+    return any(name.startswith(SUMMARY_PREFIX) for name in policy.features)
 
 
 def expected_savings(
@@ -59,14 +56,10 @@ def expected_savings(
     # All at once: trees take less time for a row if there are many.
     inputs = np.concatenate([_inputs(policy.features, x, summary) for x in logs])
     logits = policy.logits(inputs)
-    tried = np.zeros(0) if not set(TRIALS) & set(policy.features) else _if_all_save(policy, inputs)
+    hangs = _hang_on_trials(policy, inputs, logits)
     ends = np.cumsum([len(log) for log in logs])[:-1]
-    own = zip(logs, np.split(logits, ends), strict=True)
-    savings = [_saving(policy, log, part) for log, part in own]
-    if len(tried):
-        hopes = zip(logs, np.split(logits, ends), np.split(tried, ends), strict=True)
-        savings = [s + _hoped_for(*one) for s, one in zip(savings, hopes, strict=True)]
-    return savings
+    own = zip(logs, np.split(logits, ends), np.split(hangs, ends), strict=True)
+    return [_saving(policy, log, part) + _hoped_for(log, open_yet) for log, part, open_yet in own]
 
 
 def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
@@ -81,20 +74,21 @@ def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
     return float(np.sum(np.where(expected > RULED, SAVED, expected)))
 
 
-def _if_all_save(policy: Policy, inputs: F64) -> F64:
-    """Return the logits if every trial that is possible saved, which a log does not say."""
+def _hang_on_trials(policy: Policy, inputs: F64, logits: F64) -> Bools:
+    """Return where the answer changes if what may be tried saves, which a log does not say."""
+    tried = [column for column, name in enumerate(policy.features) if name in TRIALS]
+    if not tried:
+        return np.zeros(len(inputs), dtype=np.bool_)
     columns = {name: inputs[:, i] for i, name in enumerate(policy.features)}
-    possible = may_be_tried(columns)
-    best = inputs.copy()
-    for column, name in enumerate(policy.features):
-        if name in TRIALS:
-            best[possible, column] = ALL_SAVED
-    return policy.logits(best)
+    hangs = may_be_tried(columns) & (logits <= 0)
+    best = inputs[hangs]
+    best[:, tried] = ALL_SAVED
+    hangs[hangs] = policy.logits(best) > 0
+    return hangs
 
 
-def _hoped_for(log: Trajectory, logits: F64, if_all_save: F64) -> float:
+def _hoped_for(log: Trajectory, open_yet: Bools) -> float:
     """Return what trials are expected to save: once a function, whichever calls it has."""
-    open_yet = (if_all_save > 0) & (logits <= 0)
     return _TRIED * len(np.unique(log.decisions["callee"][open_yet]))
 
 
@@ -102,12 +96,12 @@ def _inputs(features: tuple[str, ...], log: Trajectory, summary: ProgramSummary)
     """Return the rows of ``log`` with the columns that ``summary`` gives, [questions, features]."""
     inputs = log.rows(features).copy()
     for column, name in enumerate(features):
-        if not name.startswith(PREFIX):
+        if not name.startswith(SUMMARY_PREFIX):
             continue
         if name == "program_link_gc":
             inputs[:, column] = _LINK[summary.link]
             continue
-        who, _, count = name.removeprefix(PREFIX).partition("_")
+        who, _, count = name.removeprefix(SUMMARY_PREFIX).partition("_")
         if count not in _COUNTS[who]:
             raise ValueError(f"the feature {name} is none of a summary's")
         uses = (summary.functions.get(int(key) & _IDS) for key in log.decisions[who])
