@@ -36,7 +36,13 @@ from nestor.policy.names import NamedPolicy, named_policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request
-from nestor.problems.inlining_size.trial_rules import ALL_SAVED, SAVED, Worth, inline_what_saves
+from nestor.problems.inlining_size.trial_rules import (
+    ALL_SAVED,
+    SAVED,
+    Worth,
+    inline_what_saves,
+    watch_trials,
+)
 from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.session import summary_for_search
 
@@ -73,9 +79,7 @@ def callees_of(pool: Pool, module: Module, trees: TreesPolicy) -> list[dict[str,
 
     :param trees: all is compiled under them, and tried where they keep a call.
     """
-    seen_only = NamedPolicy.of(
-        inline_what_saves(trees, Worth(bytes=int(ALL_SAVED), permille=0), with_summary=False)
-    )
+    seen_only = NamedPolicy.of(watch_trials(trees, with_summary=False))
     policy = NamedPolicy.of(trees)
     before, tried = pool.run([Request(module, policy), Request(module, seen_only, log=True)])
     if not before.ok or tried.trajectory is None:

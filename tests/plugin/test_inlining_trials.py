@@ -10,7 +10,12 @@ from nestor.compiler.objects import measure
 from nestor.policy.branches import Split, one_tree
 from nestor.policy.trees import TreesPolicy
 from nestor.problems.inlining_size.summary.program_summary import function_id
-from nestor.problems.inlining_size.trial_rules import ALL_SAVED, Worth, inline_what_saves
+from nestor.problems.inlining_size.trial_rules import (
+    ALL_SAVED,
+    Worth,
+    inline_what_saves,
+    watch_trials,
+)
 from tests.plugin.support import CXX_SOURCE, SOURCE, Workbench, leaf
 from tests.plugin.test_call_frequencies import LOOPS
 from tests.plugin.test_site_features import FACTS, MANDATORY
@@ -33,15 +38,18 @@ USED_HERE = (
 )
 
 
-FEATURES = ("inlining_default", "program_link_gc")
-
-
+FEATURES = (
+    "inlining_default",
+    "program_link_gc",
+    "callee_uses",
+    "callee_instructions",
+    "caller_instructions",
+)
 KEEPS = leaf(FEATURES, -1.0)
 
 
 def watching(policy: TreesPolicy = KEEPS, *, with_summary: bool = False) -> TreesPolicy:
-    """Return the policy with trials that are never worth it."""
-    return inline_what_saves(policy, Worth(int(ALL_SAVED), 0), with_summary=with_summary)
+    return watch_trials(policy, with_summary=with_summary)
 
 
 def said(bench: Workbench, source: str, policy: TreesPolicy, **more: Any) -> dict[str, int]:
@@ -93,6 +101,23 @@ def test_only_what_goes_away_is_tried(bench: Workbench) -> None:
         assert said(bench, OPEN, policy, program=wrong) == {}
     taken = SMALL + "int (*kept[2])() = {(int (*)())report, (int (*)())large};\n"
     assert said(bench, taken, policy) == {}
+
+
+def test_the_only_call_needs_no_trial(bench: Workbench) -> None:
+    source = OPEN.replace(" + large(v * 3)", "")
+    rule = inline_what_saves(KEEPS, Worth(int(ALL_SAVED), 0), with_summary=True)
+    large = function_id("large")
+    keep = f"nestor-overrides 1\ncallee {large:016x} keep\n"
+    for expected, options in (
+        (1, {"program": USED_HERE}),
+        (0, {}),
+        (0, {"program": USED_HERE.replace(" 1 90", " 2 90")}),
+        (0, {"program": USED_HERE, "overrides": keep}),
+    ):
+        rows = bench.compile(source, rule, log=True, **options).trajectory.decisions
+        (row,) = rows[rows["callee"] == np.uint64(large).astype(np.int64)]
+        assert row["answer"] == expected and not row["trial_bytes"], options
+        assert row["trial_possible"] == (options.get("program") == USED_HERE), options
 
 
 def test_limits(bench: Workbench) -> None:
@@ -197,7 +222,7 @@ def test_other_targets(bench: Workbench) -> None:
 def test_a_rule_about_trials_is_a_tree() -> None:
     """A rule over further features leaves the others' columns where they were."""
     rule = inline_what_saves(KEEPS, Worth(8, 10), with_summary=True)
-    assert rule.features[:-2] == FEATURES
+    assert rule.features[:-3] == FEATURES
     row = np.zeros(len(rule.features))
     row[rule.features.index("program_link_gc")] = 1
     row[-2:] = 8, 10

@@ -265,3 +265,19 @@ def test_a_rule_is_named_in_place_of_its_logit(tmp_path: Path, plugin: Plugin) -
     assert done.returncode == 0, done.stderr
     assert "by a rule" in done.stdout
     assert "logit" not in done.stdout
+
+
+def test_a_summary_that_is_none_is_named(tmp_path: Path, plugin: Plugin) -> None:
+    (tmp_path / "p.c").write_text(SOURCE)
+    (tmp_path / "p.txt").write_text("link gc\n")
+    for words, says in (
+        (("--policy", "distilled", "--summary", "p.txt"), "p.txt: This is no summary"),
+        (("--policy", "distilled", "--summary", "q.txt"), "q.txt cannot be read as a summary"),
+        (
+            ("--problem", "inlining-speed", "--policy", "shipped-speed", "--summary", "p.txt"),
+            "Policies for inlining-speed read no summary",
+        ),
+    ):
+        done = nestor("explain", "p.c:6", *words, "--", "cc", "-Oz", "-c", "p.c", cwd=tmp_path)
+        assert done.returncode == 1
+        assert says in done.stderr

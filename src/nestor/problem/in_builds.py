@@ -47,9 +47,9 @@ class InBuilds:
     levels: tuple[str, ...] = ()
     """The optimisation levels at which its policies decide; empty if they do at each."""
     summary: TextKind | None = None
+    """What modules are told of their program."""
     trials: str | None = None
     """With a summary: the option with the folder in which the plugin keeps what it has tried."""
-    """What modules are told of their program."""
     usual: str | None = None
     """The built-in policy to use if nothing speaks for another one."""
     best: str | None = None

@@ -70,6 +70,7 @@ def test_trees_are_bound_where_there_is_no_summary() -> None:
     for name in ("callee_disappears", "caller_is_discardable", "caller_is_local"):
         x[:, index[name]] = rng.integers(0, 2, len(x))
     x[:, index["program_callee_copies"]] = rng.integers(0, 2, len(x)) * 2 - 1
+    x[:, index["program_link_gc"]] = x[:, index["program_callee_copies"]]
     only, discardable, local, copies = (
         x[:, index[name]]
         for name in (

@@ -9,11 +9,13 @@ from nestor.policy.names import named_policy
 from nestor.policy.spec import PolicyError
 from nestor.policy.trees import TreesPolicy
 from nestor.problems.inlining_size.builtins import DATA, constant
+from nestor.problems.inlining_size.summary.decisions import _TYPICAL_SAVING as SURE
 from nestor.problems.inlining_size.summary.decisions import expected_savings
 from nestor.problems.inlining_size.summary.program_summary import function_id, parse
 from nestor.problems.inlining_size.summary_rules import inline_only_calls
 from nestor.problems.inlining_size.trial_rules import (
     PERMILLE,
+    POSSIBLE,
     SAVED,
     Worth,
     inline_what_saves,
@@ -25,7 +27,8 @@ from tests.plugin.support import Workbench, leaf
 from tests.problems.inlining_size.test_summary_rules import LIMIT, TREES
 
 WORTH = Worth(bytes=8, permille=10)
-HOLDS = {"program_link_gc": 1.0, SAVED: 8.0, PERMILLE: 10.0}
+HOLDS = {"program_link_gc": 1.0, "callee_uses": 2.0, POSSIBLE: 1.0, SAVED: 8.0, PERMILLE: 10.0}
+ONE_CALL = {"program_link_gc": 1.0, "callee_uses": 1.0, POSSIBLE: 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,6 @@ def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
     assert ruled(HOLDS) and not ruled({})
     for name, value in (
         ("inlining_default", 1),
-        ("program_link_gc", 0),
         ("program_link_gc", -1),
         (SAVED, 7),
         (PERMILLE, 9),
@@ -64,6 +66,17 @@ def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
     ):
         assert not ruled(HOLDS | {name: value}), name
     assert ruled(HOLDS | {SAVED: 2.0**40, PERMILLE: 1000.0})
+    assert ruled(ONE_CALL)
+    for other, value in (
+        ("inlining_default", 1),
+        ("program_link_gc", -1),
+        (POSSIBLE, 0),
+        ("callee_uses", 2),
+        ("callee_instructions", 201),
+        ("caller_instructions", 301),
+    ):
+        assert not ruled(ONE_CALL | {other: value}), other
+    assert ruled(HOLDS | {"program_link_gc": 0}) and ruled(ONE_CALL | {"program_link_gc": 0})
     everywhere = inline_what_saves(trees, WORTH, with_summary=False)
     row = np.maximum(everywhere.range[:, 0], 0)  # type: ignore[index]
     row[-2:] = 8, 10
@@ -76,9 +89,24 @@ def test_elsewhere_the_logits_are_the_same(trees: TreesPolicy) -> None:
     random = np.random.default_rng(0)
     low, high = trees.range[:, 0], np.minimum(trees.range[:, 1], 60)
     x = random.integers(low.astype(int), high.astype(int) + 1, (2000, len(low))).astype(float)
-    wider = np.concatenate([x, random.integers(-500, 8, (2000, 2))], axis=1)
+    tried = random.integers(0, 8, (2000, 2))
+    wider = np.concatenate([x, np.zeros((2000, 1)), tried], axis=1)
     assert (policy.logits(wider) == trees.logits(x)).all()
     assert (trees.logits(x) > 0).any()
+
+
+def test_what_costs_bytes_is_kept(trees: TreesPolicy) -> None:
+    """Whatever the trees expect, but where a rule says so for another reason."""
+    policy = inline_what_saves(leaf(FEATURES, 1.0), WORTH, with_summary=True)
+    row = np.array([{"program_link_gc": 1, POSSIBLE: 1}.get(n, 0) for n in policy.features], float)
+    for saved, expected in ((-1, False), (0, True), (7, True), (8, True)):
+        row[-2:] = saved, saved
+        assert (policy.logits(row[None])[0] > 0) == expected, saved
+    row[-2:] = -1, 0
+    for name, value in (("program_link_gc", -1), ("inlining_default", 1), ("callee_uses", 1)):
+        other = row.copy()
+        other[policy.features.index(name)] = value
+        assert policy.logits(other[None])[0] > 0, name
 
 
 def test_other_policies_and_limits_are_refused(trees: TreesPolicy) -> None:
@@ -107,7 +135,8 @@ FEATURES = (
     "program_callee_address_taken",
     "program_link_gc",
 )
-POSSIBLE = {
+CAN_BE = {
+    "program_link_gc": 1.0,
     "callee_uses": 4.0,
     "callee_instructions": 10.0,
     "caller_instructions": 590.0,
@@ -126,20 +155,22 @@ def test_what_may_be_tried() -> None:
         (answer,) = may_be_tried({n: np.array([values.get(n, 0.0)]) for n in FEATURES})
         return bool(answer)
 
-    assert may(POSSIBLE)
+    assert may(CAN_BE)
     for name, value in (
         ("callee_uses", 5),
         ("callee_address_taken", 1),
         ("callee_instructions", 11),
         ("caller_instructions", 591),
+        ("program_link_gc", 0),
         ("program_callee_copies", 2),
         ("program_callee_copies", -1),
         ("program_callee_users", 1),
         ("program_callee_address_taken", 1),
     ):
-        assert not may(POSSIBLE | {name: value}), name
-    assert may(POSSIBLE | {"program_callee_copies": -1, "callee_is_local": 1})
-    assert not may(POSSIBLE | {"callee_uses": 9, "callee_instructions": 2})
+        assert not may(CAN_BE | {name: value}), name
+    assert may(CAN_BE | {"program_callee_copies": -1, "callee_is_local": 1})
+    assert may(CAN_BE | {"program_link_gc": 0, "callee_is_local": 1})
+    assert not may(CAN_BE | {"callee_uses": 9, "callee_instructions": 2})
 
 
 def test_trials_to_come_are_hoped_for_once_a_function(bench: Workbench) -> None:
@@ -152,6 +183,14 @@ def test_trials_to_come_are_hoped_for_once_a_function(bench: Workbench) -> None:
         for text in (summary, f"{summary}function {function_id('open'):016x} 1 60 2 0 0\n")
     )
     assert both == 2 * local > 0
+    once = bench.compile(SOURCE.replace("+ open(v + 1) ", ""), "default", log=True).trajectory
+    one_call = f"{summary}function {function_id('open'):016x} 1 60 1 0 0\n"
+    assert expected_savings(policy, [once], parse(one_call)) == [local + SURE]
     no_gc = parse("nestor-program 1\nlink no-gc\n")
-    assert expected_savings(policy, [log, log], no_gc) == [0.0, 0.0]
+    assert expected_savings(policy, [log, log], no_gc) == [local, local]
+    # Of calls that are inlined unless a trial says otherwise, little is hoped for; not nothing.
+    eager = inline_what_saves(leaf(FEATURES, 1.0), WORTH, with_summary=True)
+    inlined = bench.compile(SOURCE, leaf(FEATURES, 1.0), log=True).trajectory
+    (more,) = expected_savings(eager, [inlined], parse(summary))
+    assert 0 < more < local
     assert expected_savings(leaf(FEATURES, -1.0), [log], parse(summary)) == [0.0]

@@ -15,15 +15,16 @@ from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.level import Level
 from nestor.corpus.model import Corpus, Module
 from nestor.errors import NestorError
-from nestor.files import read_regular_text
 from nestor.policy.branches import RULED
 from nestor.policy.names import NamedPolicy
+from nestor.problem.in_builds import problems_in_builds
 from nestor.problem.levels import require_decided_at
 from nestor.problem.overrides import read_overrides
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
 from nestor.report.explain import Line, LineDecision, LineReport, candidates, explain
 from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.ready import stored_text
 from nestor.temporary import temporary_folder
 
 
@@ -89,7 +90,7 @@ class Explain:
         overrides = None if self.overrides is None else read_overrides(self.overrides)
         if overrides is not None:
             problem.overrides().parse(overrides)
-        summary = None if self.summary is None else read_regular_text(self.summary, "a summary")
+        summary = None if self.summary is None else _summary(problem, self.summary)
         toolchain = find(self.llvm)
         with temporary_folder("explain") as folder, progress() as report:
             corpus, modules = self._modules(problem, policy, line, toolchain, Path(folder))
@@ -137,6 +138,14 @@ class Explain:
             corpus = capture_words(self.command, folder, toolchain, self.level)
         require_decided_at(problem, corpus.level, [policy])
         return corpus, list(corpus.modules)
+
+
+def _summary(problem: Problem, path: Path) -> str:
+    """Return the text of the file that the user names; raises NestorError if it is no summary."""
+    kind = problems_in_builds(first=problem.name)[problem.name].summary
+    if kind is None:
+        raise NestorError(f"Policies for {problem.name} read no summary: leave --summary out.")
+    return stored_text(path, kind).read_text()
 
 
 def _readable(toolchain: Toolchain, found: LineReport) -> Mapping[str, str]:

@@ -95,10 +95,12 @@ def _in_proportion(most: int) -> Split | float:
     return node
 
 
-def all_hold(conditions: Sequence[tuple[str, int, int]], node: Split | float) -> Split | float:
+def all_hold(
+    conditions: Sequence[tuple[str, int, int]], node: Split | float, otherwise: Split | float = 0.0
+) -> Split | float:
     """Return the tree that is ``node`` where all conditions hold; halfway between numbers."""
     for name, least, most in reversed(conditions):
-        node = Split(name, least - 0.5, 0.0, Split(name, most + 0.5, node, 0.0))
+        node = Split(name, least - 0.5, otherwise, Split(name, most + 0.5, node, otherwise))
     return node
 
 

@@ -95,7 +95,7 @@ void BoundPolicy::orderInputs() {
 
 // What is not read yet is in the range, or that would be the reason.
 bool BoundPolicy::read(const Decision &D, function_ref<double(size_t)> Read,
-                       bool Settles, bool MayTry) {
+                       bool Settles, function_ref<bool()> MayTry) {
   constexpr double Most = std::numeric_limits<double>::max();
   Lowest.assign(X.size(), -Most);
   Highest.assign(X.size(), Most);
@@ -113,12 +113,12 @@ bool BoundPolicy::read(const Decision &D, function_ref<double(size_t)> Read,
       continue;
     if (Steps[K + 1].Costs == Price::Trial) {
       // Whether something is tried must not depend on who asks.
-      const bool Never = File.Evaluator->neverPositive(Lowest, Highest);
-      if (MayTry && !Never && !File.Evaluator->alwaysPositive(Lowest, Highest))
+      if (MayTry() && !File.Evaluator->neverPositive(Lowest, Highest) &&
+          !File.Evaluator->alwaysPositive(Lowest, Highest))
         continue;
       for (size_t I : Steps[K + 1].Features)
         X[I] = 0;
-      return !Never || !Settles;
+      return true;
     }
     if (!Settles || !S.pays())
       continue;

@@ -57,7 +57,8 @@ const BoundPolicy *Decider::policyFor(const Function &Caller) const {
 }
 
 Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
-                         function_ref<double(size_t)> Read) {
+                         function_ref<double(size_t)> Read,
+                         function_ref<bool()> CanTry) {
   ++Asked;
   Decision D;
   BoundPolicy *Policy = policyFor(*CB.getCaller());
@@ -74,7 +75,8 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
   D.Answer = D.Default;
   if (Policy && Policy->isSpent())
     ++AskedWhenSpent;
-  else if (Policy && Policy->read(D, Read, Settles, /*MayTry=*/!Override))
+  else if (Policy &&
+           Policy->read(D, Read, Settles, [&] { return !Override && CanTry(); }))
     askPolicy(*Policy, CB, D);
   else if (Policy)
     D.Answer = Policy->answer(0, D.Default);

@@ -38,9 +38,10 @@ public:
   llvm::ArrayRef<size_t> tensors() const { return Tensors; }
 
   /// \p Default gives the stock heuristic's answer and \p Read a tensor's value;
-  /// each is called only if the answer depends on it.
+  /// each is called only if the answer depends on it. \p CanTry: see SiteFeatures.
   Decision decide(llvm::CallBase &CB, llvm::function_ref<bool()> Default,
-                  llvm::function_ref<double(size_t)> Read);
+                  llvm::function_ref<double(size_t)> Read,
+                  llvm::function_ref<bool()> CanTry);
 
   /// To be called when the site of \p D was inlined into \p Caller.
   void onInlined(llvm::Function &Caller, const Decision &D) {

@@ -189,7 +189,8 @@ DevelopmentAdvisor::getAdviceFromModel(CallBase &CB,
       [&](size_t Tensor) {
         return double(SiteFeatures::has(Tensor) ? Own.read(CB, Tensor)
                                                 : inTree(Tensor));
-      });
+      },
+      [&] { return Own.canTry(CB); });
   D.onInlining(CB, Record);
   if (Log)
     describe(CB, Record);

@@ -234,7 +234,8 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   };
   Own.onQuestion();
   Decision Record = D.decide(
-      CB, [&] { return StockInlines = stockAnswer(Stock, CB); }, Read);
+      CB, [&] { return StockInlines = stockAnswer(Stock, CB); }, Read,
+      [&] { return Own.canTry(CB); });
   if (Log)
     log(CB, Record, Read);
   if (!Record.Answer)

@@ -204,9 +204,10 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"program_link_gc",
      READ(S.Of.Program ? int64_t(S.Of.Program->linkMode()) : Missing), Price::Glance},
 
-    {"trial_bytes", READ(S.Of.tryAllCalls(S.Callee).Apart), Price::Trial},
-    {"trial_saved", READ(S.Of.tryAllCalls(S.Callee).Saved), Price::Trial},
-    {"trial_saved_permille", READ(permille(S.Of.tryAllCalls(S.Callee))), Price::Trial},
+    {"trial_possible", READ(S.Of.canTry(S.CB))},
+    {"trial_bytes", READ(S.Of.tryAllCalls(S.CB).Apart), Price::Trial},
+    {"trial_saved", READ(S.Of.tryAllCalls(S.CB).Saved), Price::Trial},
+    {"trial_saved_permille", READ(permille(S.Of.tryAllCalls(S.CB))), Price::Trial},
 };
 #undef READ
 
@@ -333,10 +334,16 @@ bool SiteFeatures::isOnlyUsedHere(const Function &F) const {
          Use->Copies == 1 && Use->Users == 0 && !Use->AddressTaken;
 }
 
-const InliningTrials::Result &SiteFeatures::tryAllCalls(const Function &Callee) {
+bool SiteFeatures::canTry(const CallBase &CB) {
+  Function &Callee = *CB.getCalledFunction();
+  if (!MayTry)
+    MayTry = Trials && isOnlyUsedHere(Callee) && Trials->canTry(Callee);
+  return *MayTry;
+}
+
+const InliningTrials::Result &SiteFeatures::tryAllCalls(const CallBase &CB) {
   if (!Tried)
-    Tried = Trials && isOnlyUsedHere(Callee) ? Trials->of(const_cast<Function &>(Callee))
-                                             : InliningTrials::Result();
+    Tried = canTry(CB) ? Trials->of(*CB.getCalledFunction()) : InliningTrials::Result();
   return *Tried;
 }
 

@@ -78,7 +78,12 @@ public:
     Trials.emplace(M, FAM, Folder);
   }
   /// To be called before each question.
-  void onQuestion() { Tried.reset(); }
+  void onQuestion() {
+    MayTry.reset();
+    Tried.reset();
+  }
+  /// Whether features of trials of \p CB can be other than 0.
+  bool canTry(const llvm::CallBase &CB);
 
   /// To be called when any function may have changed.
   void clear();
@@ -97,7 +102,7 @@ private:
   Uses usesOf(const llvm::Function &F);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
   bool isOnlyUsedHere(const llvm::Function &F) const;
-  const InliningTrials::Result &tryAllCalls(const llvm::Function &Callee);
+  const InliningTrials::Result &tryAllCalls(const llvm::CallBase &CB);
   const std::vector<int64_t> &embeddingOf(const llvm::Function &F);
 
   llvm::FunctionAnalysisManager &FAM;
@@ -105,7 +110,9 @@ private:
   std::optional<Embeddings> Vocabulary;
   CallFrequencies Runs;
   std::optional<InliningTrials> Trials;
-  std::optional<InliningTrials::Result> Tried; ///< For the question that is open.
+  // For the question that is open:
+  std::optional<bool> MayTry;
+  std::optional<InliningTrials::Result> Tried;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
   llvm::DenseMap<const llvm::Function *, std::vector<int64_t>> Embedded;

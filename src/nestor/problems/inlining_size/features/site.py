@@ -58,6 +58,7 @@ SITE_FEATURES: Final = (
     "program_caller_copies",
     "program_caller_calls",
     "program_link_gc",
+    "trial_possible",
     "trial_bytes",
     "trial_saved",
     "trial_saved_permille",

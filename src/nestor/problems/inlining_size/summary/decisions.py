@@ -12,7 +12,7 @@ from nestor.problem.trajectory import F64, Trajectory
 from nestor.problems.inlining_size.features.site import SUMMARY_PREFIX, TRIALS
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse, ProgramSummary
 from nestor.problems.inlining_size.summary_rules import SAVED
-from nestor.problems.inlining_size.trial_rules import ALL_SAVED, may_be_tried
+from nestor.problems.inlining_size.trial_rules import ALL_SAVED, POSSIBLE, may_be_tried
 
 _COUNTS: Final = {
     "callee": ("copies", "bytes", "calls", "users", "address_taken"),
@@ -24,6 +24,8 @@ _TYPICAL_SAVING: Final = 30.0
 """Bytes that another answer than stock's saves, where a policy does not say how many."""
 _TRIED: Final = 20.0
 """Bytes that a trial saves, on average over those that save nothing, for the first of its calls."""
+_KEPT: Final = 1.0
+"""The same where the calls would be inlined without it, which seldom costs anything."""
 _IDS: Final = (1 << 64) - 1
 
 
@@ -56,10 +58,12 @@ def expected_savings(
     # All at once: trees take less time for a row if there are many.
     inputs = np.concatenate([_inputs(policy.features, x, summary) for x in logs])
     logits = policy.logits(inputs)
-    hangs = _hang_on_trials(policy, inputs, logits)
+    hangs = _hang_on_trials(policy, inputs)
     ends = np.cumsum([len(log) for log in logs])[:-1]
     own = zip(logs, np.split(logits, ends), np.split(hangs, ends), strict=True)
-    return [_saving(policy, log, part) + _hoped_for(log, open_yet) for log, part, open_yet in own]
+    return [
+        _saving(policy, log, part) + _hoped_for(log, part, open_yet) for log, part, open_yet in own
+    ]
 
 
 def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
@@ -74,26 +78,30 @@ def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
     return float(np.sum(np.where(expected > RULED, SAVED, expected)))
 
 
-def _hang_on_trials(policy: Policy, inputs: F64, logits: F64) -> Bools:
-    """Return where the answer changes if what may be tried saves, which a log does not say."""
+def _hang_on_trials(policy: Policy, inputs: F64) -> Bools:
+    """Return where the answer hangs on what may be tried, which a log does not say."""
     tried = [column for column, name in enumerate(policy.features) if name in TRIALS]
     if not tried:
         return np.zeros(len(inputs), dtype=np.bool_)
-    columns = {name: inputs[:, i] for i, name in enumerate(policy.features)}
-    hangs = may_be_tried(columns) & (logits <= 0)
-    best = inputs[hangs]
-    best[:, tried] = ALL_SAVED
-    hangs[hangs] = policy.logits(best) > 0
+    hangs = may_be_tried(_columns(policy.features, inputs))
+    best, worst = inputs[hangs], inputs[hangs]
+    best[:, tried], worst[:, tried] = ALL_SAVED, -ALL_SAVED
+    hangs[hangs] = (policy.logits(best) > 0) & (policy.logits(worst) <= 0)
     return hangs
 
 
-def _hoped_for(log: Trajectory, open_yet: Bools) -> float:
+def _hoped_for(log: Trajectory, logits: F64, open_yet: Bools) -> float:
     """Return what trials are expected to save: once a function, whichever calls it has."""
-    return _TRIED * len(np.unique(log.decisions["callee"][open_yet]))
+
+    def functions(rows: Bools) -> int:
+        return len(np.unique(log.decisions["callee"][rows]))
+
+    inlined = open_yet & (logits > 0)
+    return _TRIED * functions(open_yet & ~inlined) + _KEPT * functions(inlined)
 
 
 def _inputs(features: tuple[str, ...], log: Trajectory, summary: ProgramSummary) -> F64:
-    """Return the rows of ``log`` with the columns that ``summary`` gives, [questions, features]."""
+    """Return the rows of ``log`` with what follows from ``summary``, [questions, features]."""
     inputs = log.rows(features).copy()
     for column, name in enumerate(features):
         if not name.startswith(SUMMARY_PREFIX):
@@ -106,7 +114,13 @@ def _inputs(features: tuple[str, ...], log: Trajectory, summary: ProgramSummary)
             raise ValueError(f"the feature {name} is none of a summary's")
         uses = (summary.functions.get(int(key) & _IDS) for key in log.decisions[who])
         inputs[:, column] = [_count(use, count) for use in uses]
+    if POSSIBLE in features:
+        inputs[:, features.index(POSSIBLE)] = may_be_tried(_columns(features, inputs))
     return inputs
+
+
+def _columns(features: tuple[str, ...], inputs: F64) -> dict[str, F64]:
+    return {name: inputs[:, column] for column, name in enumerate(features)}
 
 
 def _count(use: FunctionUse | None, name: str) -> int:

@@ -90,6 +90,10 @@ std::optional<InliningTrials::Callers> InliningTrials::callersOf(Function &Calle
   return Sorted;
 }
 
+bool InliningTrials::canTry(Function &Callee) {
+  return Results.count(functionID(Callee)) || callersOf(Callee);
+}
+
 InliningTrials::Result InliningTrials::of(Function &Callee) {
   const uint64_t ID = functionID(Callee);
   if (auto It = Results.find(ID); It != Results.end())

@@ -41,10 +41,12 @@ public:
     int64_t Saved = 0;
   };
 
+  /// Whether \p Callee was tried, or a few direct calls are all that refers to it, each can be
+  /// inlined, and the functions are not too large.
+  bool canTry(llvm::Function &Callee);
+
   /// Tries \p Callee, which goes away when nothing here refers to it any more; once, so that
-  /// the answer is the same for all of its calls. All zero if something other than a few
-  /// direct calls refers to it, if a call cannot be inlined, or if the functions are too
-  /// large.
+  /// the answer is the same for all of its calls. All zero if it cannot be tried.
   Result of(llvm::Function &Callee);
 
 private:
