@@ -40,6 +40,7 @@ USED_HERE = (
 
 FEATURES = (
     "inlining_default",
+    "cost_estimate",
     "program_link_gc",
     "callee_uses",
     "callee_instructions",

@@ -28,7 +28,13 @@ from tests.problems.inlining_size.test_summary_rules import LIMIT, TREES
 
 WORTH = Worth(bytes=8, permille=10)
 HOLDS = {"program_link_gc": 1.0, "callee_uses": 2.0, POSSIBLE: 1.0, SAVED: 8.0, PERMILLE: 10.0}
-ONE_CALL = {"program_link_gc": 1.0, "callee_uses": 1.0, POSSIBLE: 1.0}
+ONE_CALL = {
+    "program_link_gc": 1.0,
+    "callee_uses": 1.0,
+    POSSIBLE: 1.0,
+    "callee_instructions": 9.0,
+    "cost_estimate": 120.0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +80,7 @@ def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
         ("callee_uses", 2),
         ("callee_instructions", 201),
         ("caller_instructions", 301),
+        ("cost_estimate", 121),
     ):
         assert not ruled(ONE_CALL | {other: value}), other
     assert ruled(HOLDS | {"program_link_gc": 0}) and ruled(ONE_CALL | {"program_link_gc": 0})
@@ -125,6 +132,7 @@ def test_other_policies_and_limits_are_refused(trees: TreesPolicy) -> None:
 
 FEATURES = (
     "inlining_default",
+    "cost_estimate",
     "callee_uses",
     "callee_is_local",
     "callee_address_taken",

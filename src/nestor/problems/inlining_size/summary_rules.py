@@ -71,7 +71,9 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
     if policy.metadata.answers != "deviation" or "only call" in policy.metadata.provenance:
         raise PolicyError("only a policy that says where to deviate can have the rule, and once")
     sizes = (("program_callee_bytes", 1, limit.bytes), ("callee_code_size", 0, limit.code_size))
-    rule = one_tree(policy, all_hold((*_HOLDS, *sizes), _in_proportion(limit.bytes)))
+    steps = (*(step for step in _STEPS if step < limit.bytes), limit.bytes)
+    bounded = in_proportion("program_callee_bytes", steps, _COST_OF_BYTE, INLINE)
+    rule = one_tree(policy, all_hold((*_HOLDS, *sizes), bounded))
     parts = [(policy, 1.0), (rule, 1.0)]
     wider: F64 | None = None
     if policy.range is not None:
@@ -86,13 +88,23 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
     return replace(weighted_sum(parts), metadata=metadata, range=wider)
 
 
-def _in_proportion(most: int) -> Split | float:
-    """Return the tree that is ``INLINE`` where the cost is bounded by up to ``most`` bytes."""
-    node: Split | float = 0.0
-    for step in (most, *(s for s in reversed(_STEPS) if s < most)):
-        within = Split("cost_estimate", _COST_OF_BYTE * step + 0.5, INLINE, 0.0)
-        node = Split("program_callee_bytes", step + 0.5, within, node)
-    return node
+def in_proportion(
+    size: str,
+    steps: Sequence[int],
+    times: int,
+    node: Split | float,
+    otherwise: Split | float = 0.0,
+) -> Split | float:
+    """Return the tree that is ``node`` where ``cost_estimate`` is in proportion to a size.
+
+    :param size: the feature; beyond the last of ``steps`` the tree is ``otherwise``.
+    :param times: the most cost for one of it, counted up to the next step.
+    """
+    found = otherwise
+    for step in reversed(steps):
+        within = Split("cost_estimate", times * step + 0.5, node, otherwise)
+        found = Split(size, step + 0.5, within, found)
+    return found
 
 
 def all_hold(
