@@ -42,6 +42,7 @@ FEATURES = (
     "inlining_default",
     "cost_estimate",
     "program_link_gc",
+    "program_callee_bytes",
     "callee_uses",
     "callee_instructions",
     "caller_instructions",

@@ -57,6 +57,15 @@ def test_a_build_may_have_several_levels(
     assert (tmp_path / "x.o").read_bytes() == (project / "lib.o").read_bytes()
 
 
+@pytest.mark.parametrize("level", ["-O2", "-Oz"])
+def test_the_default_policy_is_stock_at_each_level(
+    command: Path, project: Path, level: str
+) -> None:
+    done = make(command, at(level), project, "--policy", "default")
+    assert "the policy is default, stock's own heuristic" in done.stderr
+    assert "warning" not in done.stderr
+
+
 def test_a_build_at_another_level_is_said_to_be_in_vain(command: Path, project: Path) -> None:
     other = at("-Oz -Os")
     done = make(command, other, project, "--policy", "distilled", "--json")

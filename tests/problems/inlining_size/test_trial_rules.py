@@ -33,7 +33,8 @@ ONE_CALL = {
     "callee_uses": 1.0,
     POSSIBLE: 1.0,
     "callee_instructions": 9.0,
-    "cost_estimate": 120.0,
+    "program_callee_bytes": 40.0,
+    "cost_estimate": 150.0,
 }
 
 
@@ -80,7 +81,9 @@ def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
         ("callee_uses", 2),
         ("callee_instructions", 201),
         ("caller_instructions", 301),
-        ("cost_estimate", 121),
+        ("cost_estimate", 151),
+        ("program_callee_bytes", 0),
+        ("program_callee_bytes", 1001),
     ):
         assert not ruled(ONE_CALL | {other: value}), other
     assert ruled(HOLDS | {"program_link_gc": 0}) and ruled(ONE_CALL | {"program_link_gc": 0})
@@ -105,7 +108,8 @@ def test_elsewhere_the_logits_are_the_same(trees: TreesPolicy) -> None:
 def test_what_costs_bytes_is_kept(trees: TreesPolicy) -> None:
     """Whatever the trees expect, but where a rule says so for another reason."""
     policy = inline_what_saves(leaf(FEATURES, 1.0), WORTH, with_summary=True)
-    row = np.array([{"program_link_gc": 1, POSSIBLE: 1}.get(n, 0) for n in policy.features], float)
+    holds = {"program_link_gc": 1, POSSIBLE: 1, "program_callee_bytes": 40}
+    row = np.array([holds.get(name, 0) for name in policy.features], float)
     for saved, expected in ((-1, False), (0, True), (7, True), (8, True)):
         row[-2:] = saved, saved
         assert (policy.logits(row[None])[0] > 0) == expected, saved
@@ -139,6 +143,7 @@ FEATURES = (
     "callee_instructions",
     "caller_instructions",
     "program_callee_copies",
+    "program_callee_bytes",
     "program_callee_users",
     "program_callee_address_taken",
     "program_link_gc",

@@ -17,6 +17,8 @@ _IN_CMAKE: Final = {
 """How CMake is told to compile at a level."""
 
 _MOST_NAMES: Final = 3
+_STOCK: Final = "default"
+"""The policy that changes nothing."""
 
 
 @dataclass
@@ -43,7 +45,12 @@ class Report:
 
 
 def decides_nothing(objects: Sequence[Record], policies: Mapping[str, InBuilds]) -> bool:
-    """Tell whether none of ``objects`` is compiled at a level at which a policy decides."""
+    """Tell whether none of ``objects`` is compiled at a level at which a policy decides.
+
+    The default heuristic decides at each.
+    """
+    if _STOCK in policies:
+        return False
     problems = policies.values()
     levels = {level for own in problems for level in own.levels}
     return all(own.levels for own in problems) and not any(r.level in levels for r in objects)
@@ -67,6 +74,8 @@ def wrong_level(objects: Sequence[Record], policies: Mapping[str, InBuilds]) -> 
 
 def without_summary(objects: Sequence[Record], policies: Mapping[str, InBuilds]) -> str:
     """Return what is said of a build of which no object is at a level where a summary is read."""
+    if _STOCK in policies:
+        return "the policy is default, stock's own heuristic: the build is done"
     found = sorted({record.level for record in objects})
     acting = [w for w, own in policies.items() if not own.levels or set(found) & set(own.levels)]
     decide = "decides and reads" if len(acting) == 1 else "decide and read"

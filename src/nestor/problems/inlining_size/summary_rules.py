@@ -35,7 +35,7 @@ _HOLDS: Final = (
 """What must hold of the call: features with their least and greatest values, whole numbers."""
 _SIZES: Final = ("callee_instructions", "callee_code_size", "cost_estimate")
 """What the trees have a range of that is narrower than the rule's."""
-_COST_OF_BYTE: Final = 3
+COST_OF_BYTE: Final = 3
 """The most ``cost_estimate`` for each byte that goes away; of nine callees in ten it is below 1.5.
 In steps, since a tree compares numbers and not features."""
 _STEPS: Final = (100, 200, 400)
@@ -72,7 +72,7 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
         raise PolicyError("only a policy that says where to deviate can have the rule, and once")
     sizes = (("program_callee_bytes", 1, limit.bytes), ("callee_code_size", 0, limit.code_size))
     steps = (*(step for step in _STEPS if step < limit.bytes), limit.bytes)
-    bounded = in_proportion("program_callee_bytes", steps, _COST_OF_BYTE, INLINE)
+    bounded = in_proportion("program_callee_bytes", steps, COST_OF_BYTE, INLINE)
     rule = one_tree(policy, all_hold((*_HOLDS, *sizes), bounded))
     parts = [(policy, 1.0), (rule, 1.0)]
     wider: F64 | None = None

@@ -11,8 +11,8 @@ What the trees would inline, and can be tried, is kept where a trial says that i
 
 Of functions with one call there is hardly a doubt: of 595 in training programs a trial said so of
 575, and of the others all that cost more than twelve bytes had large callees or callers. So the
-only call of a function that is not large is inlined without a trial, unless LLVM expects much more
-code of it than it has: a switch that is a table by itself becomes branches where it is inlined.
+only call of a function that is not large is inlined without a trial, if it would not cost much more
+than what goes away (:mod:`nestor.problems.inlining_size.summary_rules` says why).
 
 The rule is one more tree whose values are beyond every sum of the others. Calls that the default
 inlines are left to the trees.
@@ -27,7 +27,12 @@ import numpy as np
 from nestor.policy.branches import Split, one_tree
 from nestor.policy.spec import F64, Bools, PolicyError
 from nestor.policy.trees import TreesPolicy, reading, weighted_sum
-from nestor.problems.inlining_size.summary_rules import INLINE, all_hold, in_proportion
+from nestor.problems.inlining_size.summary_rules import (
+    COST_OF_BYTE,
+    INLINE,
+    all_hold,
+    in_proportion,
+)
 
 POSSIBLE: Final = "trial_possible"
 SAVED: Final = "trial_saved"
@@ -43,12 +48,15 @@ MOST_INSTRUCTIONS: Final = 600
 """Of the function and its callers."""
 
 
-_CERTAIN: Final = (("callee_uses", 1, 1), ("caller_instructions", 0, 300))
+_SURE: Final = (
+    ("callee_uses", 1, 1),
+    ("callee_instructions", 0, 200),
+    ("caller_instructions", 0, 300),
+    ("program_callee_bytes", 1, 1000),
+)
 """Where inlining saves without a trial: features with their least and greatest values."""
-_SMALL: Final = (10, 25, 50, 100, 200)
-"""Instructions of a callee, in steps."""
-_COST_OF_INSTRUCTION: Final = 12
-"""The most ``cost_estimate`` for each of these; one of twenty callees of training has more."""
+_BYTES: Final = (50, 100, 200, 400, 1000)
+"""Of the callee, in the steps by which its cost is bounded."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,8 @@ def inline_what_saves(policy: TreesPolicy, worth: Worth, *, with_summary: bool) 
     """
     saves = ((SAVED, worth.bytes, int(ALL_SAVED)), (PERMILLE, worth.permille, int(ALL_SAVED)))
     tried = Split(SAVED, -0.5, COSTS, all_hold(saves, INLINE))
-    sure = in_proportion("callee_instructions", _SMALL, _COST_OF_INSTRUCTION, INLINE, tried)
-    node = all_hold(((POSSIBLE, 1, 1), *_CERTAIN), sure, tried)
+    sure = in_proportion("program_callee_bytes", _BYTES, COST_OF_BYTE, INLINE, tried)
+    node = all_hold(((POSSIBLE, 1, 1), *_SURE), sure, tried)
     found = _ruled(policy, node, (POSSIBLE, SAVED, PERMILLE), with_summary=with_summary)
     provenance = {**policy.metadata.provenance, "trials": asdict(worth)}
     return replace(found, metadata=replace(found.metadata, provenance=provenance))
