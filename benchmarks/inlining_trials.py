@@ -1,6 +1,7 @@
 """What do trials of the compiler say, and is it true? Packages policies that go by them.
 
-    python -m benchmarks.inlining_trials make POLICY.safetensors --out FILE [--bytes N --permille N]
+    python -m benchmarks.inlining_trials make POLICY.safetensors --out FILE [--lto]
+        [--bytes N --permille N --calls N --copied N --instructions N]
     python -m benchmarks.inlining_trials callees CORPUS RESULTS.jsonl --project PROJECT…
     python -m benchmarks.inlining_trials judge CORPUS RESULTS.jsonl NAME=POLICY…
     python -m benchmarks.inlining_trials cost CORPUS COSTS.jsonl NAME=POLICY… --program PROGRAM…
@@ -18,6 +19,7 @@ module, or a program and policy.
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +41,7 @@ from nestor.problem.rollout import Request
 from nestor.problems.inlining_size.trial_rules import (
     ALL_SAVED,
     SAVED,
+    Limits,
     Worth,
     inline_what_saves,
     watch_trials,
@@ -63,7 +66,8 @@ def run_make(options: argparse.Namespace) -> int:
     """
     trees = only_call.with_rule(options.policy, None)
     worth = Worth(options.bytes, options.permille)
-    policy = inline_what_saves(trees, worth, with_summary=True)
+    limits = Limits(options.calls, options.copied, options.instructions)
+    policy = inline_what_saves(trees, worth, with_summary=not options.lto, limits=limits)
     write_atomically(options.out, bundle.to_bytes(policy))
     print(f"{options.out}: {bundle.digest(policy)}")
     return 0
@@ -249,6 +253,9 @@ def main() -> int:
     make.add_argument("--out", type=Path, required=True)
     make.add_argument("--bytes", type=int, default=CHOSEN.bytes)
     make.add_argument("--permille", type=int, default=CHOSEN.permille)
+    make.add_argument("--lto", action="store_true", help="try local functions without a summary")
+    for name, most in asdict(Limits()).items():
+        make.add_argument(f"--{name}", type=int, default=most, help="limit of what is tried")
     make.set_defaults(run=run_make)
     callees = steps.add_parser("callees", help="compare trials with objects")
     callees.add_argument("corpus", type=Path)

@@ -81,6 +81,12 @@ def test_a_policy_made_for_other_links_is_remarked_on(sources: Path, tmp_path: P
         ("shipped-lto", [], here),
         ("shipped", [], ""),
         ("shipped-lto", ["-flto=thin"], ""),
+        (
+            "distilled-lto",
+            [],
+            "distilled-lto is made for links by LTO: without -flto use distilled",
+        ),
+        ("distilled-lto", ["-flto"], ""),
         ("shipped-speed", ["-O2", "-flto"], "shipped-speed was made without LTO: inside it code"),
         ("shipped-os", ["-Os", "-flto"], "shipped-os was made without LTO: what it does"),
         ("shipped-speed", ["-O2"], ""),

@@ -119,7 +119,7 @@ def test_the_only_call_needs_no_trial(bench: Workbench) -> None:
         rows = bench.compile(source, rule, log=True, **options).trajectory.decisions
         (row,) = rows[rows["callee"] == np.uint64(large).astype(np.int64)]
         assert row["answer"] == expected and not row["trial_bytes"], options
-        assert row["trial_possible"] == (options.get("program") == USED_HERE), options
+        assert row["trial_calls"] == (options.get("program") == USED_HERE), options
 
 
 def test_limits(bench: Workbench) -> None:
@@ -224,10 +224,10 @@ def test_other_targets(bench: Workbench) -> None:
 def test_a_rule_about_trials_is_a_tree() -> None:
     """A rule over further features leaves the others' columns where they were."""
     rule = inline_what_saves(KEEPS, Worth(8, 10), with_summary=True)
-    assert rule.features[:-3] == FEATURES
+    assert rule.features[:-5] == FEATURES
     row = np.zeros(len(rule.features))
     row[rule.features.index("program_link_gc")] = 1
-    row[-2:] = 8, 10
+    row[-5:] = 2, 30, 600, 8, 10
     assert rule.logits(row[None])[0] > 0
     assert one_tree(rule, Split("trial_saved", 0.5, 0.0, 1.0)).logits(row[None])[0] == 1
 

@@ -40,7 +40,9 @@ def test_the_gate_holds(older_plugin: Plugin) -> None:
     assert result.checked == 12  # idle, default and logged; the channel has no default here
 
 
-@pytest.mark.parametrize("name", ["default", "shipped", "shipped-lto", "distilled", "mlgo2020"])
+@pytest.mark.parametrize(
+    "name", ["default", "shipped", "shipped-lto", "distilled", "distilled-lto", "mlgo2020"]
+)
 def test_release_and_logged_advisors_agree(
     older_corpus: Corpus, older_plugin: Plugin, name: str
 ) -> None:

@@ -130,7 +130,9 @@ def test_rule_and_candidate_features(quantile_policy: MlpPolicy, log_policy: Mlp
         refused(pack({**fields, "rule": "pick", **change}, tensors), reason)
 
 
-@pytest.mark.parametrize("name", ["shipped", "shipped-lto", "distilled", "mlgo2020"])
+@pytest.mark.parametrize(
+    "name", ["shipped", "shipped-lto", "distilled", "distilled-lto", "mlgo2020"]
+)
 def test_the_bytes_of_published_policies_stay(name: str) -> None:
     policy = BUILTINS.resolve(name)
     assert policy is not None

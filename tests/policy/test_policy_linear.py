@@ -31,7 +31,7 @@ def test_a_linear_policy_is_the_sum_that_is_shown(outputs: int) -> None:
 
 
 def test_no_other_policy_is_a_sum() -> None:
-    for name in ("shipped", "shipped-lto", "distilled", "mlgo2020", "never"):
+    for name in ("shipped", "shipped-lto", "distilled", "distilled-lto", "mlgo2020", "never"):
         policy = BUILTINS.resolve(name)
         assert policy is not None
         assert as_sum(policy) is None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from nestor.cli.remarks import remark
-from nestor.problem.in_builds import made_without_lto, policies_for_lto
+from nestor.problem.in_builds import made_without_lto, policies_for_lto, policies_only_in_lto
 
 
 def remark_on_lto(policies: Iterable[str], *, lto: bool) -> None:
@@ -16,7 +16,8 @@ def remark_on_lto(policies: Iterable[str], *, lto: bool) -> None:
     for outside, inside in policies_for_lto().items():
         if lto and outside in named:
             remark(f"{outside} changes nothing inside LTO: use {inside} there.")
-        if not lto and inside in named:
+    for inside, outside in () if lto else policies_only_in_lto().items():
+        if inside in named:
             remark(f"{inside} is made for links by LTO: without -flto use {outside}.")
     for name, what in made_without_lto().items() if lto else ():
         if name in named:

@@ -57,6 +57,8 @@ class InBuilds:
     the default; None if the problem takes one policy."""
     for_lto: Mapping[str, str] = field(default_factory=dict)
     """From a built-in policy that changes nothing inside LTO to the one made for it."""
+    only_in_lto: Mapping[str, str] = field(default_factory=dict)
+    """From each built-in policy that was made for links by LTO to its like in other builds."""
     not_for_lto: Mapping[str, str] = field(default_factory=dict)
     """Built-in policies that decide inside LTO, too, and were not made to, with what of it is known
     for a remark."""
@@ -84,6 +86,12 @@ def policies_for_lto() -> Mapping[str, str]:
     """Return, by each built-in policy that changes nothing inside LTO, the one made for it."""
     problems = problems_in_builds(first="").values()
     return {name: like for each in problems for name, like in each.for_lto.items()}
+
+
+def policies_only_in_lto() -> Mapping[str, str]:
+    """Return, by each built-in policy made for links by LTO, its like in other builds."""
+    problems = problems_in_builds(first="").values()
+    return {name: like for each in problems for name, like in each.only_in_lto.items()}
 
 
 def made_without_lto() -> Mapping[str, str]:

@@ -14,12 +14,15 @@ from nestor.problems.inlining_size.summary.decisions import expected_savings
 from nestor.problems.inlining_size.summary.program_summary import function_id, parse
 from nestor.problems.inlining_size.summary_rules import inline_only_calls
 from nestor.problems.inlining_size.trial_rules import (
+    CALLS,
+    COPIED,
+    INSTRUCTIONS,
     PERMILLE,
-    POSSIBLE,
     SAVED,
+    Limits,
     Worth,
+    expected_extent,
     inline_what_saves,
-    may_be_tried,
 )
 from nestor.problems.inlining_size_os.builtins import BUILTINS as AT_OS
 from tests.plugin.conftest import bench as bench
@@ -27,11 +30,19 @@ from tests.plugin.support import Workbench, leaf
 from tests.problems.inlining_size.test_summary_rules import LIMIT, TREES
 
 WORTH = Worth(bytes=8, permille=10)
-HOLDS = {"program_link_gc": 1.0, "callee_uses": 2.0, POSSIBLE: 1.0, SAVED: 8.0, PERMILLE: 10.0}
+HOLDS = {
+    "program_link_gc": 1.0,
+    "callee_uses": 2.0,
+    CALLS: 8.0,
+    COPIED: 30.0,
+    INSTRUCTIONS: 600.0,
+    SAVED: 8.0,
+    PERMILLE: 10.0,
+}
 ONE_CALL = {
     "program_link_gc": 1.0,
     "callee_uses": 1.0,
-    POSSIBLE: 1.0,
+    CALLS: 1.0,
     "callee_instructions": 9.0,
     "program_callee_bytes": 40.0,
     "cost_estimate": 150.0,
@@ -50,7 +61,23 @@ def test_the_packaged_policies_are_made_so(trees: TreesPolicy) -> None:
     assert bundle.to_bytes(with_rules) == (DATA / "distilled.safetensors").read_bytes()
     at_os = named_policy("shipped-os", AT_OS).policy
     assert at_os is not None
-    assert at_os.metadata.provenance["trials"] == {"bytes": 8, "permille": 10}
+    assert at_os.metadata.provenance["trials"] == {
+        "bytes": 8,
+        "permille": 10,
+        "calls": 8,
+        "copied": 30,
+        "instructions": 600,
+    }
+
+
+def test_the_packaged_policy_for_lto_is_made_so() -> None:
+    """No summary is read there, nor is anything inlined for its sake."""
+    fitted = bundle.load(DATA / "shipped-lto.safetensors")
+    assert isinstance(fitted, TreesPolicy)
+    limits = Limits(calls=12, copied=120, instructions=2000)
+    policy = inline_what_saves(fitted, WORTH, with_summary=False, limits=limits)
+    assert bundle.to_bytes(policy) == (DATA / "distilled-lto.safetensors").read_bytes()
+    assert not any(name.startswith("program_") for name in policy.features)
 
 
 def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
@@ -77,7 +104,10 @@ def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
     for other, value in (
         ("inlining_default", 1),
         ("program_link_gc", -1),
-        (POSSIBLE, 0),
+        (CALLS, 0),
+        (CALLS, 9),
+        (COPIED, 31),
+        (INSTRUCTIONS, 601),
         ("callee_uses", 2),
         ("callee_instructions", 201),
         ("caller_instructions", 301),
@@ -89,8 +119,11 @@ def test_the_rule_needs_all_of_its_conditions(trees: TreesPolicy) -> None:
     assert ruled(HOLDS | {"program_link_gc": 0}) and ruled(ONE_CALL | {"program_link_gc": 0})
     everywhere = inline_what_saves(trees, WORTH, with_summary=False)
     row = np.maximum(everywhere.range[:, 0], 0)  # type: ignore[index]
-    row[-2:] = 8, 10
+    row[-5:] = 2, 30, 600, 8, 10
     assert everywhere.logits(row[None])[0] > RULED
+    wider = inline_what_saves(trees, WORTH, with_summary=False, limits=Limits(9, 99, 999))
+    row[-5:] = 9, 99, 999, 8, 10
+    assert everywhere.logits(row[None])[0] <= RULED < wider.logits(row[None])[0]
 
 
 def test_elsewhere_the_logits_are_the_same(trees: TreesPolicy) -> None:
@@ -100,7 +133,7 @@ def test_elsewhere_the_logits_are_the_same(trees: TreesPolicy) -> None:
     low, high = trees.range[:, 0], np.minimum(trees.range[:, 1], 60)
     x = random.integers(low.astype(int), high.astype(int) + 1, (2000, len(low))).astype(float)
     tried = random.integers(0, 8, (2000, 2))
-    wider = np.concatenate([x, np.zeros((2000, 1)), tried], axis=1)
+    wider = np.concatenate([x, np.zeros((2000, 3)), tried], axis=1)
     assert (policy.logits(wider) == trees.logits(x)).all()
     assert (trees.logits(x) > 0).any()
 
@@ -108,7 +141,7 @@ def test_elsewhere_the_logits_are_the_same(trees: TreesPolicy) -> None:
 def test_what_costs_bytes_is_kept(trees: TreesPolicy) -> None:
     """Whatever the trees expect, but where a rule says so for another reason."""
     policy = inline_what_saves(leaf(FEATURES, 1.0), WORTH, with_summary=True)
-    holds = {"program_link_gc": 1, POSSIBLE: 1, "program_callee_bytes": 40}
+    holds = {"program_link_gc": 1, CALLS: 1, "program_callee_bytes": 40}
     row = np.array([holds.get(name, 0) for name in policy.features], float)
     for saved, expected in ((-1, False), (0, True), (7, True), (8, True)):
         row[-2:] = saved, saved
@@ -163,27 +196,23 @@ int run(int v) { return open(v) + open(v + 1) + local(v) - local(2 * v); }
 """
 
 
-def test_what_may_be_tried() -> None:
-    def may(values: dict[str, float]) -> bool:
-        (answer,) = may_be_tried({n: np.array([values.get(n, 0.0)]) for n in FEATURES})
-        return bool(answer)
+def test_what_there_is_to_try() -> None:
+    def extent(values: dict[str, float]) -> tuple[float, ...]:
+        found = expected_extent({n: np.array([values.get(n, 0.0)]) for n in FEATURES})
+        return tuple(float(value) for (value,) in found.values())
 
-    assert may(CAN_BE)
+    assert extent(CAN_BE) == (4, 30, 600)
     for name, value in (
-        ("callee_uses", 5),
         ("callee_address_taken", 1),
-        ("callee_instructions", 11),
-        ("caller_instructions", 591),
         ("program_link_gc", 0),
         ("program_callee_copies", 2),
         ("program_callee_copies", -1),
         ("program_callee_users", 1),
         ("program_callee_address_taken", 1),
     ):
-        assert not may(CAN_BE | {name: value}), name
-    assert may(CAN_BE | {"program_callee_copies": -1, "callee_is_local": 1})
-    assert may(CAN_BE | {"program_link_gc": 0, "callee_is_local": 1})
-    assert not may(CAN_BE | {"callee_uses": 9, "callee_instructions": 2})
+        assert extent(CAN_BE | {name: value}) == (0, 0, 0), name
+    for name, value in (("program_callee_copies", -1), ("program_link_gc", 0)):
+        assert extent(CAN_BE | {name: value, "callee_is_local": 1}) == (4, 30, 600), name
 
 
 def test_trials_to_come_are_hoped_for_once_a_function(bench: Workbench) -> None:

@@ -16,9 +16,10 @@ NAME: Final = "inlining-size"
 MAX_THRESHOLD: Final = 1_000_000
 """Far beyond LLVM's own thresholds (at most some thousands) and safe as a C++ int."""
 
-PACKAGED: Final = ("shipped", "shipped-lto", "distilled", "mlgo2020")
+PACKAGED: Final = ("shipped", "shipped-lto", "distilled", "distilled-lto", "mlgo2020")
 """``shipped`` is the one to use, ``shipped-lto`` inside LTO; ``distilled`` reads a summary of the
-program (docs/studies/policies.md), ``mlgo2020`` is the published one of 2020."""
+program (docs/studies/policies.md), ``distilled-lto`` makes inlining trials inside LTO, ``mlgo2020``
+is the published one of 2020."""
 
 DATA: Final = Path(__file__).parent / "data"
 

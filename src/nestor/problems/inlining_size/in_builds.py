@@ -44,4 +44,5 @@ IN_BUILDS: Final = InBuilds(
     trials="-nestor-trials",
     usual="shipped",
     for_lto={"shipped": "shipped-lto"},
+    only_in_lto={"shipped-lto": "shipped", "distilled-lto": "distilled"},
 )

@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from nestor.policy.branches import Split, one_tree
-from nestor.policy.spec import F64, Bools, PolicyError
+from nestor.policy.spec import F64, PolicyError
 from nestor.policy.trees import TreesPolicy, reading, weighted_sum
 from nestor.problems.inlining_size.summary_rules import (
     COST_OF_BYTE,
@@ -34,20 +34,17 @@ from nestor.problems.inlining_size.summary_rules import (
     in_proportion,
 )
 
-POSSIBLE: Final = "trial_possible"
+CALLS: Final = "trial_calls"
+COPIED: Final = "trial_copied"
+INSTRUCTIONS: Final = "trial_instructions"
+EXTENT: Final = (CALLS, COPIED, INSTRUCTIONS)
+"""What there is to try: 0 where nothing can be."""
 SAVED: Final = "trial_saved"
 PERMILLE: Final = "trial_saved_permille"
 ALL_SAVED: Final = float(1 << 40)
 """More than any of the two."""
 COSTS: Final = -(2.0**26)
 """What the rule takes off the logit where a trial costs bytes: less than another rule adds."""
-MOST_CALLS: Final = 8
-MOST_COPIED: Final = 30
-"""Instructions of the function in all calls but one."""
-MOST_INSTRUCTIONS: Final = 600
-"""Of the function and its callers."""
-
-
 _SURE: Final = (
     ("callee_uses", 1, 1),
     ("callee_instructions", 0, 200),
@@ -57,6 +54,29 @@ _SURE: Final = (
 """Where inlining saves without a trial: features with their least and greatest values."""
 _BYTES: Final = (50, 100, 200, 400, 1000)
 """Of the callee, in the steps by which its cost is bounded."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Within which a function is tried.
+
+    In training programs what trials find within the defaults is most of what they find at all, for
+    less than half of the time (docs/studies/inlining-trials.md).
+    """
+
+    calls: int = 8
+    copied: int = 30
+    """Instructions of the function in all calls but one."""
+    instructions: int = 600
+    """Of the function and its callers."""
+
+    def conditions(self) -> tuple[tuple[str, int, int], ...]:
+        """Return what must hold: features with their least and greatest values."""
+        return (
+            (CALLS, 1, self.calls),
+            (COPIED, 0, self.copied),
+            (INSTRUCTIONS, 0, self.instructions),
+        )
 
 
 @dataclass(frozen=True)
@@ -72,7 +92,12 @@ class Worth:
             raise PolicyError("a trial must save at least 1 byte, and no less than nothing")
 
 
-def inline_what_saves(policy: TreesPolicy, worth: Worth, *, with_summary: bool) -> TreesPolicy:
+DEFAULT_LIMITS: Final = Limits()
+
+
+def inline_what_saves(
+    policy: TreesPolicy, worth: Worth, *, with_summary: bool, limits: Limits = DEFAULT_LIMITS
+) -> TreesPolicy:
     """Return ``policy`` with the rule; elsewhere its answers are the same.
 
     :param with_summary: try only where there is a summary of the program; local functions alone
@@ -81,11 +106,13 @@ def inline_what_saves(policy: TreesPolicy, worth: Worth, *, with_summary: bool) 
     :raises PolicyError: if the policy does not say where to deviate, or has the rule.
     """
     saves = ((SAVED, worth.bytes, int(ALL_SAVED)), (PERMILLE, worth.permille, int(ALL_SAVED)))
-    tried = Split(SAVED, -0.5, COSTS, all_hold(saves, INLINE))
-    sure = in_proportion("program_callee_bytes", _BYTES, COST_OF_BYTE, INLINE, tried)
-    node = all_hold(((POSSIBLE, 1, 1), *_SURE), sure, tried)
-    found = _ruled(policy, node, (POSSIBLE, SAVED, PERMILLE), with_summary=with_summary)
-    provenance = {**policy.metadata.provenance, "trials": asdict(worth)}
+    node: Split | float = Split(SAVED, -0.5, COSTS, all_hold(saves, INLINE))
+    if "program_callee_bytes" in policy.features:
+        sure = in_proportion("program_callee_bytes", _BYTES, COST_OF_BYTE, INLINE, node)
+        node = all_hold(_SURE, sure, node)
+    names = (*EXTENT, SAVED, PERMILLE)
+    found = _ruled(policy, node, names, limits, with_summary=with_summary)
+    provenance = {**policy.metadata.provenance, "trials": asdict(worth) | asdict(limits)}
     return replace(found, metadata=replace(found.metadata, provenance=provenance))
 
 
@@ -95,26 +122,32 @@ def watch_trials(policy: TreesPolicy, *, with_summary: bool) -> TreesPolicy:
     Calls that ``policy`` inlines are not tried. For the rest see :func:`inline_what_saves`.
     """
     node = all_hold(((SAVED, int(ALL_SAVED), int(ALL_SAVED)),), INLINE)
-    return _ruled(policy, node, (SAVED,), with_summary=with_summary)
+    return _ruled(policy, node, (*EXTENT, SAVED), DEFAULT_LIMITS, with_summary=with_summary)
 
 
 def _ruled(
-    policy: TreesPolicy, node: Split | float, names: Sequence[str], *, with_summary: bool
+    policy: TreesPolicy,
+    node: Split | float,
+    names: Sequence[str],
+    limits: Limits,
+    *,
+    with_summary: bool,
 ) -> TreesPolicy:
     """Return ``policy`` with ``node``, which reads ``names``, where the default keeps a call."""
     if policy.metadata.answers != "deviation" or "trials" in policy.metadata.provenance:
         raise PolicyError("only a policy that says where to deviate can have the rule, and once")
     wider = reading(policy, names)
     needed = [("program_link_gc", 0, 2)] if with_summary else []
-    rule = one_tree(wider, all_hold([("inlining_default", 0, 0), *needed], node))
+    holds = [("inlining_default", 0, 0), *needed, *limits.conditions()]
+    rule = one_tree(wider, all_hold(holds, node))
     return replace(weighted_sum([(wider, 1.0), (rule, 1.0)]), range=wider.range)
 
 
-def may_be_tried(columns: Mapping[str, F64]) -> Bools:
-    """Return of which questions the plugin may try the callee, as far as ``columns`` say, [n].
+def expected_extent(columns: Mapping[str, F64]) -> dict[str, F64]:
+    """Return the features of :data:`EXTENT` as far as others say, [n] each.
 
-    These are the plugin's own conditions (``InliningTrials.cpp``), without those that only its look
-    at every caller shows.
+    The conditions are the plugin's own (``InliningTrials.cpp``), without those that only its look
+    at every caller shows: of several callers one is counted.
 
     :param columns: features of n questions, [n] each; without one its condition is left out.
     """
@@ -124,19 +157,13 @@ def may_be_tried(columns: Mapping[str, F64]) -> Bools:
     def of(name: str, otherwise: F64 = any_value) -> F64:
         return columns.get(name, otherwise)
 
-    calls = of("callee_uses")
     only_here = (
         (of("program_link_gc", any_value + 1) >= 1)
         & (of("program_callee_copies", any_value + 1) == 1)
         & (of("program_callee_users") == 0)
         & (of("program_callee_address_taken") == 0)
     )
-    copied = (calls - 1) * of("callee_instructions")
-    possible: Bools = (
-        (only_here | (of("callee_is_local") == 1))
-        & (of("callee_address_taken") == 0)
-        & (calls <= MOST_CALLS)
-        & (copied <= MOST_COPIED)
-        & (of("callee_instructions") + of("caller_instructions") <= MOST_INSTRUCTIONS)
-    )
-    return possible
+    possible = (only_here | (of("callee_is_local") == 1)) & (of("callee_address_taken") == 0)
+    calls, own = of("callee_uses"), of("callee_instructions")
+    values = (calls, (calls - 1) * own, own + of("caller_instructions"))
+    return {name: np.where(possible, value, 0) for name, value in zip(EXTENT, values, strict=True)}

@@ -14,5 +14,6 @@ LEVELS: Final[tuple[Level, ...]] = ("-O2", "-O3")
 IN_BUILDS: Final = replace(
     in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, summary=None, usual="shipped-speed",
     for_lto={},
+    only_in_lto={},
     not_for_lto={"shipped-speed": "inside it code grows, and some programs slow down"},
 )  # fmt: skip

@@ -131,10 +131,6 @@ static int64_t countAllocaArguments(const CallBase &CB) {
   });
 }
 
-static int64_t permille(const InliningTrials::Result &R) {
-  return R.Apart ? R.Saved * 1000 / R.Apart : 0;
-}
-
 // The names are part of policies and logs; docs/reference/formats.md explains each.
 #define READ(VALUE) [](const Site &S) -> int64_t { return VALUE; }
 const SiteFeatures::Feature SiteFeatures::Table[] = {
@@ -204,10 +200,12 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"program_link_gc",
      READ(S.Of.Program ? int64_t(S.Of.Program->linkMode()) : Missing), Price::Glance},
 
-    {"trial_possible", READ(S.Of.canTry(S.CB))},
+    {"trial_calls", READ(S.Of.extentOf(S.CB).Calls)},
+    {"trial_copied", READ(S.Of.extentOf(S.CB).Copied)},
+    {"trial_instructions", READ(S.Of.extentOf(S.CB).Instructions)},
     {"trial_bytes", READ(S.Of.tryAllCalls(S.CB).Apart), Price::Trial},
     {"trial_saved", READ(S.Of.tryAllCalls(S.CB).Saved), Price::Trial},
-    {"trial_saved_permille", READ(permille(S.Of.tryAllCalls(S.CB))), Price::Trial},
+    {"trial_saved_permille", READ(S.Of.tryAllCalls(S.CB).savedPermille()), Price::Trial},
 };
 #undef READ
 
@@ -334,11 +332,12 @@ bool SiteFeatures::isOnlyUsedHere(const Function &F) const {
          Use->Copies == 1 && Use->Users == 0 && !Use->AddressTaken;
 }
 
-bool SiteFeatures::canTry(const CallBase &CB) {
+const InliningTrials::Extent &SiteFeatures::extentOf(const CallBase &CB) {
   Function &Callee = *CB.getCalledFunction();
-  if (!MayTry)
-    MayTry = Trials && isOnlyUsedHere(Callee) && Trials->canTry(Callee);
-  return *MayTry;
+  if (!Extent)
+    Extent = Trials && isOnlyUsedHere(Callee) ? Trials->extentOf(Callee)
+                                              : InliningTrials::Extent();
+  return *Extent;
 }
 
 const InliningTrials::Result &SiteFeatures::tryAllCalls(const CallBase &CB) {

@@ -79,11 +79,11 @@ public:
   }
   /// To be called before each question.
   void onQuestion() {
-    MayTry.reset();
+    Extent.reset();
     Tried.reset();
   }
   /// Whether features of trials of \p CB can be other than 0.
-  bool canTry(const llvm::CallBase &CB);
+  bool canTry(const llvm::CallBase &CB) { return extentOf(CB).Calls != 0; }
 
   /// To be called when any function may have changed.
   void clear();
@@ -102,6 +102,7 @@ private:
   Uses usesOf(const llvm::Function &F);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
   bool isOnlyUsedHere(const llvm::Function &F) const;
+  const InliningTrials::Extent &extentOf(const llvm::CallBase &CB);
   const InliningTrials::Result &tryAllCalls(const llvm::CallBase &CB);
   const std::vector<int64_t> &embeddingOf(const llvm::Function &F);
 
@@ -111,7 +112,7 @@ private:
   CallFrequencies Runs;
   std::optional<InliningTrials> Trials;
   // For the question that is open:
-  std::optional<bool> MayTry;
+  std::optional<InliningTrials::Extent> Extent;
   std::optional<InliningTrials::Result> Tried;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;

@@ -12,7 +12,7 @@ from nestor.problem.trajectory import F64, Trajectory
 from nestor.problems.inlining_size.features.site import SUMMARY_PREFIX, TRIALS
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse, ProgramSummary
 from nestor.problems.inlining_size.summary_rules import SAVED
-from nestor.problems.inlining_size.trial_rules import ALL_SAVED, POSSIBLE, may_be_tried
+from nestor.problems.inlining_size.trial_rules import ALL_SAVED, EXTENT, expected_extent
 
 _COUNTS: Final = {
     "callee": ("copies", "bytes", "calls", "users", "address_taken"),
@@ -83,7 +83,7 @@ def _hang_on_trials(policy: Policy, inputs: F64) -> Bools:
     tried = [column for column, name in enumerate(policy.features) if name in TRIALS]
     if not tried:
         return np.zeros(len(inputs), dtype=np.bool_)
-    hangs = may_be_tried(_columns(policy.features, inputs))
+    hangs: Bools = inputs[:, policy.features.index(EXTENT[0])] > 0
     best, worst = inputs[hangs], inputs[hangs]
     best[:, tried], worst[:, tried] = ALL_SAVED, -ALL_SAVED
     hangs[hangs] = (policy.logits(best) > 0) & (policy.logits(worst) <= 0)
@@ -114,13 +114,11 @@ def _inputs(features: tuple[str, ...], log: Trajectory, summary: ProgramSummary)
             raise ValueError(f"the feature {name} is none of a summary's")
         uses = (summary.functions.get(int(key) & _IDS) for key in log.decisions[who])
         inputs[:, column] = [_count(use, count) for use in uses]
-    if POSSIBLE in features:
-        inputs[:, features.index(POSSIBLE)] = may_be_tried(_columns(features, inputs))
+    columns = {name: inputs[:, column] for column, name in enumerate(features)}
+    for name, values in expected_extent(columns).items():
+        if name in features:
+            inputs[:, features.index(name)] = values
     return inputs
-
-
-def _columns(features: tuple[str, ...], inputs: F64) -> dict[str, F64]:
-    return {name: inputs[:, column] for column, name in enumerate(features)}
 
 
 def _count(use: FunctionUse | None, name: str) -> int:

@@ -22,13 +22,8 @@ using namespace llvm;
 
 namespace nestor {
 
-// A trial takes some milliseconds. In training programs what trials find within these limits is
-// most of what they find at all, for less than half of the time (docs/studies/inlining-trials.md).
-constexpr unsigned MaxCalls = 8;
-/// Instructions of the callee in all calls but one.
-constexpr unsigned MaxCopied = 30;
-/// Instructions of the callee and of all callers.
-constexpr unsigned MaxInstructions = 600;
+// More is not even looked at. What is tried within, the policy says.
+constexpr InliningTrials::Extent Most{/*Calls=*/16, /*Copied=*/200, /*Instructions=*/3000};
 /// What inlining a call takes off its caller, roughly: the call and what it needs.
 constexpr int64_t CallBytes = 16;
 
@@ -62,18 +57,20 @@ static bool callsBack(const Function &Callee,
 /// The functions that call \p Callee and how often, small ones first. The order of uses is none:
 /// bitcode does not keep it.
 std::optional<InliningTrials::Callers> InliningTrials::callersOf(Function &Callee) {
-  if (Callee.hasNUsesOrMore(MaxCalls + 1) || !canCopy(Callee))
+  if (Callee.hasNUsesOrMore(Most.Calls + 1) || !canCopy(Callee))
     return std::nullopt;
-  const unsigned Own = Callee.getInstructionCount();
-  unsigned Calls = 0, Instructions = Own;
+  const int64_t Own = Callee.getInstructionCount();
+  Extent All{0, -Own, Own};
   SmallMapVector<Function *, unsigned, 4> Found;
   for (Use &U : Callee.uses()) {
     auto *CB = dyn_cast<CallBase>(U.getUser());
     if (!CB || !CB->isCallee(&U) || CB->getCaller() == &Callee)
       return std::nullopt;
     if (!Found[CB->getCaller()]++)
-      Instructions += CB->getCaller()->getInstructionCount();
-    if (++Calls, (Calls - 1) * Own > MaxCopied || Instructions > MaxInstructions)
+      All.Instructions += CB->getCaller()->getInstructionCount();
+    ++All.Calls;
+    All.Copied += Own;
+    if (All.Copied > Most.Copied || All.Instructions > Most.Instructions)
       return std::nullopt;
   }
   for (User *U : Callee.users())
@@ -82,24 +79,31 @@ std::optional<InliningTrials::Callers> InliningTrials::callersOf(Function &Calle
   if (callsBack(Callee, Found) ||
       !llvm::all_of(Found, [](const auto &C) { return canCopy(*C.first); }))
     return std::nullopt;
-  Callers Sorted = Found.takeVector();
-  llvm::sort(Sorted, [](const auto &A, const auto &B) {
+  Callers Sorted{Found.takeVector(), All};
+  llvm::sort(Sorted.Functions, [](const auto &A, const auto &B) {
     return std::pair(A.first->getInstructionCount(), A.first->getName()) <
            std::pair(B.first->getInstructionCount(), B.first->getName());
   });
   return Sorted;
 }
 
-bool InliningTrials::canTry(Function &Callee) {
-  return Results.count(functionID(Callee)) || callersOf(Callee);
+InliningTrials::Extent InliningTrials::extentOf(Function &Callee) {
+  if (auto It = Tried.find(functionID(Callee)); It != Tried.end())
+    return It->second.first;
+  const std::optional<Callers> Found = callersOf(Callee);
+  return Found ? Found->All : Extent();
 }
 
 InliningTrials::Result InliningTrials::of(Function &Callee) {
   const uint64_t ID = functionID(Callee);
-  if (auto It = Results.find(ID); It != Results.end())
-    return It->second;
-  std::optional<Callers> Found = callersOf(Callee);
-  return Found ? Results[ID] = tryAll(Callee, *Found) : Result();
+  if (auto It = Tried.find(ID); It != Tried.end())
+    return It->second.second;
+  const std::optional<Callers> Found = callersOf(Callee);
+  if (!Found)
+    return {};
+  const Result R = tryAll(Callee, *Found);
+  Tried[ID] = {Found->All, R};
+  return R;
 }
 
 InliningTrials::Result InliningTrials::tryAll(Function &Callee, const Callers &Found) {
@@ -107,11 +111,9 @@ InliningTrials::Result InliningTrials::tryAll(Function &Callee, const Callers &F
   if (!Own)
     return {};
   Result R{*Own, *Own};
-  unsigned Left = 0;
-  for (const auto &[_, Calls] : Found)
-    Left += Calls;
-  for (const auto &[Caller, Calls] : Found) {
-    if (R.Saved + int64_t(Left) * CallBytes < 0)
+  int64_t Left = Found.All.Calls;
+  for (const auto &[Caller, Calls] : Found.Functions) {
+    if (R.Saved + Left * CallBytes < 0)
       break; // It costs too much already.
     const auto Apart = bytesOf({Caller}, nullptr);
     const auto Inlined = bytesOf({Caller, &Callee}, &Callee);

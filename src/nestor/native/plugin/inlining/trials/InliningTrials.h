@@ -34,23 +34,34 @@ public:
                  llvm::StringRef Folder)
       : FAM(FAM), Sizes(Folder, M) {}
 
+  /// How much there is to try.
+  struct Extent {
+    int64_t Calls = 0;
+    int64_t Copied = 0;       ///< Instructions of the callee in all calls but one.
+    int64_t Instructions = 0; ///< Of the callee and of all callers.
+  };
   struct Result {
     int64_t Apart = 0; ///< Bytes of the callee and of the callers that were tried.
     /// What of it goes when all calls are inlined. It may be negative; the other callers are
     /// not tried then.
     int64_t Saved = 0;
+    int64_t savedPermille() const { return Apart ? Saved * 1000 / Apart : 0; }
   };
 
-  /// Whether \p Callee was tried, or a few direct calls are all that refers to it, each can be
-  /// inlined, and the functions are not too large.
-  bool canTry(llvm::Function &Callee);
+  /// All zero if something other than direct calls refers to \p Callee, if a call cannot be
+  /// inlined, or if there is more than anyone would try. Once it was tried it is what it was
+  /// then.
+  Extent extentOf(llvm::Function &Callee);
 
   /// Tries \p Callee, which goes away when nothing here refers to it any more; once, so that
   /// the answer is the same for all of its calls. All zero if it cannot be tried.
   Result of(llvm::Function &Callee);
 
 private:
-  using Callers = llvm::SmallVector<std::pair<llvm::Function *, unsigned>, 4>;
+  struct Callers {
+    llvm::SmallVector<std::pair<llvm::Function *, unsigned>, 4> Functions; ///< And their calls.
+    Extent All;
+  };
   bool canInline(llvm::CallBase &CB, llvm::Function &Callee);
   std::optional<Callers> callersOf(llvm::Function &Callee);
   Result tryAll(llvm::Function &Callee, const Callers &Found);
@@ -59,7 +70,7 @@ private:
 
   llvm::FunctionAnalysisManager &FAM;
   std::optional<CodeBytes> Compiler;
-  std::map<uint64_t, Result> Results; ///< By the function's id.
+  std::map<uint64_t, std::pair<Extent, Result>> Tried; ///< By the function's id.
   KnownSizes Sizes; ///< A caller of one function calls others too.
 };
 
