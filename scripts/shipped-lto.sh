@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make the policy shipped-lto again from nothing: fetch the bench tier, train inside LTO, judge by
-# full and thin LTO, and write the figures of its model card. Some hours on two quiet cores; training
+# Make the policies shipped-lto and distilled-lto again from nothing: fetch the bench tier, train
+# inside LTO, judge by full and thin LTO, and write the figures of the pages. Some hours on two quiet cores; training
 # and judging go on where they were stopped. The policy in the package is replaced only when the new
 # one is there.
 set -eu
@@ -11,6 +11,7 @@ run=$work/shipped-lto-$seed
 projects="angelscript box2d bzip2 flac geographiclib jsoncpp lame leveldb libjpeg-turbo mksh mujs re2
   sed soundtouch tetgen tidy tinyxml2 xz zlib zstd"
 kept=benchmarks/results/lto_programs.jsonl
+kept_trials=benchmarks/results/lto_distilled_programs.jsonl
 
 run nestor corpus fetch bench "$work/bench"
 run nestor corpus overlap "$work/bench"
@@ -22,6 +23,12 @@ cp "$run/policy.safetensors" src/nestor/problems/inlining_size/data/shipped-lto.
 run python -m benchmarks.lto "$work/bench" --kept "$kept" --lto full thin
 run python -m benchmarks.lto "$work/bench" --kept "$kept" --compiles 25 --out "$work/tuned-lto" \
   --json benchmarks/results/lto.json
+# And the policy that makes inlining trials there, too.
+run python -m benchmarks.inlining_trials make \
+  src/nestor/problems/inlining_size/data/shipped-lto.safetensors --lto --calls 12 --copied 120 \
+  --instructions 2000 --out src/nestor/problems/inlining_size/data/distilled-lto.safetensors
+run python -m benchmarks.lto "$work/bench" --kept "$kept_trials" --policy distilled-lto \
+  --json benchmarks/results/lto_distilled.json
 run python -m benchmarks.tables
 echo "The policy, benchmarks/results/lto.json and the pages made from it are new;"
 echo "run the tests and commit them together."

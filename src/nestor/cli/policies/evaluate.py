@@ -46,9 +46,9 @@ class Evaluate:
     What stock makes of a module is kept in the cache: a second policy is judged without compiling
     it again.
 
-    Built-in policies of inlining-size: shipped, shipped-lto (for --lto), distilled (reads a
-    --summary), default, never, always, threshold:N (docs/studies/policies.md) and mlgo2020
-    (published in 2020 for LLVM 11).
+    Built-in policies of inlining-size: shipped, shipped-lto and distilled-lto (for --lto),
+    distilled (reads a --summary), default, never, always, threshold:N (docs/studies/policies.md)
+    and mlgo2020 (published in 2020 for LLVM 11).
 
     Examples:
         nestor evaluate --policy shipped --corpus corpus/tiny

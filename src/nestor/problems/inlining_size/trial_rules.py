@@ -107,7 +107,7 @@ def inline_what_saves(
     """
     saves = ((SAVED, worth.bytes, int(ALL_SAVED)), (PERMILLE, worth.permille, int(ALL_SAVED)))
     node: Split | float = Split(SAVED, -0.5, COSTS, all_hold(saves, INLINE))
-    if "program_callee_bytes" in policy.features:
+    if "program_callee_bytes" in policy.features:  # Inside LTO there is no summary to say it.
         sure = in_proportion("program_callee_bytes", _BYTES, COST_OF_BYTE, INLINE, node)
         node = all_hold(_SURE, sure, node)
     names = (*EXTENT, SAVED, PERMILLE)
