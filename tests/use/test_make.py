@@ -159,7 +159,7 @@ def test_programs_without_objects_are_said_to_be_without_a_summary(
 
 def test_a_compile_that_fails_later_keeps_its_object(command: Path, project: Path) -> None:
     # An option that cannot be replayed on bitcode, and a source that is gone after its compile.
-    recipe = "\t$(CC) $(CFLAGS) -mllvm -inline-threshold=20 -c $< -o $@ && mv app.c app.gone\n"
+    recipe = "\t$(CC) $(CFLAGS) -mllvm -inline-threshold=5 -c $< -o $@ && mv app.c app.gone\n"
     rule = f"app.o:\n{recipe.replace('$<', 'app.c')}"
     (project / "Makefile").write_text(MAKEFILE + rule)
     done = make(command, BUILD, project)
