@@ -165,7 +165,11 @@ def _id_of(folder: Path, clang: Path, options: list[str], function: str) -> str:
         ("first --summary s.txt", "--summary is for policies for inlining-size"),
         ("never --overrides x.c", "the first line is none of 'nestor-overrides 1', 'nestor-alloc"),
         ("never --overrides o --overrides o", "A compile takes one file of 'nestor-overrides 1'"),
-        ("typo", "a built-in policy: default, shipped, shipped-lto, distilled, distilled-lto"),
+        (
+            "typo",
+            "a built-in policy: default, shipped, shipped-lto, distilled, distilled-lto,"
+            " mlgo2020, never",
+        ),
         ("strange.safetensors", "is for hoisting, and a build can use policies for inlining-size"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from nestor.cli.make.place import UNDER_POLICY_BY_LTO
 from nestor.cli.make.records import Record
+from nestor.cli.use.choice import DEFAULT_POLICY
 from nestor.problem.in_builds import InBuilds, like_at, problems_in_builds
 
 _IN_CMAKE: Final = {
@@ -17,8 +18,6 @@ _IN_CMAKE: Final = {
 """How CMake is told to compile at a level."""
 
 _MOST_NAMES: Final = 3
-_STOCK: Final = "default"
-"""The policy that changes nothing."""
 
 
 @dataclass
@@ -49,7 +48,7 @@ def decides_nothing(objects: Sequence[Record], policies: Mapping[str, InBuilds])
 
     The default heuristic decides at each.
     """
-    if _STOCK in policies:
+    if DEFAULT_POLICY in policies:
         return False
     problems = policies.values()
     levels = {level for own in problems for level in own.levels}
@@ -74,7 +73,7 @@ def wrong_level(objects: Sequence[Record], policies: Mapping[str, InBuilds]) -> 
 
 def without_summary(objects: Sequence[Record], policies: Mapping[str, InBuilds]) -> str:
     """Return what is said of a build of which no object is at a level where a summary is read."""
-    if _STOCK in policies:
+    if DEFAULT_POLICY in policies:
         return "the policy is default, stock's own heuristic: the build is done"
     found = sorted({record.level for record in objects})
     acting = [w for w, own in policies.items() if not own.levels or set(found) & set(own.levels)]

@@ -35,7 +35,7 @@ _HOLDS: Final = (
 """What must hold of the call: features with their least and greatest values, whole numbers."""
 _SIZES: Final = ("callee_instructions", "callee_code_size", "cost_estimate")
 """What the trees have a range of that is narrower than the rule's."""
-COST_OF_BYTE: Final = 3
+_COST_OF_BYTE: Final = 3
 """The most ``cost_estimate`` for each byte that goes away; of nine callees in ten it is below 1.5.
 In steps, since a tree compares numbers and not features."""
 _STEPS: Final = (100, 200, 400)
@@ -72,8 +72,7 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
         raise PolicyError("only a policy that says where to deviate can have the rule, and once")
     sizes = (("program_callee_bytes", 1, limit.bytes), ("callee_code_size", 0, limit.code_size))
     steps = (*(step for step in _STEPS if step < limit.bytes), limit.bytes)
-    bounded = in_proportion("program_callee_bytes", steps, COST_OF_BYTE, INLINE)
-    rule = one_tree(policy, all_hold((*_HOLDS, *sizes), bounded))
+    rule = one_tree(policy, all_hold((*_HOLDS, *sizes), in_proportion(steps, INLINE)))
     parts = [(policy, 1.0), (rule, 1.0)]
     wider: F64 | None = None
     if policy.range is not None:
@@ -89,21 +88,16 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
 
 
 def in_proportion(
-    size: str,
-    steps: Sequence[int],
-    times: int,
-    node: Split | float,
-    otherwise: Split | float = 0.0,
+    steps: Sequence[int], node: Split | float, otherwise: Split | float = 0.0
 ) -> Split | float:
-    """Return the tree that is ``node`` where ``cost_estimate`` is in proportion to a size.
+    """Return the tree that is ``node`` where the cost is in proportion to the callee's bytes.
 
-    :param size: the feature; beyond the last of ``steps`` the tree is ``otherwise``.
-    :param times: the most cost for one of it, counted up to the next step.
+    :param steps: up to which bytes count; beyond the last the tree is ``otherwise``.
     """
     found = otherwise
     for step in reversed(steps):
-        within = Split("cost_estimate", times * step + 0.5, node, otherwise)
-        found = Split(size, step + 0.5, within, found)
+        within = Split("cost_estimate", _COST_OF_BYTE * step + 0.5, node, otherwise)
+        found = Split("program_callee_bytes", step + 0.5, within, found)
     return found
 
 

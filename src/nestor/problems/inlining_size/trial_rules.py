@@ -27,12 +27,7 @@ import numpy as np
 from nestor.policy.branches import Split, one_tree
 from nestor.policy.spec import F64, PolicyError
 from nestor.policy.trees import TreesPolicy, reading, weighted_sum
-from nestor.problems.inlining_size.summary_rules import (
-    COST_OF_BYTE,
-    INLINE,
-    all_hold,
-    in_proportion,
-)
+from nestor.problems.inlining_size.summary_rules import INLINE, all_hold, in_proportion
 
 CALLS: Final = "trial_calls"
 COPIED: Final = "trial_copied"
@@ -108,8 +103,7 @@ def inline_what_saves(
     saves = ((SAVED, worth.bytes, int(ALL_SAVED)), (PERMILLE, worth.permille, int(ALL_SAVED)))
     node: Split | float = Split(SAVED, -0.5, COSTS, all_hold(saves, INLINE))
     if "program_callee_bytes" in policy.features:  # Inside LTO there is no summary to say it.
-        sure = in_proportion("program_callee_bytes", _BYTES, COST_OF_BYTE, INLINE, node)
-        node = all_hold(_SURE, sure, node)
+        node = all_hold(_SURE, in_proportion(_BYTES, INLINE, node), node)
     names = (*EXTENT, SAVED, PERMILLE)
     found = _ruled(policy, node, names, limits, with_summary=with_summary)
     provenance = {**policy.metadata.provenance, "trials": asdict(worth) | asdict(limits)}
