@@ -1,6 +1,13 @@
-"""The one kind of error that a user is meant to read, and what its sentences share."""
+"""The one kind of error that a user is meant to read, and what its sentences share.
 
-from collections.abc import Iterable
+Imports next to nothing, since compiles wait.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class NestorError(Exception):

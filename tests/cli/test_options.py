@@ -76,10 +76,14 @@ def test_options_still_mean_what_they_meant() -> None:
         ["--some", "a", "--some", "b"],
         ["--some=a", "--off", "--some=b"],
         ["--some", "--off", "--some", "a", "b"],
+        ["--some", "a", "-q", "--some", "b"],
     ],
 )
 def test_an_option_with_several_values_may_be_repeated(words: list[str]) -> None:
-    assert parse(Example, "example", words) == Example(off="--off" in words, some=("a", "b"))
+    try:
+        assert parse(Example, "example", words) == Example(off="--off" in words, some=("a", "b"))
+    finally:
+        remarks.silence(False)
 
 
 def test_of_an_option_with_one_value_the_last_counts() -> None:

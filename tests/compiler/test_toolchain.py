@@ -102,6 +102,11 @@ def test_a_name_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.Mo
     assert find("clang-19").clang == clang
 
 
+def test_a_home_folder_of_nobody() -> None:
+    with pytest.raises(ToolchainError, match="'~nobody-here/x' names the home folder of nobody"):
+        find("~nobody-here/x")
+
+
 def test_missing_headers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
     bare = find(str(_impostor(tmp_path / "llvm", "22.1.8")))

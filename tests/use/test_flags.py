@@ -119,7 +119,8 @@ def test_a_mistake_fails_the_build_and_is_named(command: Path, tmp_path: Path) -
         ("clang -- -c x.c", "No policy is named"),
         ("clang shipped --lto -- -c x.c", "--lto is for 'nestor flags'"),
         ("flags shipped --level", "--level needs a value"),
-        ("flags shipped --level -O2 --level -O3", "--level is given twice"),
+        ("flags shipped --level=", "--level needs a value"),
+        ("flags shipped --level -O2 --level=-O3", "--level is given twice"),
         ("flags shipped -- -O2", "Nothing follows '--' here"),
     ],
 )
@@ -275,6 +276,7 @@ def test_policies_of_several_levels_work_together(
     together = flags(command, *LEVELS)
     for policy, level in LEVELS.items():
         assert flags(command, *LEVELS, "--level", level) == together
+        assert flags(command, *LEVELS, f"--level={level}") == together
         alone = flags(command, policy)
         expected = compiled(clang, *alone, level, cwd=tmp_path)
         assert compiled(clang, *together, level, cwd=tmp_path) == expected

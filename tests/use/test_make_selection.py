@@ -170,6 +170,18 @@ def test_nestor_clang_leaves_the_same_modules(
     assert (project / "other.o").read_bytes() == (project / "app.o").read_bytes()
 
 
+@pytest.mark.parametrize("policy", ["shipped-speed", "shipped-eviction"])
+def test_a_policy_that_reads_no_summary_is_offered_none(
+    policy: str, command: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(command, BUILD, project, "--again", "0")
+    line = [str(command), "clang", policy, "--", "-O2", "-c", "app.c", "-o"]
+    subprocess.run([*line, "alone.o"], cwd=project, check=True)
+    monkeypatch.setenv("NESTOR_PROGRAM", str(project / ".nestor"))
+    subprocess.run([*line, "other.o"], cwd=project, check=True)
+    assert (project / "other.o").read_bytes() == (project / "alone.o").read_bytes()
+
+
 @pytest.mark.parametrize("options", ["-g", "-g -gz=none -gdwarf-4", "-g1 -ffile-prefix-map=/=/x/"])
 def test_debug_information_needs_no_second_front_end(
     options: str, command: Path, project: Path

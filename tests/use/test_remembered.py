@@ -16,6 +16,7 @@ from nestor.cli.use import quick, remembered
 from nestor.compiler import plugin as plugins
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.lto_option import kind_of_lto
+from nestor.errors import NestorError
 from tests.conftest import SOURCE
 from tests.use.conftest import save_policy
 from tests.use.test_flags import compiled, flags, run
@@ -58,6 +59,16 @@ CHANGES: Final[dict[str, Callable[[Path], object]]] = {
 def test_a_change_of_a_file_forgets(file: Path, change: str) -> None:
     CHANGES[change](file)
     assert remembered.recall(WORDS) is None
+
+
+def test_who_has_no_home_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in sandboxes, whose users have no name either."""
+    for name in ("HOME", "NESTOR_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    assert remembered.recall(WORDS) is None
+    with pytest.raises(NestorError, match=r"no home folder .* NESTOR_CACHE"):
+        plugins.cache_folder()
 
 
 @pytest.mark.parametrize("name", ["PATH", "HOME", "NESTOR_LLVM"])

@@ -73,6 +73,11 @@ def _lines() -> Progress:
     return report
 
 
+def print_line(text: str) -> None:
+    """Print a line as it is, such as one with a path: no brackets are markup, nothing is folded."""
+    stdout.print(text, soft_wrap=True, markup=False)
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON, and nothing else, on standard output."""
     print(json.dumps(value, indent=2, ensure_ascii=False))

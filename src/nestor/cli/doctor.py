@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from nestor.cli.console import print_json, progress, stderr, stdout
+from nestor.cli.console import print_json, print_line, progress, stderr, stdout
 from nestor.compiler.plugin import ensure_plugin, plugin_path
 from nestor.compiler.releases import Support
 from nestor.compiler.toolchain import (
@@ -103,20 +103,20 @@ _SUPPORT: Final[dict[Support, str]] = {
 
 def _show(entry: dict[str, Any]) -> None:
     ready = entry["problem"] is None
-    stdout.print(f"[bold]LLVM {entry['version']}[/]  {entry['clang']}", soft_wrap=True)
+    print_line(f"LLVM {entry['version']}  {entry['clang']}")
     stdout.print(f"  ready       {'[green]yes[/]' if ready else '[red]no[/]'}")
     if not ready:
-        stdout.print(f"  problem     {entry['problem']}", soft_wrap=True, markup=False)
-    stdout.print(f"  release     {_SUPPORT[entry['capabilities']['support']]}", soft_wrap=True)
+        print_line(f"  problem     {entry['problem']}")
+    print_line(f"  release     {_SUPPORT[entry['capabilities']['support']]}")
     if entry["plugin"]["built"]:
-        stdout.print(f"  plugin      {entry['plugin']['path']}", soft_wrap=True)
+        print_line(f"  plugin      {entry['plugin']['path']}")
         checked = entry["identity"]["checked"]
         verdict = "all objects identical" if entry["identity"]["identical"] else "objects differ"
         stdout.print(f"  identity    {checked} comparisons, {verdict}")
-        stdout.print(f"  decides     {', '.join(entry['identity']['problems'])}", soft_wrap=True)
+        print_line(f"  decides     {', '.join(entry['identity']['problems'])}")
     able = [name for name, value in entry["capabilities"].items() if value is True]
     able += [f"{name} channel" for name in entry["capabilities"]["channels"]]
     stdout.print(f"  offers      {', '.join(able)}")
     if entry["problem"] is None and entry["capabilities"]["lacks"]:
         lacks = ", ".join(entry["capabilities"]["lacks"])
-        stdout.print(f"  lacks       {lacks}", soft_wrap=True)
+        print_line(f"  lacks       {lacks}")

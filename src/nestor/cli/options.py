@@ -69,7 +69,7 @@ def _merged(kind: type, name: str, words: Sequence[str]) -> list[str]:
     ``--policy a --policy b`` means ``--policy a b``; tyro alone would drop the first.
     """
     end = words.index("--") if "--" in words else len(words)
-    starts = [number for number, word in enumerate(words[:end]) if word.startswith("--")]
+    starts = [number for number, word in enumerate(words[:end]) if _is_option(word)]
     names = [words[number].partition("=")[0] for number in starts]
     repeated = {one for one in names if names.count(one) > 1}
     if not repeated:
@@ -90,6 +90,11 @@ def _merged(kind: type, name: str, words: Sequence[str]) -> list[str]:
             segments[start] = list(words[start:stop])
     joined = [word for segment in segments.values() for word in segment]
     return [*words[: starts[0]], *joined, *words[end:]]
+
+
+def _is_option(word: str) -> bool:
+    """Tell whether a word of a command line is an option, long or short, and no value."""
+    return word.startswith("-") and not re.fullmatch(r"-|-\.?\d.*", word)
 
 
 def _description(kind: type) -> str:

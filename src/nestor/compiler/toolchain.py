@@ -133,7 +133,7 @@ def discover(llvm: str | None = None) -> list[Toolchain]:
     """
     named = llvm or os.environ.get("NESTOR_LLVM")
     if named:
-        clang = _clang_of(Path(named).expanduser())
+        clang = _clang_of(_named(named))
         toolchain = _probe(clang) if clang else None
         if toolchain is None:
             raise ToolchainError(f"'{named}' is no LLVM installation: {INSTALL_HINT}.")
@@ -164,6 +164,17 @@ def find(llvm: str | None = None) -> Toolchain:
     raise ToolchainError(f"No LLVM was found: {INSTALL_HINT}.")
 
 
+def _named(text: str) -> Path:
+    """Return the path that a user has written, with ``~`` and ``~user`` replaced.
+
+    :raises ToolchainError: if there is no such user.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ToolchainError(f"'{text}' names the home folder of nobody: write a path.") from None
+
+
 def binaries(prefix: Path) -> list[Path]:
     """Return the files that make a clang what it is: itself and the LLVM libraries beside it."""
     libraries = [*prefix.glob("lib/libLLVM.so*"), *prefix.glob("lib/libclang-cpp.so*")]
@@ -178,7 +189,7 @@ def looked_for(llvm: str | None = None) -> list[Path]:
     """
     named = llvm or os.environ.get("NESTOR_LLVM")
     if named:
-        return _clangs_of(Path(named).expanduser())
+        return _clangs_of(_named(named))
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return [Path(f) / name for name in (f"clang-{MAIN_RELEASE}", "clang") for f in folders]
 

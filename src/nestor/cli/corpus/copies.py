@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tyro
 
-from nestor.cli.console import counted, print_json, progress, stdout
+from nestor.cli.console import counted, print_json, print_line, progress
 from nestor.cli.corpus.show import show
 from nestor.corpus import exchange, files, store
 
@@ -58,5 +58,5 @@ class Export:
         if self.json:
             print_json({"modules": len(corpus.modules), "out": str(self.out)})
             return 0
-        stdout.print(f"{counted(len(corpus.modules), 'module')} written to {self.out}")
+        print_line(f"{counted(len(corpus.modules), 'module')} written to {self.out}")
         return 0

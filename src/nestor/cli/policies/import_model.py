@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import print_json, print_line, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.files import read_regular
 from nestor.policy import bundle
@@ -51,7 +51,7 @@ class Import:
         if self.json:
             print_json(bundle.describe(policy) | {"path": str(self.out)})
             return 0
-        stdout.print(f"features  {', '.join(policy.features)}", soft_wrap=True, markup=False)
+        print_line(f"features  {', '.join(policy.features)}")
         widths = " → ".join(map(str, policy.widths))
         stdout.print(f"network   {widths}, {policy.parameters:,} parameters", soft_wrap=True)
         use = shlex.join(["nestor", "clang", str(self.out), "--", "-Oz", "-c", "file.c"])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import tyro
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import print_json, print_line, stdout
 from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.errors import NestorError
 from nestor.policy import bundle
@@ -54,9 +54,9 @@ class Policy:
             if value is None:
                 continue
             shown = ", ".join(value) if isinstance(value, list | tuple) else value
-            stdout.print(f"{name:12} {shown}", soft_wrap=True, markup=False)
+            print_line(f"{name:12} {shown}")
         if isinstance(found.policy, PortfolioPolicy):
             stdout.print(f"{'members':12} {len(found.policy.members())}", soft_wrap=True)
             for number, logit in enumerate(as_sums(found.policy), 1):
-                stdout.print(f"{f'member {number}':12} {logit}", soft_wrap=True, markup=False)
+                print_line(f"{f'member {number}':12} {logit}")
         return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import tyro
 from rich.table import Table
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import print_json, print_line, progress, stdout
 from nestor.cli.remarks import remark
 from nestor.cli.setup import ready_plugin
 from nestor.corpus import store
@@ -94,7 +94,7 @@ class Sizes:
             content = {"model": provenance, "modules": len(usable), "failed": failed}
             print_json(content | {"errors": errors})
         else:
-            stdout.print(f"{self.out}: {len(rows.y):,} functions of {len(training):,} modules")
+            print_line(f"{self.out}: {len(rows.y):,} functions of {len(training):,} modules")
             stdout.print(table(found, len(usable)) if found else "There are no held-out projects.")
         if failed:
             remark(f"{failed} modules could not be compiled: the model has not seen them.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from nestor.api.learning import Trained, run_learner
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import print_json, print_line, progress, stdout
 from nestor.cli.setup import corpus_for, ready_plugin
 from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
@@ -153,11 +153,11 @@ class Train:
         if self.json:
             print_json(summary)
             return
-        stdout.print(f"policy     {trained.path}", soft_wrap=True)
+        print_line(f"policy     {trained.path}")
         for name, value in trained.report.items():
             if isinstance(value, dict):
                 for program, change in value.items():
-                    stdout.print(f"  {program:40} {change:+.2f} %", soft_wrap=True)
+                    print_line(f"  {program:40} {change:+.2f} %")
             else:
                 stdout.print(f"{name:10} {value:,}")
         stdout.print(
@@ -170,7 +170,7 @@ class Train:
             soft_wrap=True,
         )
         for what, count in tally.reasons.items():
-            stdout.print(f"  failed {count}×: {what}", soft_wrap=True, markup=False)
+            print_line(f"  failed {count}×: {what}")
 
 
 def _learners() -> str:

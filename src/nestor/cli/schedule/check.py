@@ -6,7 +6,7 @@ from typing import Any
 
 import tyro
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import print_json, print_line, stdout
 from nestor.cli.schedule.common import open_library
 
 
@@ -56,7 +56,7 @@ class Check:
             print_json({"llvm": tools.version, "sequences": sequences, "findings": rows})
         else:
             for diagnosis in found:
-                stdout.print(str(diagnosis), markup=False, soft_wrap=True)
+                print_line(str(diagnosis))
             errors = sum(d.severity == "error" for d in found)
             stdout.print(
                 f"{len(library.sequences)} sequences against MLIR {tools.version}:"

@@ -8,7 +8,7 @@ import tyro
 from rich.box import SIMPLE
 from rich.table import Table
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import print_json, print_line, stdout
 from nestor.cli.remarks import remark
 from nestor.cli.schedule.common import open_payload, written
 
@@ -79,10 +79,7 @@ class Run:
 def show(result: dict[str, Any]) -> None:
     """Print what a run came to."""
     verdict = result["verdict"]
-    stdout.print(
-        f"{result['function']}: {result['schedule']} {written(result['choice'])}",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+    print_line(f"{result['function']}: {result['schedule']} {written(result['choice'])}")
     if not verdict["correct"]:
         stdout.print(f"[red]wrong[/]: {verdict['reason']}; not timed", soft_wrap=True)
         return

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import print_json, print_line
 from nestor.cli.schedule.common import check_outputs, database_at
 
 
@@ -37,10 +37,8 @@ class Train:
         if self.json:
             print_json({"out": str(self.out), "provenance": dict(provenance)})
         else:
-            stdout.print(
+            print_line(
                 f"{self.out}: learned from {provenance['results']} results of"
-                f" {provenance['payloads']} payloads",
-                markup=False,
-                soft_wrap=True,
+                f" {provenance['payloads']} payloads"
             )
         return 0

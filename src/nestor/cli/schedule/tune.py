@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import print_json, print_line, progress, stdout
 from nestor.cli.remarks import remark
 from nestor.cli.schedule.common import (
     check_outputs,
@@ -134,5 +134,5 @@ def _show(tuned: "Tuned", schedule: str, out: Path) -> None:
         f" {tuned.failures} without a right kernel"
     )
     for reason in dict.fromkeys(e.reason for e in tuned.history if e.reason):
-        stdout.print(f"  {reason}", markup=False, soft_wrap=True)
-    stdout.print(f"written to {out}", markup=False, soft_wrap=True)
+        print_line(f"  {reason}")
+    print_line(f"written to {out}")

@@ -9,7 +9,7 @@ import tyro
 from nestor.build.build import Build as ProgramBuild
 from nestor.build.build import Job, summary_for
 from nestor.build.linking import LINKED, TEXT
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import print_json, print_line, progress
 from nestor.cli.policies.builds import (
     check_summary,
     chosen_build,
@@ -106,10 +106,9 @@ class Build:
             return 0
         modules = len(program.modules)
         stock = f", {len(back)} of {modules} modules stock" if self.never_worse else ""
-        stdout.print(
+        print_line(
             f"{self.out}: {program.name} under {policy.name}, {size.loadable:,} loadable bytes"
-            f"{stock}",
-            soft_wrap=True,
+            f"{stock}"
         )
         return 0
 

@@ -66,6 +66,8 @@ def choose(own: Words, problems: Mapping[str, InBuilds]) -> Choice:
             f" {', '.join(sorted(problems))}."
         )
     policies = _policies(own, problems)
+    if not any(problems[name].summary for name in policies):
+        own = own.without_offered()
     best = own.best or any(each.is_portfolio for several in policies.values() for each in several)
     texts = _overrides(own.overrides, [each.overrides for each in problems.values()])
     decided = [

@@ -16,6 +16,7 @@ import sys
 import time
 
 from nestor.compiler.cache import cache_place
+from nestor.errors import NestorError
 
 TYPE_CHECKING = False  # as typing has it, whose import takes longer than all else here
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def recall(words: Sequence[str]) -> list[str] | None:
             result = fields[len(key) + 1 + 2 * count :]
             if len(files) == 2 * count and result[-1] == _HEADER and _unchanged(files):
                 return result[:-1]
-        except (OSError, ValueError, IndexError):
+        except (OSError, ValueError, IndexError, NestorError):
             continue
     return None
 

@@ -3,6 +3,7 @@
 import re
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -120,11 +121,15 @@ def clang(name: str, own_words: list[str]) -> int:
     status = quick.run(name, own_words)
     if status is not None:
         return status
+    offered: list[str] = []
     if "--" in own_words:
         index = own_words.index("--")
-        own_words = [*with_summary(own_words[:index], own_words[index + 1 :]), *own_words[index:]]
+        before, own_words = own_words, list(own_words)
+        own_words[:index] = with_summary(own_words[:index], own_words[index + 1 :])
+        offered = own_words[index : len(own_words) - len(before) + index]
     try:
         own, rest = words.split_around(name, own_words)
+        own = replace(own, offered=tuple(offered))
     except WrongWordsError as error:
         return _usage(name, _CLANG_HELP.format(name=name), own_words, error)
     lto = kind_of_lto(rest)

@@ -1,7 +1,7 @@
 """The words of ``nestor flags`` and ``nestor clang`` that are ours."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from nestor.cli.wrong_words import WrongWordsError
@@ -31,6 +31,14 @@ class Words:
     """The options are for a link."""
     best: bool = False
     """Each function gets the best of what the policies and the default come to."""
+    offered: tuple[str, ...] = ()
+    """Files of the above that ``NESTOR_PROGRAM`` named: only for policies that read a summary."""
+
+    def without_offered(self) -> "Words":
+        """Return these without what was offered."""
+        kept = tuple(each for each in self.overrides if each not in self.offered)
+        summary = None if self.summary in self.offered else self.summary
+        return replace(self, overrides=kept, summary=summary)
 
 
 def split(name: str, words: Sequence[str]) -> tuple[Words, list[str] | None]:
@@ -49,18 +57,19 @@ def split(name: str, words: Sequence[str]) -> tuple[Words, list[str] | None]:
     switches: set[str] = set()
     remaining = iter(own)
     for word in remaining:
+        option, equals, value = word.partition("=")
         if word in _SWITCHES:
             switches.add(word)
-        elif word in _VALUES:
-            value = next(remaining, None)
-            if value is None:
-                raise WrongWordsError(f"{word} needs a value.")
-            if word in values:
-                raise WrongWordsError(f"{word} is given twice.")
-            if word == _REPEATED:
+        elif option in _VALUES:
+            value = value if equals else next(remaining, "")
+            if not value:
+                raise WrongWordsError(f"{option} needs a value.")
+            if option in values:
+                raise WrongWordsError(f"{option} is given twice.")
+            if option == _REPEATED:
                 overrides.append(value)
             else:
-                values[word] = value
+                values[option] = value
         elif word.startswith("-"):
             raise WrongWordsError(f"'{word}' is no option of 'nestor {name}'.")
         else:
@@ -72,6 +81,7 @@ def split(name: str, words: Sequence[str]) -> tuple[Words, list[str] | None]:
         tuple(overrides),
         lto="--lto" in switches,
         best="--best" in switches,
+        offered=(),
         **{option.removeprefix("--"): value for option, value in values.items()},
     )
     return found, rest
