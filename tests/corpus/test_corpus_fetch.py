@@ -13,8 +13,7 @@ from nestor.corpus.fetch.debian import Archive, DebianError
 from nestor.corpus.fetch.fetch import fetch
 from nestor.corpus.fetch.recipe import Recipe, Step
 from nestor.corpus.fetch.tiers import TIERS, recipe_folder, recipes
-from nestor.corpus.model import CorpusError
-from nestor.progress import silent
+from nestor.corpus.model import Corpus, CorpusError
 from tests.corpus.conftest import tarball
 
 GOOD = tarball(
@@ -248,12 +247,11 @@ def _names(recipe: Recipe) -> set[str]:
 
 
 @pytest.mark.corpus
-def test_the_tiny_tier(tmp_path: Path, toolchain: Toolchain) -> None:
-    result = fetch(recipes("tiny"), tmp_path / "tiny", toolchain, 2, silent)
-    assert result.missing == ()
-    store.verify(result.corpus)
-    assert len(result.corpus.modules) == 44
-    assert {p.name for p in result.corpus.programs_of("test")} == {
+def test_the_tiny_tier(tiny_corpus: Corpus) -> None:
+    """The fixture has fetched it, and nothing was missing."""
+    store.verify(tiny_corpus)
+    assert len(tiny_corpus.modules) == 44
+    assert {p.name for p in tiny_corpus.programs_of("test")} == {
         "pugixml/custom_memory_management", "pugixml/xpath_query", "lz4/lz4",
     }  # fmt: skip
-    assert result.corpus.dropped_options == 0
+    assert tiny_corpus.dropped_options == 0
