@@ -90,7 +90,8 @@ def _changes(programs: Sequence[Line], group_of: Callable[[Line], str]) -> Table
         ("programs", "{}"), ("policy", "{}"), ("mode", "{}"), ("number", "{}"),
         ("geometric mean", CHANGES), ("95 % by package", "{:+.2f} … {:+.2f} %"),
         ("10 %", "{:+.2f} %"), ("median", "{:+.2f} %"), ("90 %", "{:+.2f} %"),
-        ("gain", "{:.0f} %"), ("lose", "{:.0f} %"), ("worst", CHANGES), ("worst program", "{}"),
+        ("gain", "{:.0f} %"), ("lose", "{:.0f} %"),
+        ("worst in bytes / in code, of any program", CHANGES), ("worst in bytes", "{}"),
     ]  # fmt: skip
     return table(columns, rows)
 

@@ -46,8 +46,8 @@ def test_distribution_losers_and_failures() -> None:
     titles = [title for title, _ in found["change"]["columns"]]
     cells = dict(zip(titles, row, strict=True))
     assert (cells["number"], cells["gain"], cells["lose"]) == (4, 50.0, 25.0)
-    assert cells["worst"] == [3.0, 6.0]
-    assert cells["worst program"] == "one/1"
+    assert cells["worst in bytes / in code, of any program"] == [3.0, 6.0]
+    assert cells["worst in bytes"] == "one/1"
     assert cells["geometric mean"][0] == pytest.approx(-0.784, abs=0.01)
     low, high = cells["95 % by package"]
     assert low < cells["geometric mean"][0] < high

@@ -36,9 +36,9 @@ class Fetch:
     The sources are Debian's, downloaded by apt from the mirrors that this machine already uses.
     Those of a tier are pinned by version and sha256 and built by a recipe. With --package NAME…
     source packages are built as Debian builds them, as they come: their build dependencies are
-    installed on this machine, which needs root and runs the packages' own build scripts as root, so
-    use a container. A name with a slash is a .dsc file or a folder of sources. What is there
-    already is not fetched again; what fails is listed with its reason.
+    installed on this machine, which needs root, and the packages' own build scripts run as the user
+    who gives the command, so use a container. A name with a slash is a .dsc file or a folder of
+    sources. What is there already is not fetched again; what fails is listed with its reason.
 
     Examples:
         nestor corpus fetch tiny corpus/tiny        six projects, 44 modules, under a minute

@@ -69,7 +69,9 @@ class Evaluate:
     program: tuple[str, ...] = ()
     """Programs, by their names or the last parts of them (default: all of the split)."""
     build: str | None = None
-    """How programs are built: link, full-lto or thin-lto (default: the problem's usual way)."""
+    """How programs are built (default: the problem's usual way): for inlining for size link,
+    full-lto, thin-lto or copies, for speed run, full-lto or thin-lto, for register allocation
+    objects."""
     lto: LtoKind | None = None
     """Link by LTO, the policies deciding inside the linker, and compare with stock LTO."""
     mode: tuple[str, ...] = ()

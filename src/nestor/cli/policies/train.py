@@ -38,8 +38,8 @@ Settings = make_dataclass(
 class Train:
     r"""Train a policy for a decision problem.
 
-    The problem is inlining-size, regalloc-eviction, regalloc-priority, or the path of a folder or
-    .py file with a PROBLEM of your own, whose code is run.
+    The problem is one of 'nestor problem list', or the path of a folder or .py file with a PROBLEM
+    of your own, whose code is run.
 
     Learners:
     LEARNERS
