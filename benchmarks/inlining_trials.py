@@ -1,13 +1,14 @@
 """What do trials of the compiler say, and is it true? Packages policies that go by them.
 
-    python -m benchmarks.inlining_trials make POLICY.safetensors --out FILE [--lto]
+    python -m benchmarks.inlining_trials make POLICY.safetensors --out FILE [--lto] [--in-callers]
         [--bytes N --permille N --calls N --copied N --instructions N]
     python -m benchmarks.inlining_trials callees CORPUS RESULTS.jsonl --project PROJECT…
     python -m benchmarks.inlining_trials judge CORPUS RESULTS.jsonl NAME=POLICY…
     python -m benchmarks.inlining_trials cost CORPUS COSTS.jsonl NAME=POLICY… --program PROGRAM…
     python -m benchmarks.inlining_trials table RESULTS.jsonl CALLEES.jsonl COSTS.jsonl [--json FILE]
 
-``make`` adds the rule of ``nestor.problems.inlining_size.trial_rules`` to a policy. ``callees``
+``make`` adds the rule of ``nestor.problems.inlining_size.trial_rules`` to a policy, and with
+``--in-callers`` trials in one caller. ``callees``
 compiles each module of a project under the trees, and with all calls of one function inlined that
 the plugin tries, one function after the other: what the trial says, and what the object comes to.
 ``judge`` builds training and validation programs with a summary under policies. ``cost`` compiles
@@ -41,9 +42,11 @@ from nestor.problem.rollout import Request
 from nestor.problems.inlining_size.trial_rules import (
     ALL_SAVED,
     SAVED,
+    CallerTrials,
     Limits,
     Worth,
     inline_what_saves,
+    inline_where_callers_shrink,
     watch_trials,
 )
 from nestor.rollout.local_pool import PoolSettings
@@ -68,6 +71,8 @@ def run_make(options: argparse.Namespace) -> int:
     worth = Worth(options.bytes, options.permille)
     limits = Limits(options.calls, options.copied, options.instructions)
     policy = inline_what_saves(trees, worth, with_summary=not options.lto, limits=limits)
+    if options.in_callers:
+        policy = inline_where_callers_shrink(policy, CallerTrials())
     write_atomically(options.out, bundle.to_bytes(policy))
     print(f"{options.out}: {bundle.digest(policy)}")
     return 0
@@ -254,6 +259,7 @@ def main() -> int:
     make.add_argument("--bytes", type=int, default=CHOSEN.bytes)
     make.add_argument("--permille", type=int, default=CHOSEN.permille)
     make.add_argument("--lto", action="store_true", help="try local functions without a summary")
+    make.add_argument("--in-callers", action="store_true", help="try calls in one caller too")
     for name, most in asdict(Limits()).items():
         make.add_argument(f"--{name}", type=int, default=most, help="limit of what is tried")
     make.set_defaults(run=run_make)

@@ -330,7 +330,8 @@ def test_agreement_on_a_program_of_the_corpus(bench: Workbench, tiny_corpus: Cor
         stock = objects(*(Request(module, keep=True) for module in modules))
         summary = summarise(stock, "gc").to_text()
         seen = logged(Request(largest, DEFAULT, log=True, summary=summary))
-        names = own(seen)
+        # Trees at random would ask for trials in each caller, until no more are made.
+        names = [name for name in own(seen) if not name.startswith("caller_trial_")]
         x = seen.rows(names)
         missing = {n for n, column in zip(names, x.T, strict=True) if (column == -1).all()}
         assert missing == {*PROFILE}

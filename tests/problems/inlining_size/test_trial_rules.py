@@ -19,10 +19,12 @@ from nestor.problems.inlining_size.trial_rules import (
     INSTRUCTIONS,
     PERMILLE,
     SAVED,
+    CallerTrials,
     Limits,
     Worth,
     expected_extent,
     inline_what_saves,
+    inline_where_callers_shrink,
 )
 from nestor.problems.inlining_size_os.builtins import BUILTINS as AT_OS
 from tests.plugin.conftest import bench as bench
@@ -76,6 +78,7 @@ def test_the_packaged_policy_for_lto_is_made_so() -> None:
     assert isinstance(fitted, TreesPolicy)
     limits = Limits(calls=12, copied=120, instructions=2000)
     policy = inline_what_saves(fitted, WORTH, with_summary=False, limits=limits)
+    policy = inline_where_callers_shrink(policy, CallerTrials())
     assert bundle.to_bytes(policy) == (DATA / "distilled-lto.safetensors").read_bytes()
     assert not any(name.startswith("program_") for name in policy.features)
 

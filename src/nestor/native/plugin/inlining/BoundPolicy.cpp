@@ -93,34 +93,33 @@ void BoundPolicy::orderInputs() {
   }
 }
 
+/// Whether the action hangs on what is not read yet.
+bool BoundPolicy::hangs() const {
+  return !File.Evaluator->neverPositive(Lowest, Highest) &&
+         !File.Evaluator->alwaysPositive(Lowest, Highest);
+}
+
 // What is not read yet is in the range, or that would be the reason.
 bool BoundPolicy::read(const Decision &D, function_ref<double(size_t)> Read,
-                       bool Settles, function_ref<bool()> MayTry) {
+                       bool Settles, function_ref<bool(Price)> MayTry) {
   constexpr double Most = std::numeric_limits<double>::max();
   Lowest.assign(X.size(), -Most);
   Highest.assign(X.size(), Most);
   for (size_t I = 0; I < File.Range.size(); ++I)
     std::tie(Lowest[I], Highest[I]) = File.Range[I];
-  for (size_t K = 0; K < Steps.size(); ++K) {
-    Step &S = Steps[K];
+  for (Step &S : Steps) {
+    // Whether something is tried must not depend on who asks.
+    const bool IsTrial = SiteFeatures::isTrial(S.Costs);
+    const bool Skips = IsTrial && !(hangs() && MayTry(S.Costs));
     for (size_t I : S.Features) {
-      X[I] = Inputs[I] == DefaultAsFeature ? double(D.Default) : Read(Inputs[I]);
-      if (!File.inRange(I, X[I]))
+      X[I] = Skips ? 0
+             : Inputs[I] == DefaultAsFeature ? double(D.Default)
+                                             : Read(Inputs[I]);
+      if (!Skips && !File.inRange(I, X[I]))
         return false;
       Lowest[I] = Highest[I] = X[I];
     }
-    if (&S == &Steps.back())
-      continue;
-    if (Steps[K + 1].Costs == Price::Trial) {
-      // Whether something is tried must not depend on who asks.
-      if (MayTry() && !File.Evaluator->neverPositive(Lowest, Highest) &&
-          !File.Evaluator->alwaysPositive(Lowest, Highest))
-        continue;
-      for (size_t I : Steps[K + 1].Features)
-        X[I] = 0;
-      return true;
-    }
-    if (!Settles || !S.pays())
+    if (IsTrial || !Settles || &S == &Steps.back() || !S.pays())
       continue;
     ++S.Looks;
     if (File.Evaluator->neverPositive(Lowest, Highest)) {

@@ -46,10 +46,10 @@ public:
 
   /// Reads the question \p D; false if the action is known to be 0 before all is read: a
   /// value is out of the policy's range, or what is known keeps the logit from being
-  /// positive. \p Settles says that an answer is all that is wanted. Features of trials
+  /// positive. \p Settles says that an answer is all that is wanted. Features of a trial
   /// are 0 where the action does not hang on them, and unless \p MayTry says so.
   bool read(const Decision &D, llvm::function_ref<double(size_t)> Read, bool Settles,
-            llvm::function_ref<bool()> MayTry);
+            llvm::function_ref<bool(Price)> MayTry);
   /// Of the question that was read last.
   double logit() const { return File.Evaluator->logit(X); }
   Rule rule() const { return File.ActionRule; }
@@ -61,6 +61,7 @@ public:
 private:
   BoundPolicy(LoadedPolicy File, std::vector<int> Inputs);
   void orderInputs();
+  bool hangs() const;
 
   LoadedPolicy File;
   const InliningProblem *Problem;

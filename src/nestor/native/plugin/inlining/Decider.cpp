@@ -58,7 +58,7 @@ const BoundPolicy *Decider::policyFor(const Function &Caller) const {
 
 Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
                          function_ref<double(size_t)> Read,
-                         function_ref<bool()> CanTry) {
+                         function_ref<bool(Price)> CanTry) {
   ++Asked;
   Decision D;
   BoundPolicy *Policy = policyFor(*CB.getCaller());
@@ -76,7 +76,7 @@ Decision Decider::decide(CallBase &CB, function_ref<bool()> Default,
   if (Policy && Policy->isSpent())
     ++AskedWhenSpent;
   else if (Policy &&
-           Policy->read(D, Read, Settles, [&] { return !Override && CanTry(); }))
+           Policy->read(D, Read, Settles, [&](Price P) { return !Override && CanTry(P); }))
     askPolicy(*Policy, CB, D);
   else if (Policy)
     D.Answer = Policy->answer(0, D.Default);

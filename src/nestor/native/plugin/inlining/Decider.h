@@ -41,7 +41,7 @@ public:
   /// each is called only if the answer depends on it. \p CanTry: see SiteFeatures.
   Decision decide(llvm::CallBase &CB, llvm::function_ref<bool()> Default,
                   llvm::function_ref<double(size_t)> Read,
-                  llvm::function_ref<bool()> CanTry);
+                  llvm::function_ref<bool(Price)> CanTry);
 
   /// To be called when the site of \p D was inlined into \p Caller.
   void onInlined(llvm::Function &Caller, const Decision &D) {

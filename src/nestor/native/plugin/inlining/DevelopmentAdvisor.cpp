@@ -190,7 +190,7 @@ DevelopmentAdvisor::getAdviceFromModel(CallBase &CB,
         return double(SiteFeatures::has(Tensor) ? Own.read(CB, Tensor)
                                                 : inTree(Tensor));
       },
-      [&] { return Own.canTry(CB); });
+      [&](Price P) { return Own.canTry(CB, P); });
   D.onInlining(CB, Record);
   if (Log)
     describe(CB, Record);

@@ -235,7 +235,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
   Own.onQuestion();
   Decision Record = D.decide(
       CB, [&] { return StockInlines = stockAnswer(Stock, CB); }, Read,
-      [&] { return Own.canTry(CB); });
+      [&](Price P) { return Own.canTry(CB, P); });
   if (Log)
     log(CB, Record, Read);
   if (!Record.Answer)

@@ -23,6 +23,7 @@
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/PassManager.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,7 +37,8 @@ enum class Price {
   Estimate,          ///< LLVM's analysis of the callee for this call.
   Frequencies,       ///< The caller's block frequencies.
   CalleeFrequencies, ///< The callee's.
-  Trial,             ///< Compiles of the functions in question.
+  Trial,             ///< Compiles of a function and of all its callers.
+  CallerTrial,       ///< Compiles of the caller, where that did not settle it.
 };
 
 class SiteFeatures {
@@ -64,7 +66,8 @@ public:
   int64_t read(const llvm::CallBase &CB, size_t Tensor);
   /// The same for a log, for which nothing is tried: 0 if it was not read before.
   int64_t readAgain(const llvm::CallBase &CB, size_t Tensor) {
-    return isOfTrial(Tensor) && !Tried ? 0 : read(CB, Tensor);
+    const llvm::SaveAndRestore NoMore(MayTry, false);
+    return read(CB, Tensor);
   }
 
   /// Whether \p Tensor needs estimateEntries() once, before \p M changes.
@@ -72,18 +75,16 @@ public:
   void estimateEntries(llvm::Module &M) { Runs.estimateEntries(M); }
 
   /// Whether \p Tensor is 0 until trials are allowed.
-  static bool isOfTrial(size_t Tensor) { return priceOf(Tensor) == Price::Trial; }
+  static bool isOfTrial(size_t Tensor) { return isTrial(priceOf(Tensor)); }
+  static bool isTrial(Price P) { return P == Price::Trial || P == Price::CallerTrial; }
   /// \p Folder: see KnownSizes.
   void allowTrials(llvm::Module &M, llvm::StringRef Folder) {
     Trials.emplace(M, FAM, Folder);
   }
   /// To be called before each question.
-  void onQuestion() {
-    Extent.reset();
-    Tried.reset();
-  }
-  /// Whether features of trials of \p CB can be other than 0.
-  bool canTry(const llvm::CallBase &CB) { return extentOf(CB).Calls != 0; }
+  void onQuestion() { Open = {}; }
+  /// Whether features of the price \p P, that of a trial, can be other than 0 for \p CB.
+  bool canTry(const llvm::CallBase &CB, Price P);
 
   /// To be called when any function may have changed.
   void clear();
@@ -102,8 +103,9 @@ private:
   Uses usesOf(const llvm::Function &F);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
   bool isOnlyUsedHere(const llvm::Function &F) const;
-  const InliningTrials::Extent &extentOf(const llvm::CallBase &CB);
-  const InliningTrials::Result &tryAllCalls(const llvm::CallBase &CB);
+  const InliningTrials::Candidate &candidateOf(const llvm::CallBase &CB);
+  InliningTrials::Result tryAllCalls(const llvm::CallBase &CB);
+  InliningTrials::Result tryInCaller(const llvm::CallBase &CB);
   const std::vector<int64_t> &embeddingOf(const llvm::Function &F);
 
   llvm::FunctionAnalysisManager &FAM;
@@ -111,9 +113,12 @@ private:
   std::optional<Embeddings> Vocabulary;
   CallFrequencies Runs;
   std::optional<InliningTrials> Trials;
-  // For the question that is open:
-  std::optional<InliningTrials::Extent> Extent;
-  std::optional<InliningTrials::Result> Tried;
+  bool MayTry = true;
+  /// What is known for the question that is open.
+  struct {
+    std::optional<InliningTrials::Candidate> Candidate;
+    std::optional<InliningTrials::Result> All, InCaller;
+  } Open;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
   llvm::DenseMap<const llvm::Function *, std::vector<int64_t>> Embedded;

@@ -64,6 +64,8 @@ SITE_FEATURES: Final = (
     "trial_bytes",
     "trial_saved",
     "trial_saved_permille",
+    "caller_trial_bytes",
+    "caller_trial_saved",
 )
 """In the order of the log."""
 
@@ -77,3 +79,5 @@ FREQUENCIES: Final = SITE_FEATURES[
 
 TRIALS: Final = SITE_FEATURES[SITE_FEATURES.index("trial_bytes") :]
 """Those that the compiler finds by compiling: 0 where no policy reads one."""
+IN_CALLER: Final = SITE_FEATURES[SITE_FEATURES.index("caller_trial_bytes") :]
+"""Of these, what is tried in one caller."""

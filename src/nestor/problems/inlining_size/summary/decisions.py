@@ -9,7 +9,11 @@ import numpy as np
 from nestor.policy.branches import RULED
 from nestor.policy.spec import Bools, Policy
 from nestor.problem.trajectory import F64, Trajectory
-from nestor.problems.inlining_size.features.site import SUMMARY_PREFIX, TRIALS
+from nestor.problems.inlining_size.features.site import (
+    IN_CALLER,
+    SUMMARY_PREFIX,
+    TRIALS,
+)
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse, ProgramSummary
 from nestor.problems.inlining_size.summary_rules import SAVED
 from nestor.problems.inlining_size.trial_rules import ALL_SAVED, EXTENT, expected_extent
@@ -80,12 +84,19 @@ def _saving(policy: Policy, log: Trajectory, logits: F64) -> float:
 
 def _hang_on_trials(policy: Policy, inputs: F64) -> Bools:
     """Return where the answer hangs on what may be tried, which a log does not say."""
-    tried = [column for column, name in enumerate(policy.features) if name in TRIALS]
-    if not tried:
-        return np.zeros(len(inputs), dtype=np.bool_)
-    hangs: Bools = inputs[:, policy.features.index(EXTENT[0])] > 0
+    columns = {name: column for column, name in enumerate(policy.features)}
+    # Whether all calls of a callee can be tried, the log says; those of one caller, the policy.
+    everywhere = np.ones(len(inputs), dtype=np.bool_)
+    all_calls = inputs[:, columns[EXTENT[0]]] > 0 if EXTENT[0] in columns else everywhere
+    tried = {
+        column: everywhere if name in IN_CALLER else all_calls
+        for name, column in columns.items()
+        if name in TRIALS
+    }
+    hangs: Bools = np.logical_or.reduce([~everywhere, *tried.values()])
     best, worst = inputs[hangs], inputs[hangs]
-    best[:, tried], worst[:, tried] = ALL_SAVED, -ALL_SAVED
+    for column, possible in tried.items():
+        best[possible[hangs], column], worst[possible[hangs], column] = ALL_SAVED, -ALL_SAVED
     hangs[hangs] = (policy.logits(best) > 0) & (policy.logits(worst) <= 0)
     return hangs
 

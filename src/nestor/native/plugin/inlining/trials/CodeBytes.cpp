@@ -68,11 +68,12 @@ CodeBytes::CodeBytes(const Module &M) {
                                           Relocation, M.getCodeModel()));
 }
 
-/// As the inliner does it.
+/// As the inliner does it; then the body of \p Callee goes.
 static bool inlineAllCalls(Function &Callee, FunctionAnalysisManager &FAM) {
   SmallVector<CallBase *, 8> Calls;
-  for (User *U : Callee.users())
-    Calls.push_back(cast<CallBase>(U));
+  for (Use &U : Callee.uses()) // Others are its address, in a table say.
+    if (auto *CB = dyn_cast<CallBase>(U.getUser()); CB && CB->isCallee(&U))
+      Calls.push_back(CB);
   auto Assumptions = [&](Function &F) -> AssumptionCache & {
     return FAM.getResult<AssumptionAnalysis>(F);
   };
@@ -86,7 +87,7 @@ static bool inlineAllCalls(Function &Callee, FunctionAnalysisManager &FAM) {
     FAM.invalidate(Caller, PreservedAnalyses::none());
   }
   FAM.clear(Callee, Callee.getName());
-  Callee.eraseFromParent();
+  Callee.deleteBody();
   return true;
 }
 

@@ -1,4 +1,4 @@
-//===- InliningTrials.cpp - What inlining all calls of a function saves ---===//
+//===- InliningTrials.cpp - What inlining calls of a function saves -------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -24,8 +24,18 @@ namespace nestor {
 
 // More is not even looked at. What is tried within, the policy says.
 constexpr InliningTrials::Extent Most{/*Calls=*/16, /*Copied=*/200, /*Instructions=*/3000};
+/// Of one function, as others come to call it.
+constexpr unsigned MostTimes = 3;
 /// What inlining a call takes off its caller, roughly: the call and what it needs.
 constexpr int64_t CallBytes = 16;
+
+/// Instructions that are compiled on trial in a module: so many for each of its own, and some
+/// more where it is small. The packaged policies ask for up to 27 for each.
+constexpr int64_t MostPerInstruction = 40, MostBesides = 20000;
+
+InliningTrials::InliningTrials(Module &M, FunctionAnalysisManager &FAM, StringRef Folder)
+    : FAM(FAM), Left(MostPerInstruction * M.getInstructionCount() + MostBesides),
+      Sizes(Folder, M) {}
 
 static bool canCopy(const Function &F) {
   return F.hasName() && !F.hasAvailableExternallyLinkage() && !F.isPresplitCoroutine() &&
@@ -44,75 +54,88 @@ bool InliningTrials::canInline(CallBase &CB, Function &Callee) {
              CB, &Callee, FAM.getResult<TargetIRAnalysis>(Callee), TLI);
 }
 
-/// Whether \p Callee calls a function that calls it: once one is inlined into the other, what
-/// is done elsewhere is another question.
-static bool callsBack(const Function &Callee,
-                      const SmallMapVector<Function *, unsigned, 4> &Callers) {
+/// Whether \p Callee calls one of \p Functions. Once a function is inlined into one that it
+/// calls, what is done elsewhere is another question.
+static bool callsOneOf(const Function &Callee,
+                       function_ref<bool(const Function *)> Functions) {
   return llvm::any_of(instructions(Callee), [&](const Instruction &I) {
     const auto *CB = dyn_cast<CallBase>(&I);
-    return CB && CB->getCalledFunction() && Callers.count(CB->getCalledFunction());
+    return CB && CB->getCalledFunction() && Functions(CB->getCalledFunction());
   });
 }
 
-/// The functions that call \p Callee and how often, small ones first. The order of uses is none:
-/// bitcode does not keep it.
-std::optional<InliningTrials::Callers> InliningTrials::callersOf(Function &Callee) {
+/// Finds the functions that call C.Callee and how often, small ones first. The order of uses
+/// is none: bitcode does not keep it. False if there is nothing to try.
+bool InliningTrials::findCallers(Candidate &C) {
+  Function &Callee = *C.Callee;
   if (Callee.hasNUsesOrMore(Most.Calls + 1) || !canCopy(Callee))
-    return std::nullopt;
+    return false;
   const int64_t Own = Callee.getInstructionCount();
   Extent All{0, -Own, Own};
   SmallMapVector<Function *, unsigned, 4> Found;
   for (Use &U : Callee.uses()) {
     auto *CB = dyn_cast<CallBase>(U.getUser());
     if (!CB || !CB->isCallee(&U) || CB->getCaller() == &Callee)
-      return std::nullopt;
+      return false;
     if (!Found[CB->getCaller()]++)
       All.Instructions += CB->getCaller()->getInstructionCount();
     ++All.Calls;
     All.Copied += Own;
     if (All.Copied > Most.Copied || All.Instructions > Most.Instructions)
-      return std::nullopt;
+      return false;
   }
   for (User *U : Callee.users())
     if (!canInline(*cast<CallBase>(U), Callee))
-      return std::nullopt;
-  if (callsBack(Callee, Found) ||
+      return false;
+  if (callsOneOf(Callee, [&](const Function *F) {
+        return Found.count(const_cast<Function *>(F));
+      }) ||
       !llvm::all_of(Found, [](const auto &C) { return canCopy(*C.first); }))
-    return std::nullopt;
-  Callers Sorted{Found.takeVector(), All};
-  llvm::sort(Sorted.Functions, [](const auto &A, const auto &B) {
+    return false;
+  C.All = All;
+  C.Callers = Found.takeVector();
+  llvm::sort(C.Callers, [](const auto &A, const auto &B) {
     return std::pair(A.first->getInstructionCount(), A.first->getName()) <
            std::pair(B.first->getInstructionCount(), B.first->getName());
   });
-  return Sorted;
+  return true;
 }
 
-InliningTrials::Extent InliningTrials::extentOf(Function &Callee) {
-  if (auto It = Tried.find(functionID(Callee)); It != Tried.end())
-    return It->second.first;
-  const std::optional<Callers> Found = callersOf(Callee);
-  return Found ? Found->All : Extent();
+InliningTrials::Candidate InliningTrials::candidate(const CallBase &CB) {
+  Candidate C;
+  C.Callee = CB.getCalledFunction();
+  const auto It = Tried.find(functionID(*C.Callee));
+  if (It == Tried.end()) {
+    findCallers(C);
+  } else if (llvm::is_contained(It->second.Callers, functionID(*CB.getCaller()))) {
+    C.All = It->second.All;
+    C.Known = It->second.R;
+  } else if (It->second.Times < MostTimes) {
+    findCallers(C);
+  }
+  return C;
 }
 
-InliningTrials::Result InliningTrials::of(Function &Callee) {
-  const uint64_t ID = functionID(Callee);
-  if (auto It = Tried.find(ID); It != Tried.end())
-    return It->second.second;
-  const std::optional<Callers> Found = callersOf(Callee);
-  if (!Found)
-    return {};
-  const Result R = tryAll(Callee, *Found);
-  Tried[ID] = {Found->All, R};
-  return R;
+InliningTrials::Result InliningTrials::of(const Candidate &C) {
+  if (C.Known || !C.All.Calls || isSpent())
+    return C.Known.value_or(Result());
+  Trial &T = Tried[functionID(*C.Callee)];
+  T.R = tryAll(C);
+  T.All = C.All;
+  ++T.Times;
+  for (const auto &Caller : C.Callers)
+    T.Callers.push_back(functionID(*Caller.first));
+  return T.R;
 }
 
-InliningTrials::Result InliningTrials::tryAll(Function &Callee, const Callers &Found) {
+InliningTrials::Result InliningTrials::tryAll(const Candidate &C) {
+  Function &Callee = *C.Callee;
   const std::optional<int64_t> Own = bytesOf({&Callee}, nullptr);
   if (!Own)
     return {};
   Result R{*Own, *Own};
-  int64_t Left = Found.All.Calls;
-  for (const auto &[Caller, Calls] : Found.Functions) {
+  int64_t Left = C.All.Calls;
+  for (const auto &[Caller, Calls] : C.Callers) {
     if (R.Saved + Left * CallBytes < 0)
       break; // It costs too much already.
     const auto Apart = bytesOf({Caller}, nullptr);
@@ -126,10 +149,37 @@ InliningTrials::Result InliningTrials::tryAll(Function &Callee, const Callers &F
   return R;
 }
 
+bool InliningTrials::canTryInCaller(CallBase &CB) {
+  Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  const int64_t Own = Callee.getInstructionCount();
+  if (isSpent() || Own + Caller.getInstructionCount() > Most.Instructions ||
+      !canCopy(Caller) || !canCopy(Callee))
+    return false;
+  int64_t Calls = 0;
+  for (Instruction &I : instructions(Caller))
+    if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->getCalledFunction() == &Callee)
+      if (!canInline(*Call, Callee) || ++Calls > Most.Calls || Calls * Own > Most.Copied)
+        return false;
+  return &Caller != &Callee && !callsOneOf(Callee, [&](const Function *F) {
+           return F == &Caller || F == &Callee;
+         });
+}
+
+InliningTrials::Result InliningTrials::inCaller(const CallBase &CB) {
+  const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  const auto Apart = bytesOf({&Caller}, nullptr);
+  const auto Inlined = bytesOf({&Caller, &Callee}, &Callee);
+  if (!Apart || !Inlined)
+    return {};
+  return {*Apart, *Apart - *Inlined};
+}
+
 /// Bytes of the first of \p Functions.
 std::optional<int64_t> InliningTrials::bytesOf(ArrayRef<const Function *> Functions,
                                                const Function *Inlined) {
   const Function &F = *Functions.front();
+  for (const Function *Each : Functions)
+    Left -= Each->getInstructionCount();
   const std::unique_ptr<Module> M = extract(Functions);
   std::string Text; // Bitcode also tells which kinds of metadata the compiler knows.
   raw_string_ostream(Text) << *M;

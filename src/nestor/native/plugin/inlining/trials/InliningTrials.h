@@ -1,13 +1,14 @@
-//===- InliningTrials.h - What inlining all calls of a function saves -----===//
+//===- InliningTrials.h - What inlining calls of a function saves ---------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
 // How much smaller a program becomes when a function goes away, since its few calls are
-// inlined, hangs on what the optimiser and the register allocator make of the copies. No
-// feature of the IR says it, so the compiler tries it: it compiles the functions in question
-// both ways and counts bytes. (Inlining trials: Dean and Chambers, "Towards better inlining
+// inlined, hangs on what the optimiser and the register allocator make of the copies; so does
+// whether a caller shrinks when its calls of a function are inlined that stays. No feature of
+// the IR says it, so the compiler tries it: it compiles the functions in question both ways
+// and counts bytes. (Inlining trials: Dean and Chambers, "Towards better inlining
 // decisions using inlining trials", LFP 1994.)
 //
 //===----------------------------------------------------------------------===//
@@ -31,8 +32,7 @@ class InliningTrials {
 public:
   /// Trials of functions of \p M. \p Folder: see KnownSizes.
   InliningTrials(llvm::Module &M, llvm::FunctionAnalysisManager &FAM,
-                 llvm::StringRef Folder)
-      : FAM(FAM), Sizes(Folder, M) {}
+                 llvm::StringRef Folder);
 
   /// How much there is to try.
   struct Extent {
@@ -41,36 +41,54 @@ public:
     int64_t Instructions = 0; ///< Of the callee and of all callers.
   };
   struct Result {
-    int64_t Apart = 0; ///< Bytes of the callee and of the callers that were tried.
-    /// What of it goes when all calls are inlined. It may be negative; the other callers are
+    int64_t Apart = 0; ///< Bytes of the functions that were tried, each by itself.
+    /// What of it goes when the calls are inlined. It may be negative; the other callers are
     /// not tried then.
     int64_t Saved = 0;
     int64_t savedPermille() const { return Apart ? Saved * 1000 / Apart : 0; }
   };
+  /// A function that goes away when nothing here refers to it any more.
+  struct Candidate {
+    llvm::Function *Callee = nullptr;
+    llvm::SmallVector<std::pair<llvm::Function *, unsigned>, 4> Callers; ///< And their calls.
+    Extent All; ///< All zero if something other than direct calls refers to it, if a call
+                ///< cannot be inlined, or if there is more than anyone would try.
+    std::optional<Result> Known; ///< Of an earlier trial, which holds, as its extent does.
+  };
 
-  /// All zero if something other than direct calls refers to \p Callee, if a call cannot be
-  /// inlined, or if there is more than anyone would try. Once it was tried it is what it was
-  /// then.
-  Extent extentOf(llvm::Function &Callee);
+  /// The callee of \p CB. An earlier trial holds for the calls in its callers, so that their
+  /// answers are the same. Another function may have come to call the callee since; then
+  /// there is another trial, since what is saved in some callers is not saved in others.
+  Candidate candidate(const llvm::CallBase &CB);
+  /// Tries \p C if there is something to try.
+  Result of(const Candidate &C);
 
-  /// Tries \p Callee, which goes away when nothing here refers to it any more; once, so that
-  /// the answer is the same for all of its calls. All zero if it cannot be tried.
-  Result of(llvm::Function &Callee);
+  /// Whether nothing more is tried in this module, so that no policy makes a compile endless.
+  bool isSpent() const { return Left < 0; }
+
+  /// Whether the calls of a function in the caller of \p CB, one of them, can be tried alone.
+  bool canTryInCaller(llvm::CallBase &CB);
+  /// What the caller of \p CB saves once all its calls of this callee are inlined; the callee
+  /// stays as it is. canTryInCaller() must be true.
+  Result inCaller(const llvm::CallBase &CB);
 
 private:
-  struct Callers {
-    llvm::SmallVector<std::pair<llvm::Function *, unsigned>, 4> Functions; ///< And their calls.
+  struct Trial {
+    llvm::SmallVector<uint64_t, 4> Callers; ///< Their ids.
     Extent All;
+    Result R;
+    unsigned Times = 0;
   };
   bool canInline(llvm::CallBase &CB, llvm::Function &Callee);
-  std::optional<Callers> callersOf(llvm::Function &Callee);
-  Result tryAll(llvm::Function &Callee, const Callers &Found);
+  bool findCallers(Candidate &C);
+  Result tryAll(const Candidate &C);
   std::optional<int64_t> bytesOf(llvm::ArrayRef<const llvm::Function *> Functions,
                                  const llvm::Function *Inlined);
 
   llvm::FunctionAnalysisManager &FAM;
   std::optional<CodeBytes> Compiler;
-  std::map<uint64_t, std::pair<Extent, Result>> Tried; ///< By the function's id.
+  int64_t Left; ///< Instructions that may still be compiled, whether or not they are known.
+  std::map<uint64_t, Trial> Tried; ///< By the function's id.
   KnownSizes Sizes; ///< A caller of one function calls others too.
 };
 
