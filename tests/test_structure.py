@@ -28,6 +28,7 @@ GENERAL = (
     "registration.py",
     "rollout",
     "temporary.py",
+    "text_file.py",
     "tune",
     "workload",
     "native/policy",

@@ -1,7 +1,7 @@
 """Count in a program's objects who defines, calls and refers to each of its functions.
 
 The objects are those of an ordinary build by the stock compiler; what they say of the program is
-its summary (``compiler/program_summary``).
+its summary (``program_summary``).
 """
 
 from collections import Counter, defaultdict
