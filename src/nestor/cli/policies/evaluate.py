@@ -44,7 +44,7 @@ class Evaluate:
     policies or modes these means are all that is shown; --json holds every program.
 
     What stock makes of a module is kept in the cache: a second policy is judged without compiling
-    it again.
+    it again. Under LTO, and where register allocation is decided, stock is compiled each time.
 
     Built-in policies of inlining-size: shipped, shipped-lto and distilled-lto (for --lto),
     distilled (reads a --summary), default, never, always, threshold:N (docs/studies/policies.md)
