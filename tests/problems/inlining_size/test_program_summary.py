@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nestor.compiler.objects import ObjectError, measure
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Input, Program
+from nestor.corpus.relink import LinkMode
 from nestor.problems.inlining_size.summary.object_uses import read, summarise
 from nestor.problems.inlining_size.summary.program_summary import (
     FunctionUse,
-    LinkMode,
     ProgramSummary,
     SummaryError,
     function_id,

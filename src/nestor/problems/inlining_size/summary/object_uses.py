@@ -13,9 +13,9 @@ from typing import Final
 from nestor.compiler import elf
 from nestor.compiler.elf import Elf, ElfError, Relocation, Symbol
 from nestor.compiler.objects import ObjectError, measured
+from nestor.corpus.relink import LinkMode
 from nestor.problems.inlining_size.summary.program_summary import (
     FunctionUse,
-    LinkMode,
     ProgramSummary,
     function_id,
 )
