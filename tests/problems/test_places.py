@@ -31,8 +31,8 @@ def test_any_file_name_is_read(name: str, toolchain: Toolchain, tmp_path: Path) 
     source.parent.mkdir(exist_ok=True)
     source.write_text(SOURCE)
     passes = [f"-foptimization-record-file={remarks}", "-foptimization-record-passes=inline"]
-    command = [toolchain.clang, "-Os", "-g1", "-c", name, "-o", "out.o", *passes]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    words = ["-Os", "-g1", "-c", name, "-o", "out.o"]
+    subprocess.run([toolchain.clang, *words, *passes], cwd=tmp_path, check=True)
     (remark,) = read_remarks(remarks)
     assert remark.place == f"{name}:2:26"
     assert set(remark.defined.values()) == {f"{name}:1", f"{name}:2"}
