@@ -15,6 +15,7 @@ SHORT = (SOURCES, ROOT / "tests", ROOT / "benchmarks", ROOT / "examples")
 
 GENERAL = (
     "build",
+    "change.py",
     "compiler",
     "corpus",
     "environment",

@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from nestor.change import interval_text
 from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import (
     check_summary,
@@ -188,7 +189,6 @@ def show(result: Evaluation) -> None:
     stdout.print(table)
     total = result.total()
     if total["ci95"] is not None:
-        low, high = total["ci95"]
         others = "".join(
             f", {column} {percent(total[f'{column}_change_pct'])}"
             for column in report.columns
@@ -196,7 +196,7 @@ def show(result: Evaluation) -> None:
         )
         stdout.print(
             f"total {report.score} {percent(total[f'{report.score}_change_pct'])}"
-            f" (95 % interval by project {low:+.2f} … {high:+.2f} %),"
+            f" (95 % interval by project {interval_text(total['ci95'])}),"
             f" geometric mean {percent(total[f'{report.score}_geomean_pct'])}{others}",
             soft_wrap=True,
         )
