@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import record
-from nestor.evaluate.statistics import change_pct
+from nestor.change import change_pct
 
 
 def rows(name: str, evaluation: Mapping[str, Any], least: float) -> Iterator[list[object]]:

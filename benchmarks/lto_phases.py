@@ -18,12 +18,12 @@ from benchmarks.pool import local_pool, policy_named
 from nestor.build.build import Job
 from nestor.build.lto import LtoBuild
 from nestor.build.lto_link import Prelinked
+from nestor.change import change_pct
 from nestor.cli.setup import program_named
 from nestor.compiler.invocation import LtoKind, prelink_command
 from nestor.compiler.process import run
 from nestor.corpus import store
 from nestor.corpus.model import Program
-from nestor.evaluate.statistics import change_pct
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.problems.inlining_size.plugin_flags import lto_flags, plugin_flags, policy_argument

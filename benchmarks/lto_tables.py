@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from benchmarks import record
 from benchmarks.record import Table, table
-from nestor.evaluate.statistics import change_pct, geometric_mean_change_pct
+from nestor.change import change_pct
+from nestor.evaluate.statistics import geometric_mean_change_pct
 from nestor.learn.distil import trials
 
 LOSER_PCT: Final = 0.2

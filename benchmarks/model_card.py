@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks import record
 from benchmarks.record import Table, table
 from benchmarks.tables import RESULTS
+from nestor.change import change_pct
 from nestor.corpus import store
-from nestor.evaluate.statistics import change_pct
 from nestor.policy import bundle
 from nestor.policy.linear import as_sum
 from nestor.policy.spec import Policy

@@ -20,10 +20,10 @@ from typing import Final
 from benchmarks import record
 from benchmarks.machine import describe
 from benchmarks.pool import LINK, PROBLEM, local_pool, policy_named
+from nestor.change import change_pct
 from nestor.cli.setup import program_named, usual_policy
 from nestor.corpus import store
 from nestor.corpus.fetch.tiers import recipes
-from nestor.evaluate.statistics import change_pct
 from nestor.tune.search import Point, SearchSettings
 from nestor.tune.session import TuneSettings, summary_for_search, tune
 

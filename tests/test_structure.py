@@ -15,6 +15,7 @@ SHORT = (SOURCES, ROOT / "tests", ROOT / "benchmarks", ROOT / "examples")
 
 GENERAL = (
     "build",
+    "change.py",
     "compiler",
     "corpus",
     "environment",
@@ -28,6 +29,7 @@ GENERAL = (
     "registration.py",
     "rollout",
     "temporary.py",
+    "text_file.py",
     "tune",
     "workload",
     "native/policy",

@@ -12,12 +12,12 @@ from benchmarks.optimal import judge, linked, measure, report
 from benchmarks.optimal.record import Record, load, record_path
 from benchmarks.optimal.remembering import RememberingPool
 from benchmarks.pool import AT_LEVEL, local_pool
+from nestor.change import change_pct
 from nestor.cli.console import progress as shown_progress
 from nestor.cli.setup import program_named, ready_plugin
 from nestor.compiler import toolchain
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
-from nestor.evaluate.statistics import change_pct
 from nestor.progress import silent
 
 ABOUT = (

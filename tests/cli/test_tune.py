@@ -99,6 +99,16 @@ def test_tune_prints_the_level_of_the_corpus(plugin: Plugin, tmp_path: Path) -> 
     assert "captured at -Os, where policies for inlining-size decide nothing" in named.stderr
 
 
+def test_tune_ends_where_stock_does_nothing_that_is_counted(plugin: Plugin, tmp_path: Path) -> None:
+    """No change in per cent exists of columns that are 0, such as the reads of this program."""
+    source = "int main(void) { return 0; }\n"
+    corpus = make_corpus(tmp_path / "corpus", plugin.toolchain, {"one": source}, level="-O2")
+    words = ["tune", "one", "--corpus", str(corpus.root), "--out", str(tmp_path / "tuned")]
+    done = nestor(*words, "--problem", "regalloc-eviction", "--trials", "1")
+    assert done.returncode == 0, done.stderr
+    assert "0 overrides on top of the policy default" in done.stdout
+
+
 def test_tune_says_what_is_wrong(small_corpus: Corpus, tmp_path: Path) -> None:
     words = ["--corpus", str(small_corpus.root), "--out", str(tmp_path / "tuned")]
     done = nestor("tune", "three", *words, "--policy", "default")

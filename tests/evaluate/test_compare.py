@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from nestor.change import change_pct
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, CorpusError
 from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
 from nestor.evaluate.statistics import (
-    change_pct,
     geometric_mean_change_pct,
     paired_bootstrap_pct,
 )

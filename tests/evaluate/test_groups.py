@@ -1,9 +1,12 @@
 """Groups: by language and style, failures kept, small programs left out of the means."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from nestor.cli.console import json_text
+from nestor.cli.policies.evaluate import show
 from nestor.corpus.model import Corpus, Program, Project
 from nestor.evaluate.groups import groups, style_group
 from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
@@ -68,6 +71,18 @@ def test_means_over_large_programs_by_group() -> None:
     assert new.geomean_pct == pytest.approx({"linked": -50, "text": -50})
     assert everything.geomean_pct["linked"] == pytest.approx(100 * (0.5 ** (1 / 3) - 1))
     assert everything.to_json()["worst"] == {"name": "b", "linked_change_pct": 100}
+
+
+def test_growth_from_nothing_is_a_dash_and_null(capsys: pytest.CaptureFixture[str]) -> None:
+    grown = evaluation(result("a", "old", 0, 8), result("b", "old", 0, 0))
+    (everything, _) = groups([grown], least=0)
+    show(grown)
+    assert "inf" not in capsys.readouterr().out
+    found = json.loads(json_text([grown.to_json(), everything.to_json()]))
+    assert [p["linked_change_pct"] for p in found[0]["programs"]] == [None, 0.0]
+    assert found[0]["total"]["linked_change_pct"] is found[0]["total"]["linked_geomean_pct"] is None
+    assert found[0]["total"]["ci95"] == [None, None]
+    assert found[1]["worst"] == {"name": "a", "linked_change_pct": None}
 
 
 def test_failures_are_named_whatever_the_size() -> None:

@@ -1,5 +1,6 @@
 """Distillation: rounds build on each other, a later one must pay, and a run can be resumed."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +21,10 @@ from nestor.learn.distil import gain_model
 from nestor.learn.distil.gain_model import GainSettings, predict_across, rows
 from nestor.learn.distil.gain_trees import Trees
 from nestor.learn.distil.trials import Trials, TrialsError, join
-from nestor.learn.distil.validation import Verdict
+from nestor.learn.distil.validation import Verdict, relative_changes
 from nestor.policy import bundle
 from nestor.policy.spec import Policy
+from nestor.problem.score import Report
 from tests.learn.test_gain_model import FEATURES, PROBLEM, trials
 from tests.learn.worlds import acts_below
 
@@ -164,6 +166,15 @@ def test_where_nothing_validates_the_last_round_is_believed() -> None:
     )
     state = run(learner, learner.init(), 2)
     assert state.best.tobytes() == state.policy.tobytes() != bundle.to_bytes(start)
+
+
+def test_the_score_is_judged_by_itself_also_where_stock_has_none() -> None:
+    report = Report(score="cost", columns=("cost", "reads", "writes"), detail=("reads", "writes"))
+    none = {"cost": 0.0, "reads": 0.0, "writes": 8.0}
+    less = {"cost": 0.0, "reads": 3.0, "writes": 6.0}
+    assert relative_changes(report, none, less) == (0.0, -0.25)
+    assert relative_changes(report, none, less | {"cost": 1.0}) == (math.inf, -0.25)
+    assert relative_changes(report, {**none, "cost": 4.0}, {**less, "cost": 5.0}) == (0.25, -0.25)
 
 
 def test_validation_chooses_the_candidate_and_its_caution() -> None:

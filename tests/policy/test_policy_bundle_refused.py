@@ -222,9 +222,9 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, reason in {
         "none": "No such file",
-        "": "directory",
-        "pipe": "plain file",
-        "big": "larger than 64 MiB",
+        "": "it is a folder; name a regular file",
+        "pipe": "it is a named pipe; name a regular file",
+        "big": "larger than 64 MiB; name a regular file",
         "a\0b": "null",
     }.items():
         with pytest.raises(PolicyError, match=reason):

@@ -267,12 +267,13 @@ def test_a_rule_is_named_in_place_of_its_logit(tmp_path: Path, plugin: Plugin) -
     assert "logit" not in done.stdout
 
 
-def test_a_summary_that_is_none_is_named(tmp_path: Path, plugin: Plugin) -> None:
+def test_a_file_that_is_no_summary_or_no_overrides_is_named(tmp_path: Path, plugin: Plugin) -> None:
     (tmp_path / "p.c").write_text(SOURCE)
     (tmp_path / "p.txt").write_text("link gc\n")
     for words, says in (
         (("--policy", "distilled", "--summary", "p.txt"), "p.txt: This is no summary"),
         (("--policy", "distilled", "--summary", "q.txt"), "q.txt cannot be read as a summary"),
+        (("--overrides", "p.txt"), "p.txt: These are no overrides"),
         (
             ("--problem", "inlining-speed", "--policy", "shipped-speed", "--summary", "p.txt"),
             "Policies for inlining-speed read no summary",

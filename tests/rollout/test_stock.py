@@ -131,6 +131,7 @@ def test_where_an_object_does_not_say_it_stock_is_compiled_again(
         keeping = StockKeepingPool(pool)
         requests = [Request(unit, keep=True) for unit in small_corpus.modules]
         first, second = keeping.run(requests), keeping.run(requests)
+        assert not baseline_path(pool, small_corpus.modules[0], None).exists()
     assert [(r.outcome, r.object) for r in first] == [(r.outcome, r.object) for r in second]
     assert all(r.cpu_seconds > 0 for r in second)
 

@@ -78,7 +78,7 @@ MISTAKES = {
     "tune matmul.mlir --out t.mlir --database text.sqlite": "text.sqlite cannot be used",
     "tune matmul.mlir --out t.mlir --target neon": "cannot run kernels for 'neon'",
     "tune matmul.mlir --out t.mlir --schedule plain": "'plain' leaves nothing to decide",
-    "tune matmul.mlir --out t.mlir --policy absent": "Cannot read the policy absent",
+    "tune matmul.mlir --out t.mlir --policy absent": "absent cannot be read as a policy",
     "train --out p.safetensors --database absent.sqlite": "no database of results at absent.sqlite",
     "train --out p.safetensors --database text.sqlite": "text.sqlite cannot be used",
     "train --out p.safetensors": "'nestor schedule tune' makes one",

@@ -97,8 +97,8 @@ class Assembler(Protocol):
         """
 
 
-def function_id(name: str, ids: Mapping[str, int]) -> int:
-    """Return the id of a function: that of ``ids``, or the hash of its name."""
+def logged_id(name: str, ids: Mapping[str, int]) -> int:
+    """Return the id of a function: that of ``ids``, which a log told, or the hash of its name."""
     return ids.get(name) or name_id(name)
 
 

@@ -1,8 +1,10 @@
 """The protocol of building a whole program under a policy, and its results.
 
-A program is built in one of three ways: each unit by itself (``objects``), and linked (``link``),
-or by LTO, where the compiler sees the whole program inside the linker (``lto``). Evaluation,
-guards, searches and training all build through :class:`Build`, whichever way it is.
+Each unit is compiled by itself, and the program is their sum (``objects``), is linked (``link``),
+also weighed as part of larger programs (``copies``), or run (``run``). Or it is built by LTO, where
+the compiler sees the whole program inside the linker (``full-lto``, ``thin-lto``), and linked or
+run. Evaluation, guards, searches and training all build through :class:`Build`, whichever of these
+six it is.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, cast, get_args
 
-from nestor.build.assembly import Assembly, failed_assembly, function_id, program_build
+from nestor.build.assembly import Assembly, failed_assembly, logged_id, program_build
 from nestor.build.build import Binary, BuildError, Built, Compile, Job, check_modes
 from nestor.build.incremental import Kept, ProgramBuild, find_kept
 from nestor.build.linking import LINKED, TEXT
@@ -266,6 +266,6 @@ def functions_by_id(link: LtoLink) -> dict[int, int]:
     ids = {name: i for log in link.trajectories.values() for i, name in log.names.items()}
     found: dict[int, int] = {}
     for name, size in link.functions.items():
-        function = function_id(name, ids)
+        function = logged_id(name, ids)
         found[function] = found.get(function, 0) + size
     return found

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nestor.build.assembly import Assembly, failed_assembly, function_id, sum_columns
+from nestor.build.assembly import Assembly, failed_assembly, sum_columns
 from nestor.build.build import Build
+from nestor.build.function_ids import name_id
 from nestor.build.unit_build import UnitBuild
 from nestor.corpus.model import Program
 from nestor.problem.problem import Pool
@@ -38,7 +39,7 @@ class ObjectBuild(UnitBuild):
             sum_columns(list(columns.values())),
             None,
             lambda: {name: own[score] for name, own in columns.items()},
-            lambda logs: {function_id(name, {}): own[score] for name, own in columns.items()},
+            lambda logs: {name_id(name): own[score] for name, own in columns.items()},
         )
 
 

@@ -2,9 +2,10 @@
 
 import contextlib
 import json
+import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from nestor.change import change_text
 from nestor.cli.remarks import silenced
 from nestor.progress import Progress, silent
 
@@ -80,7 +82,26 @@ def print_line(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, and nothing else, on standard output."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json_text(value, ensure_ascii=False))
+
+
+def json_text(value: Any, *, ensure_ascii: bool = True) -> str:
+    """Return a value as JSON, which has no infinity and no NaN: such numbers are null.
+
+    :param ensure_ascii: as in :func:`json.dumps`; files take any name of a path so.
+    """
+    plain = _with_nulls(value)
+    return json.dumps(plain, indent=2, ensure_ascii=ensure_ascii, allow_nan=False)
+
+
+def _with_nulls(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _with_nulls(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_nulls(own) for own in value]
+    return value
 
 
 def counted(number: int, noun: str) -> str:
@@ -89,8 +110,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def percent(change: float | None) -> str:
-    """Return a change as text: green when smaller, red when larger."""
+    """Return a change as text: green when smaller, red when larger; None is of what failed."""
     if change is None:
         return "[bold red]failed[/]"
     colour = "green" if change < -0.005 else "red" if change > 0.005 else "default"
-    return f"[{colour}]{change:+.2f} %[/]"
+    return f"[{colour}]{change_text(change)}[/]"

@@ -56,7 +56,7 @@ def prelink_command(
 def link_flags(plugin: Plugin, flags: Sequence[str]) -> list[str]:
     """Return what a linking clang hands to lld, so that lld does what ``flags`` ask.
 
-    :param flags: of :meth:`Plugin.flags`.
+    :param flags: of :meth:`Plugin.words`.
     """
     options = [word for word in flags if word.startswith("-nestor-")]
     path = plugin.path.resolve()

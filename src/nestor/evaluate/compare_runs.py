@@ -269,8 +269,11 @@ def _learner(name: str, runs: Sequence[TrainingRun], points: int) -> Learner:
 
 
 def _ratios(runs: Sequence[TrainingRun]) -> tuple[npt.NDArray[np.float64], list[str], list[str]]:
-    """Return policy/stock ``[seeds, programs]`` of programs that all seeds built."""
-    by_run = [{f.program: f for f in run.finals} for run in runs]
+    """Return policy/stock ``[seeds, programs]`` of programs that all seeds built.
+
+    Those of which stock's score is 0 have no ratio, and are left out.
+    """
+    by_run = [{f.program: f for f in run.finals if f.stock} for run in runs]
     common = sorted(set.intersection(*(set(found) for found in by_run))) if by_run else []
     ratios = np.array([[f[p].policy / f[p].stock for p in common] for f in by_run])
     projects = [by_run[0][program].project for program in common] if by_run else []

@@ -4,11 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from nestor.evaluate.statistics import (
-    change_pct,
-    geometric_mean_change_pct,
-    paired_bootstrap_pct,
-)
+from nestor.change import change_pct
+from nestor.evaluate.statistics import geometric_mean_change_pct, paired_bootstrap_pct
 from nestor.problem.score import Report
 
 

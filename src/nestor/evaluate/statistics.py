@@ -1,26 +1,15 @@
 """How sure a difference is."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 
-def change_pct(before: float, after: float) -> float:
-    """Return the change from ``before`` to ``after`` in per cent (negative is smaller).
-
-    Nothing that stays nothing has not changed; what nothing becomes has grown without bound.
-    """
-    if before == 0:
-        return 0.0 if after == 0 else math.inf
-    return 100.0 * (after - before) / before
-
-
 def geometric_mean_change_pct(before: Sequence[float], after: Sequence[float]) -> float:
     """Return the geometric mean of the ratios after/before, as a change in per cent.
 
-    The ratio of two zeros counts as 1.
+    The ratio of two zeros counts as 1. Infinity or NaN if something has become of a zero.
     """
     low, high = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -40,7 +29,7 @@ def paired_bootstrap_pct(
 
     Whole groups (projects) are drawn with replacement, since the programs of one project share
     code and style: the percentile bootstrap of Efron, clustered. With one group there is
-    nothing to draw from, and both ends are the change itself.
+    nothing to draw from, and both ends are the change itself. NaN if a total may be zero.
     """
     names = sorted(set(groups))
     index = {name: i for i, name in enumerate(names)}
@@ -50,8 +39,9 @@ def paired_bootstrap_pct(
     generator = np.random.default_rng(seed)
     draws: npt.NDArray[np.intp] = generator.integers(len(names), size=(resamples, len(names)))
     totals = sums[draws].sum(axis=1)
-    changes = 100.0 * (totals[:, 1] - totals[:, 0]) / totals[:, 0]
-    low, high = np.percentile(changes, [2.5, 97.5])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changes = 100.0 * (totals[:, 1] - totals[:, 0]) / totals[:, 0]
+        low, high = np.percentile(changes, [2.5, 97.5])
     return float(low), float(high)
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from nestor.build.build import Binary, Job, find_build
+from nestor.change import change_pct
 from nestor.corpus.model import Corpus, CorpusError, Program
 from nestor.errors import NestorError
 from nestor.evaluate.provenance import digests
 from nestor.evaluate.result import Failure
-from nestor.evaluate.statistics import change_pct, mean_interval
+from nestor.evaluate.statistics import mean_interval
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from nestor.files import write_atomically
+from nestor.files import ReadError, read_regular, write_atomically
 from nestor.policy.linear import as_sums
 from nestor.policy.network import (
     MAX_LAYERS,
@@ -66,10 +65,9 @@ def load(path: str | os.PathLike[str]) -> Policy:
 def read(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a policy file, not yet checked; raises PolicyError if it cannot be read."""
     try:
-        return _read(path)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise PolicyError(f"Cannot read the policy {path}: {reason or error}.") from error
+        return read_regular(Path(path), "a policy", limit=MAX_FILE)
+    except ReadError as error:
+        raise PolicyError(str(error)) from error
 
 
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
@@ -137,19 +135,6 @@ def describe(policy: Policy) -> dict[str, Any]:
         "logit": sums[0] if sums and not is_portfolio else None,
         **({"members": sums} if is_portfolio else {}),
     }
-
-
-def _read(path: str | os.PathLike[str]) -> bytes:
-    # Without O_NONBLOCK, opening a named pipe would wait for a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with open(descriptor, "rb") as file:  # noqa: PTH123  (a descriptor, not a path)
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(0, "it is not a plain file")
-        if status.st_size > MAX_FILE:
-            raise OSError(0, f"it is larger than {MAX_FILE >> 20} MiB")
-        # One byte more than there should be, so that a file that grows meanwhile is refused.
-        return file.read(status.st_size + 1)
 
 
 def _parse(data: bytes) -> Policy:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nestor.compiler.process import Limits
+from nestor.compiler.plugin import as_taken_by
+from nestor.compiler.process import Limits, run
+from nestor.errors import NestorError
 
 Command = Sequence[str | Path]
 """A compiler's command line without its output: a recorded one, or ``clang -O2 -c x.c``."""
@@ -33,3 +35,23 @@ class Way:
     nobody counts. Raises NestorError with the reason if there is no object."""
     counts: bool = False
     """Whether it counts its questions."""
+
+
+def way_by_flags(
+    name: str, flags: Sequence[str], questions: Callable[[], int] | None = None
+) -> Way:
+    """Return the way of a compile with ``flags``.
+
+    :param flags: as ``clang -cc1`` takes them (:meth:`nestor.compiler.plugin.Plugin.words`).
+    :param questions: returns how many questions the compile logged; None if it logs none.
+    """
+
+    def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
+        # clang takes what follows the input as well as what precedes it.
+        words = [*command, *as_taken_by(command, flags), "-o", out]
+        outcome = run(words, use.limits, cancelled=use.cancelled)
+        if not outcome.ok:
+            raise NestorError(outcome.reason)
+        return None if questions is None else questions()
+
+    return Way(name, compile_once, counts=questions is not None)

@@ -108,9 +108,3 @@ def made_for(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:
     """
     likes = policies_for_lto() if lto else {}
     return tuple(likes.get(name, name) for name in policies)
-
-
-def header_of(text: str) -> str:
-    """Return the first line of ``text`` that is not empty and no comment, its words joined."""
-    entries = (line.partition("#")[0].split() for line in text.split("\n"))
-    return " ".join(next((words for words in entries if words), []))

@@ -1,19 +1,18 @@
 """The text of overrides: a header, then a line for each, with a comment behind a hash sign.
 
-The plugin reads the same syntax (``native/plugin/core/TextFile.h``). What a line says is the
-problem's own.
+The syntax is that of :mod:`nestor.text_file`. What a line says is the problem's own.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from itertools import islice
+from typing import Any, ClassVar, Generic, TypeVar
 
 from nestor.problem.overrides import MOST_BYTES, OverridesError
+from nestor.text_file import entries, header_of
 
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")
-
-_BLANKS: Final = " \t\n\v\f\r"
 
 
 @dataclass(frozen=True)
@@ -81,23 +80,13 @@ class OverrideText(Generic[Key, Answer]):
 
     def _entries(self, text: str) -> Iterator[tuple[int, Key, Answer, str]]:
         """Yield number, key, answer and comment of every line that has a key."""
-        seen_header = False
-        for number, line in enumerate(text.split("\n"), 1):
-            words, _, comment = line.partition("#")
-            content = " ".join(word for word in words.strip(_BLANKS).split(" ") if word)
-            if not content:
-                continue
-            if not seen_header:
-                if content != self.header:
-                    break
-                seen_header = True
-                continue
-            entry = self.read(content)
+        if header_of(text) != self.header:
+            raise OverridesError(f"These are no overrides: the first line is not '{self.header}'.")
+        for number, words, comment in islice(entries(text), 1, None):
+            entry = self.read(words)
             if entry is None:
                 raise OverridesError(f"Line {number} of the overrides is not {self.expected}.")
-            yield number, *entry, comment.strip()
-        if not seen_header:
-            raise OverridesError(f"These are no overrides: the first line is not '{self.header}'.")
+            yield number, *entry, comment
 
 
 class TextOverrides:

@@ -20,9 +20,9 @@ FRAME: Final = "prologepilog"
 _REMARK = re.compile(r"^--- !(\w+)\n(.*?)^\.\.\.$", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^(Pass|Name|Function|DebugLoc): +", re.MULTILINE)
 _ARGUMENT = re.compile(r"^  - (\w+): +", re.MULTILINE)
-_TEXT = r"(?:'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\"|[^\s,]+)"
-_VALUE = re.compile(f"{_TEXT}|.*")
-_PLACE = re.compile(rf"\{{ File: ({_TEXT}),\s+Line: (\d+), Column: (\d+) \}}")
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\"")
+# LLVM quotes no name for a blank or a comma in it, and goes to the next line after column 70.
+_PLACE = re.compile(rf"\{{ File: ({_QUOTED.pattern}|.*?),\s+Line: (\d+),\s+Column: (\d+) \}}")
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
 
 
@@ -143,12 +143,11 @@ def _arguments(text: str) -> Iterator[tuple[str, str, re.Match[str] | None]]:
 
 def _value(text: str, start: int) -> str:
     """Return the YAML scalar that begins at ``start``."""
-    found = _VALUE.match(text, start)
-    raw = text[start : text.find("\n", start)] if found is None else found[0]
-    if raw[:1] not in ("'", '"'):
-        end = text.find("\n", start)
-        return text[start : end if end >= 0 else len(text)].strip()
-    return _unquoted(raw)
+    quoted = _QUOTED.match(text, start)
+    if quoted is not None:
+        return _unquoted(quoted[0])
+    end = text.find("\n", start)
+    return text[start : end if end >= 0 else len(text)].strip()
 
 
 def _unquoted(raw: str) -> str:

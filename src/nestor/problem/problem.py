@@ -142,6 +142,9 @@ class Problem(ABC):
     """Whether the compiler tries a portfolio's members (:meth:`tried`, :meth:`only`)."""
     scores_units: bool = True
     """Whether a unit alone has a score (:meth:`scorers`), not only a whole program."""
+    outcome_in_object: bool = False
+    """Whether an object says what its compile came to (:meth:`outcome_of`): then those of the stock
+    compiler are kept, and elsewhere it runs again wherever its outcome is needed."""
 
     @abstractmethod
     def compile(self, request: Request, place: Workplace) -> Rollout:
@@ -150,8 +153,7 @@ class Problem(ABC):
     def outcome_of(self, compiled: Path) -> Any | None:
         """Return what a compile came to whose object is the file ``compiled``.
 
-        None if that cannot be read off an object: then the stock compiler runs again wherever its
-        outcome is needed.
+        None without :attr:`outcome_in_object`.
 
         :raises NestorError: if the file is no object.
         """

@@ -1,19 +1,13 @@
-"""Read the plugin's logs of questions: training logs with a summary at their end.
+"""Read the plugin's logs of questions (docs/reference/formats.md)."""
 
-See docs/reference/formats.md.
-"""
-
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy.typing as npt
 
 from nestor.compiler import training_log
 from nestor.problem.trajectory import LogError, Trajectory
-
-_SUMMARY: Final = "nestor:summary "
 
 
 def parse(
@@ -28,18 +22,10 @@ def parse(
     """
     try:
         log = training_log.parse(data)
-        summaries = [text for text in log.contexts if text.startswith(_SUMMARY)]
-        if not summaries:
-            raise ValueError("the summary at its end is missing")
-        summary = json.loads(summaries[-1][len(_SUMMARY) :])
-        if summary["decisions"] != len(log.records):
-            raise ValueError("decisions are missing")
-        return replace(
-            trajectory(log.records),
-            names={int(key, 16): str(text) for key, text in summary.get("names", {}).items()},
-            facts={"module": int(summary["module"], 16)},
-        )
-    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
+        summary = training_log.summary_of(log)
+        facts = {"module": summary.module}
+        return replace(trajectory(log.records), names=summary.names, facts=facts)
+    except training_log.MALFORMED as error:
         raise LogError(
             f"'{name}' is no complete log of questions ({error}); compile again."
         ) from None

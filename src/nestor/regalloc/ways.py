@@ -4,15 +4,13 @@ For the default heuristics: the stock compiler, the plugin idle, following the d
 while it does. For a policy: the plugin as a release uses it, and with the logs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from nestor.compiler.plugin import Plugin
-from nestor.compiler.process import run
 from nestor.compiler.releases import REGISTER_ALLOCATION
-from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
-from nestor.problem.identity import Circumstances, Command, Way
+from nestor.problem.identity import Way, way_by_flags
 from nestor.problem.trajectory import Trajectory
 from nestor.regalloc.plugin_flags import Decision, as_flags
 
@@ -41,22 +39,9 @@ def ways(
         return len(read_log(questions))
 
     ours = (
-        by_plugin("release" if policy.policy else "default", as_flags(plugin, decides)),
-        by_plugin("logged", as_flags(plugin, [*decides, *logs]), logged),
+        way_by_flags("release" if policy.policy else "default", as_flags(plugin, decides)),
+        way_by_flags("logged", as_flags(plugin, [*decides, *logs]), logged),
     )
     if policy.policy is not None:
         return ours
-    return (by_plugin("stock", []), by_plugin("idle", as_flags(plugin, [])), *ours)
-
-
-def by_plugin(name: str, flags: Sequence[str], count: Callable[[], int] | None = None) -> Way:
-    """Return the way of a compile with ``flags``; ``count`` says how many questions it logged."""
-
-    def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
-        # clang takes what follows the input as well as what precedes it.
-        outcome = run([*command, *flags, "-o", out], use.limits, cancelled=use.cancelled)
-        if not outcome.ok:
-            raise NestorError(outcome.reason)
-        return None if count is None else count()
-
-    return Way(name, compile_once, counts=count is not None)
+    return (way_by_flags("stock", []), way_by_flags("idle", as_flags(plugin, [])), *ours)

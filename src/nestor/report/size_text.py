@@ -6,6 +6,7 @@ neither markup nor a mention of a person does anything.
 
 from collections.abc import Mapping
 
+from nestor.change import change_pct, change_text
 from nestor.report.sizes import SizeCheck
 
 
@@ -23,7 +24,10 @@ def as_markdown(
     :param readable: names of functions as people write them, by symbol.
     """
     names = readable or {}
-    lines = [f"### Size: {_signed(check.after - check.before)} bytes ({check.percent:+.2f} %)", ""]
+    lines = [
+        f"### Size: {_signed(check.after - check.before)} bytes ({change_text(check.percent)})",
+        "",
+    ]
     if limit is not None:
         beyond = check.beyond(limit)
         verdict = f"**{len(beyond)} beyond it**" if beyond else "kept"
@@ -37,9 +41,10 @@ def as_markdown(
             lines.append(f"| {_code(file.name)} | {cells[0]} | {cells[1]} | {what} | | |")
             continue
         mark = "**" if limit is not None and file.name in check.beyond(limit) else ""
+        change = change_text(change_pct(file.before, file.after))
         lines.append(
             f"| {_code(file.name)} | {file.before:,} | {file.after:,} |"
-            f" {_signed(file.after - file.before)} | {mark}{file.percent:+.2f} %{mark} |"
+            f" {_signed(file.after - file.before)} | {mark}{change}{mark} |"
             f" {_signed(file.text_after - file.text_before)} |"
         )
     lines += _functions(check, most, names)

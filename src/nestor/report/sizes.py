@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from nestor.change import change_pct
 from nestor.compiler.objects import Measure
 
 
@@ -45,7 +46,9 @@ class FileChange:
     @property
     def percent(self) -> float | None:
         """The change in per cent; None if one of the builds does not have it."""
-        return _percent(self.before, self.after)
+        if self.before is None or self.after is None:
+            return None
+        return change_pct(self.before, self.after)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class SizeCheck:
     @property
     def percent(self) -> float:
         """The change of all files together, in per cent."""
-        return _percent(self.before, self.after) or 0.0
+        return change_pct(self.before, self.after)
 
     def beyond(self, limit: float) -> tuple[str, ...]:
         """Return the files that grew by more than ``limit`` per cent."""
@@ -166,11 +169,3 @@ def _by_name(measure: Measure) -> dict[str, int]:
     for function in measure.functions:
         found[function.name] += function.size
     return found
-
-
-def _percent(before: int | None, after: int | None) -> float | None:
-    if before is None or after is None:
-        return None
-    if not before:
-        return 100.0 if after else 0.0
-    return 100 * (after / before - 1)

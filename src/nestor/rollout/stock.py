@@ -36,10 +36,12 @@ class StockKeepingPool(LayeredPool):
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
     ) -> list[Rollout]:
         """Run the requests of which nothing was kept; rollouts in the order of the requests."""
+        if not self.problem.outcome_in_object:
+            return self.below.run(requests, progress, stage)
         stock = [] if self._fresh else [one for one in requests if _is_stock(one)]
         there = [one for one in stock if is_whole(self._path(one))]
         found = self.map(self._read, there, progress, "Reading stock objects") if there else []
-        done = {rollout.request: rollout for rollout in found if rollout is not None}
+        done = {rollout.request: rollout for rollout in found}
         missing = [one for one in requests if one not in done]
         compiled = self.below.run(missing, progress, stage) if missing else []
         done |= zip(missing, compiled, strict=True)
@@ -49,14 +51,11 @@ class StockKeepingPool(LayeredPool):
                     keep(self.objects.path(rollout.object), self._path(rollout.request))
         return [done[one] for one in requests]
 
-    def _read(self, request: Request) -> Rollout | None:
-        """Return the rollout of an object that was kept, None if it must be compiled."""
+    def _read(self, request: Request) -> Rollout:
+        """Return the rollout of an object that was kept."""
         path = self._path(request)
-        outcome = self.problem.outcome_of(path)
-        if outcome is None:
-            return None
         kept = self.objects.put(path) if request.keep else None
-        return Rollout(request, outcome, None, 0.0, None, kept)
+        return Rollout(request, self.problem.outcome_of(path), None, 0.0, None, kept)
 
     def _path(self, request: Request) -> Path:
         return baseline_path(self, request.unit, None)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nestor.build.incremental import ProgramBuild
+from nestor.change import change_pct, change_text
 from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Key, Overrides
 from nestor.problem.problem import Problem
@@ -40,11 +41,10 @@ class Tuned:
         lines = [f"program {self.program}", f"policy {self.policy.name} {self.policy.digest}"]
         after = self.best.scores()
         for mode, before in self.stock.scores().items():
-            change = 100 * (after[mode] / before - 1)
+            change = change_text(change_pct(before, after[mode]))
             stock, tuned = (f"{n:,.{report.decimals}f}" for n in (before, after[mode]))
             lines.append(
-                f"{report.score} {report.unit} {mode}: {stock} stock, {tuned} tuned"
-                f" ({change:+.2f} %)"
+                f"{report.score} {report.unit} {mode}: {stock} stock, {tuned} tuned ({change})"
             )
         return "\n".join(lines)
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nestor.compiler.objects import ObjectError, measure
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.model import Input, Program
+from nestor.corpus.relink import LinkMode
 from nestor.problems.inlining_size.summary.object_uses import read, summarise
 from nestor.problems.inlining_size.summary.program_summary import (
     FunctionUse,
-    LinkMode,
     ProgramSummary,
     SummaryError,
     function_id,
@@ -239,6 +239,10 @@ def test_what_is_written_is_read(link: LinkMode, uses: dict[int, FunctionUse]) -
         (f"nestor-program 1\nlink gc\nfunction {'f' * 16} 1 2 {2**53 + 1} 4 1\n", "Line 3 is"),
         (f"nestor-program 1\nlink gc\nfunction {'f' * 16} 1 2 ٣ 4 1\n", "Line 3 is neither"),
         ("nestor-program 1\nlink gc\n" + f"function {1:016x} 1 2 3 4 0\n" * 2, "Line 4 gives"),
+        ("nestor-program\t1\nlink gc\n", "no summary"),
+        ("nestor-program 1\nlink\tgc\n", "Line 2 is neither"),
+        (f"nestor-program 1\nlink gc\nfunction\t{1:016x} 1 2 3 4 0\n", "Line 3 is neither"),
+        (f"nestor-program 1\nlink gc\vfunction {1:016x} 1 2 3 4 0\n", "Line 2 is neither"),
     ],
 )
 def test_what_is_no_summary(text: str, said: str, tmp_path: Path) -> None:
@@ -246,6 +250,11 @@ def test_what_is_no_summary(text: str, said: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(SummaryError, match=f"wrong.txt: .*{said}.* Make it anew with 'nestor"):
         load(path)
+
+
+def test_what_stands_around_the_words_does_not_count() -> None:
+    text = f"\t\n#\r\n nestor-program  1\t\r\n\flink gc#\u2028x\n\vfunction {1:016x} 1 2  3 4 0"
+    assert parse(text) == ProgramSummary("gc", {1: FunctionUse(1, 2, 3, 4, False)})
 
 
 def test_ids() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xxhash
 
 from nestor.build.calls import Calls
 from nestor.problem.trajectory import Trajectory
@@ -156,6 +157,16 @@ def test_nothing_is_taken_back_in_a_caller_of_which_the_run_tells_little(
     calls = Calls(CALLS.edges, {HOT: 1, OTHER: entries, LEAF: 5000})
     found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, evidence=Evidence(functions, calls))
     assert [one.move.key.number for one in found.every] == [1, 2][: 1 + turned]
+
+
+def test_what_was_found_of_a_move_holds_in_every_process() -> None:
+    """A search goes on from a file, and Python's own hash may be another there."""
+    logs = log({"caller": HOT, "callee": OTHER}, INLINED | {"caller": HOT, "callee": LEAF})
+    evidence = Evidence({HOT: 2e6}, Calls({(HOT, OTHER): 1_000_000}, {HOT: 1, OTHER: 1_000_000}))
+    found = SpeedMoves().candidates(logs, SiteReach(logs), 1.0, evidence=evidence)
+    kept, inlined = (number.to_bytes(9, "little") for number in (1 << 1, 2 << 1 | 1))
+    answers = xxhash.xxh3_64_intdigest(kept) ^ xxhash.xxh3_64_intdigest(inlined)
+    assert [one.context for one in found.every] == [answers, answers]
 
 
 def test_calls_that_are_taken_back_free_code() -> None:

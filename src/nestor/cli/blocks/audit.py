@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.blocks.costmodel import shown
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import json_text, print_json, progress, stdout
 
 if TYPE_CHECKING:
     from nestor.cost.blocks.table import Table
@@ -68,9 +68,7 @@ class Audit:
         found = audit(forms.names, forms.keys, forms.lengths, estimated, rows.cycles)
         content = _content(self, rows, estimated, found)
         if self.out is not None:
-            import json
-
-            write_atomically(self.out, (json.dumps(content, indent=1) + "\n").encode())
+            write_atomically(self.out, json_text(content) + "\n")
         if self.json:
             print_json(content)
         else:

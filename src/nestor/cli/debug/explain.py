@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import counted, print_json, progress, stdout
+from nestor.cli.policies.builds import overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain, find
@@ -19,7 +20,6 @@ from nestor.policy.branches import RULED
 from nestor.policy.names import NamedPolicy
 from nestor.problem.in_builds import problems_in_builds
 from nestor.problem.levels import require_decided_at
-from nestor.problem.overrides import read_overrides
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
 from nestor.report.explain import Line, LineDecision, LineReport, candidates, explain
@@ -87,9 +87,7 @@ class Explain:
         if self.corpus is not None and self.level is not None:
             raise NestorError("A corpus has one level, that of its capture: leave --level out.")
         policy = problem.policy(self.policy)
-        overrides = None if self.overrides is None else read_overrides(self.overrides)
-        if overrides is not None:
-            problem.overrides().parse(overrides)
+        overrides = overrides_text(problem, self.overrides)
         summary = None if self.summary is None else _summary(problem, self.summary)
         toolchain = find(self.llvm)
         with temporary_folder("explain") as folder, progress() as report:

@@ -7,6 +7,7 @@ from typing import Final
 import tyro
 from rich.markup import escape
 
+from nestor.change import change_pct
 from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
@@ -128,7 +129,7 @@ class Report:
         score = problem.report.score
         before = sides.default.columns[score]
         for side, count in zip(sides.policies, decisions, strict=True):
-            change = 100 * (side.columns[score] / before - 1) if before else 0.0
+            change = change_pct(before, side.columns[score])
             stdout.print(
                 f"{escape(side.policy.name)}: {counted(count, 'decision')},"
                 f" {score} {percent(change)}"

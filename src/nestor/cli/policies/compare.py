@@ -1,6 +1,5 @@
 """``nestor compare``: training runs side by side."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,8 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import percent, print_json, progress, stdout
+from nestor.change import interval_text
+from nestor.cli.console import json_text, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_plugin
 from nestor.evaluate.compare import evaluate, select_programs
@@ -109,7 +109,7 @@ class Compare:
         found = {p.digest: r for p, r in zip(distinct, results, strict=True)}
         for folder, policy in zip(todo, policies, strict=True):
             result = replace(found[policy.digest], policy=policy.name)
-            text = json.dumps({"evaluations": [result.to_json()], "groups": []}, indent=2)
+            text = json_text({"evaluations": [result.to_json()], "groups": []})
             write_atomically(folder / EVALUATION, text)
         return [read_run(run.folder) for run in runs]
 
@@ -122,13 +122,12 @@ def show(learners: Sequence[Learner]) -> None:
     for name in columns:
         table.add_column(name, justify="left" if name in left else "right", overflow="fold")
     for row in learners:
-        low, high = row.interval or (0.0, 0.0)
         minutes = row.measured_minutes if row.cpu_minutes is None else row.cpu_minutes
         table.add_row(
             escape(row.name),
             str(len(row.seeds)),
             percent(row.change_pct) if row.change_pct is not None else "not evaluated",
-            f"{low:+.2f} … {high:+.2f} %" if row.interval else "",
+            interval_text(row.interval) if row.interval else "",
             f"{escape(row.worst[0].rpartition('/')[2])} {percent(row.worst[1])}"
             if row.worst
             else "",

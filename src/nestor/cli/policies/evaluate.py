@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from nestor.change import interval_text
 from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import (
     check_summary,
@@ -44,7 +45,7 @@ class Evaluate:
     policies or modes these means are all that is shown; --json holds every program.
 
     What stock makes of a module is kept in the cache: a second policy is judged without compiling
-    it again.
+    it again. Under LTO, and where register allocation is decided, stock is compiled each time.
 
     Built-in policies of inlining-size: shipped, shipped-lto and distilled-lto (for --lto),
     distilled (reads a --summary), default, never, always, threshold:N (docs/studies/policies.md)
@@ -190,7 +191,6 @@ def show(result: Evaluation) -> None:
     stdout.print(table)
     total = result.total()
     if total["ci95"] is not None:
-        low, high = total["ci95"]
         others = "".join(
             f", {column} {percent(total[f'{column}_change_pct'])}"
             for column in report.columns
@@ -198,7 +198,7 @@ def show(result: Evaluation) -> None:
         )
         stdout.print(
             f"total {report.score} {percent(total[f'{report.score}_change_pct'])}"
-            f" (95 % interval by project {low:+.2f} … {high:+.2f} %),"
+            f" (95 % interval by project {interval_text(total['ci95'])}),"
             f" geometric mean {percent(total[f'{report.score}_geomean_pct'])}{others}",
             soft_wrap=True,
         )

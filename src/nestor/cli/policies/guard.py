@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from nestor.change import change_pct
 from nestor.cli.console import counted, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, remark_on_build
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_plugin
@@ -16,7 +17,6 @@ from nestor.compiler.invocation import LtoKind
 from nestor.evaluate.compare import select_programs
 from nestor.evaluate.guard import Guard as Guarding
 from nestor.evaluate.guard import Guarded, guard
-from nestor.evaluate.statistics import change_pct
 from nestor.files import write_atomically
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Problem

@@ -1,6 +1,5 @@
 """``nestor train``: make a policy for any problem."""
 
-import json
 from dataclasses import asdict, dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from nestor.api.learning import Trained, run_learner
-from nestor.cli.console import print_json, print_line, progress, stdout
+from nestor.cli.console import json_text, print_json, print_line, progress, stdout
 from nestor.cli.setup import corpus_for, ready_plugin
 from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
@@ -149,7 +148,7 @@ class Train:
             "failures": tally.reasons,
             "metrics": dict(trained.result.last_metrics),
         }
-        write_atomically(self.out / "result.json", json.dumps(summary, indent=2))
+        write_atomically(self.out / "result.json", json_text(summary))
         if self.json:
             print_json(summary)
             return

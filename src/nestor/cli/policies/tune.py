@@ -1,6 +1,5 @@
 """``nestor tune``: search for the decisions that make one program smallest."""
 
-import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ import tyro
 from rich.markup import escape
 
 from nestor.build.build import Build, inside_lto
-from nestor.cli.console import counted, percent, print_json, progress, stdout
+from nestor.change import change_pct, change_text
+from nestor.cli.console import counted, json_text, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.remarks import remark
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
@@ -191,7 +191,7 @@ class Tune:
             "command": command,
         }
         content |= {} if spent is None else {"search": spent.to_json()}
-        write_atomically(self.out / "result.json", json.dumps(content, indent=2))
+        write_atomically(self.out / "result.json", json_text(content))
         for mode in result.other_outputs:
             remark(
                 f"on the input {mode} the tuned program printed or left something else than stock."
@@ -255,17 +255,17 @@ def _show(result: Tuned, path: Path, report: Report) -> None:
     others = list(first.others)
     stdout.print("compiles  " + " ".join(f"{name:>8}" for name in (report.score, *others)))
     for point in result.curve:
-        pairs = zip(_values(point), _values(first), strict=True)
-        changes = " ".join(f"{100 * (after / before - 1):+6.2f} %" for after, before in pairs)
+        pairs = zip(_values(first), _values(point), strict=True)
+        changes = " ".join(f"{change_text(change_pct(*pair)):>8}" for pair in pairs)
         stdout.print(f"{point.compiles:8.1f}  {changes}")
     for mode, before in result.stock.columns.items():
         after = result.best.columns[mode]
         note = "" if mode in result.modes else "  (not searched for)"
         sizes = [f"{side[report.score]:>11,.{report.decimals}f}" for side in (before, after)]
         changes = "".join(
-            f", {name} {percent(100 * (after[name] / before[name] - 1))}" for name in others
+            f", {name} {percent(change_pct(before[name], after[name]))}" for name in others
         )
-        change = percent(100 * (after[report.score] / before[report.score] - 1))
+        change = percent(change_pct(before[report.score], after[report.score]))
         stdout.print(f"{mode:6} {' → '.join(sizes)} {report.unit} {change}{changes}{note}")
     stdout.print(
         f"{counted(len(result.overrides), 'override')} on top of the policy"

@@ -9,9 +9,10 @@ from nestor.cli.use.words import Words
 from nestor.corpus.level import LEVELS
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
-from nestor.problem.in_builds import InBuilds, TextKind, header_of, like_at
+from nestor.problem.in_builds import InBuilds, TextKind, like_at
 from nestor.problem.overrides import MOST_BYTES
 from nestor.rollout.ready import StoredPolicy, stored_policy, stored_text
+from nestor.text_file import header_of
 
 _LEVELS_TEXT: Final = ", ".join(LEVELS)
 _POLICY_FILE: Final = "policy.safetensors"

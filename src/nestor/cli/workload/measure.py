@@ -1,6 +1,5 @@
 """``nestor workload measure``: what programs execute under policies."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,8 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import counted, percent, print_json, progress, stdout
+from nestor.change import interval_text
+from nestor.cli.console import counted, json_text, percent, print_json, progress, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import corpus_for, programs_named, ready_plugin
@@ -114,7 +114,7 @@ class Measure:
                 )
         data = {"workloads": [result.to_json() for result in results]}
         if self.out is not None:
-            write_atomically(self.out / "result.json", json.dumps(data, indent=1).encode())
+            write_atomically(self.out / "result.json", json_text(data))
         if self.json:
             print_json(data)
         else:
@@ -148,10 +148,9 @@ def show(result: "WorkloadEvaluation") -> None:
     if not total["programs"]:
         stdout.print("no program could be compared")
         return
-    low, high = total["ci95"]
     stdout.print(
         f"{counted(total['programs'], 'program')}: J mean {percent(total['mean_pct'])}"
-        f" (95 % interval by project {low:+.2f} … {high:+.2f} %),"
+        f" (95 % interval by project {interval_text(total['ci95'])}),"
         f" median {percent(total['median_pct'])},"
         f" worst {percent(total['worst_pct'])}, best {percent(total['best_pct'])},"
         f" {counted(len(result.failures), 'failure')}",

@@ -1,16 +1,19 @@
 """Validation: how policies change programs that are neither trained on nor held out."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nestor.build.build import Build
 from nestor.build.incremental import ProgramBuild
+from nestor.change import change_pct, change_text
 from nestor.corpus.model import Program
 from nestor.learn.accounting import Tally
 from nestor.learn.distil.searches import search_modes
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Policy
 from nestor.problem.problem import Pool
+from nestor.problem.score import Report
 from nestor.progress import Progress, silent
 
 WITH_SUMMARY = "with a summary"
@@ -55,14 +58,8 @@ def validation(
             tally.count(builder.rollouts)
             builder.close()
 
-    details = problem.report.detail
-
     def changed(before: ProgramBuild, after: ProgramBuild, mode: str) -> tuple[float, float]:
-        old, new = before.columns[mode], after.columns[mode]
-        score, *rest = (
-            new[name] / old[name] - 1 for name in (problem.report.score, *details) if old[name]
-        )
-        return score, max(rest, default=0.0)
+        return relative_changes(problem.report, before.columns[mode], after.columns[mode])
 
     def changes(policy: Policy) -> Validated:
         named, reads_summary = NamedPolicy.of(policy), problem.reads_summary(policy)
@@ -83,11 +80,26 @@ def validation(
             grown[program.name] = {mode: detail for mode, (_, detail) in row.items()}
         found = Validated(scores, grown)
         overall = verdict(found)
-        summed = f"mean {100 * overall.mean:+.2f} %, worst {100 * overall.worst:+.2f} %"
+        mean, worst = (change_text(100 * change) for change in (overall.mean, overall.worst))
+        summed = f"mean {mean}, worst {worst}"
         progress(f"Validating: {summed}", len(programs), len(programs))
         return found
 
     return changes
+
+
+def relative_changes(
+    report: Report, stock: Mapping[str, float], changed: Mapping[str, float]
+) -> tuple[float, float]:
+    """Return the change of a program's score, and of the detail the change that is largest.
+
+    :param stock: the program by the columns of the report; so is ``changed``.
+    """
+    score, *detail = (
+        change_pct(stock[name], changed[name]) / 100 for name in (report.score, *report.detail)
+    )
+    # Where stock has nothing, there is no growth to judge by.
+    return score, max(filter(math.isfinite, detail), default=0.0)
 
 
 @dataclass(frozen=True)

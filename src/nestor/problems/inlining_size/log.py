@@ -1,10 +1,6 @@
-"""Read the trajectory logs that the plugin writes (docs/reference/formats.md).
+"""Read the trajectory logs that the plugin writes (docs/reference/formats.md)."""
 
-They are LLVM training logs whose last context is ``nestor:summary {…}``, what belongs to the module
-as a whole; a log without it was cut short.
-"""
-
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +32,6 @@ FAILED: Final = 3
 
 LARGEST_LOG: Final = 1 << 30
 """Bytes of a log that a user names; none of a real module comes near."""
-_SUMMARY: Final = "nestor:summary "
 
 
 def read(path: Path) -> Trajectory:
@@ -51,13 +46,13 @@ def parse(data: bytes, name: str = "log") -> Trajectory:
     """Parse the bytes of a log; ``name`` is used in errors. See :func:`read`."""
     try:
         return _parse(data)
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except training_log.MALFORMED as error:
         raise LogError(
             f"'{name}' is no complete trajectory log ({error}); compile again."
         ) from None
 
 
-def trajectory(records: Any, names: dict[int, str] | None = None, **facts: int) -> Trajectory:
+def trajectory(records: Any, names: Mapping[int, str] | None = None, **facts: int) -> Trajectory:
     """Return the trajectory with these records: the features and :data:`COLUMNS`, ``[sites]``."""
     return Trajectory(
         features=tuple(n for n in (records.dtype.names or ()) if n not in COLUMNS),
@@ -70,12 +65,7 @@ def trajectory(records: Any, names: dict[int, str] | None = None, **facts: int) 
 
 def _parse(data: bytes) -> Trajectory:
     log = training_log.parse(data)
-    summaries = [text for text in log.contexts if text.startswith(_SUMMARY)]
-    if not summaries:
-        raise ValueError("the summary at its end is missing")
-    summary = json.loads(summaries[-1][len(_SUMMARY) :])
-    if summary["decisions"] != len(log.records):
-        raise ValueError("decisions are missing")
+    summary = training_log.summary_of(log)
     if any(column[0].shape for column in (log.records.dtype.fields or {}).values()):
         raise ValueError("only scalar tensors are supported")
     missing = [name for name in COLUMNS if name not in (log.records.dtype.names or ())]
@@ -83,8 +73,8 @@ def _parse(data: bytes) -> Trajectory:
         raise ValueError(f"it has no {missing[0]}")
     return trajectory(
         np.asarray(log.records),
-        {int(key, 16): str(name) for key, name in summary.get("names", {}).items()},
-        growth_cap_reached=int(bool(summary["growth_cap_reached"])),
-        asked_after_growth_cap=int(summary["asked_after_growth_cap"]),
-        module=int(summary["module"], 16),
+        summary.names,
+        growth_cap_reached=int(bool(summary.values["growth_cap_reached"])),
+        asked_after_growth_cap=int(summary.values["asked_after_growth_cap"]),
+        module=summary.module,
     )

@@ -41,6 +41,7 @@ class InliningSize(Problem):
 
     search: SiteMoves = field(default_factory=SiteMoves)
     """Where a search of a program begins, without what a summary says of it."""
+    outcome_in_object: bool = True
 
     def compile(self, request: Request, place: Workplace) -> Rollout:
         """Compile one module with the plugin; the outcome is a ``Measure`` of the object."""

@@ -13,14 +13,12 @@ from typing import Any
 import numpy.typing as npt
 
 from nestor.compiler.channel import ChannelError, compile_over_channel
-from nestor.compiler.plugin import Plugin, as_taken_by
-from nestor.compiler.process import run
+from nestor.compiler.plugin import Plugin
 from nestor.compiler.releases import CHANNEL_DEFAULT
 from nestor.compiler.toolchain import capabilities
 from nestor.corpus.level import last_level
-from nestor.errors import NestorError
 from nestor.policy.names import NamedPolicy
-from nestor.problem.identity import Circumstances, Command, Way
+from nestor.problem.identity import Circumstances, Command, Way, way_by_flags
 from nestor.problems.inlining_size.channel import Answer, channel_options, echo, evaluate
 from nestor.problems.inlining_size.features.site import SITE_FEATURES
 from nestor.problems.inlining_size.log import read
@@ -33,39 +31,31 @@ def ways(plugin: Plugin, policy: NamedPolicy, folder: Path, levels: Sequence[str
     :param levels: at which the policy acts.
     """
     log = folder / "log"
+
+    def logged() -> int:
+        return len(read(log))
+
     plugged: tuple[Way, ...]
     toolchain = plugin.toolchain
     has_channel = "inliner" in capabilities(toolchain).channels and toolchain.has(CHANNEL_DEFAULT)
     if policy.policy is None:
         plugged = (
-            _by_flags("stock", []),
-            _by_flags("idle", plugin.words()),
-            _by_flags("default", plugin_flags(plugin, "default")),
-            _by_flags("logged", plugin_flags(plugin, "default", log=log), log),
+            way_by_flags("stock", []),
+            way_by_flags("idle", plugin.words()),
+            way_by_flags("default", plugin_flags(plugin, "default")),
+            way_by_flags("logged", plugin_flags(plugin, "default", log=log), logged),
         )
         return (*plugged, _by_channel("channel", lambda: echo)) if has_channel else plugged
     evaluated = policy.policy
     file = folder / "policy.safetensors"
     file.write_bytes(policy.data)
     plugged = (
-        _by_flags("release", plugin_flags(plugin, file)),
-        _by_flags("logged", plugin_flags(plugin, file, log=log), log),
+        way_by_flags("release", plugin_flags(plugin, file)),
+        way_by_flags("logged", plugin_flags(plugin, file, log=log), logged),
     )
     if not has_channel or set(SITE_FEATURES) & set(evaluated.features):
         return plugged  # LLVM's channel sends its own features only.
     return (*plugged, _by_channel("channel, Python", lambda: evaluate(evaluated), echo, levels))
-
-
-def _by_flags(name: str, flags: Sequence[str], log: Path | None = None) -> Way:
-    def compile_once(command: Command, out: Path, use: Circumstances) -> int | None:
-        # clang takes what follows the input as well as what precedes it.
-        words = [*command, *as_taken_by(command, flags), "-o", out]
-        outcome = run(words, use.limits, cancelled=use.cancelled)
-        if not outcome.ok:
-            raise NestorError(outcome.reason)
-        return None if log is None else len(read(log))
-
-    return Way(name, compile_once, counts=log is not None)
 
 
 def _by_channel(

@@ -12,7 +12,12 @@ from nestor.policy.spec import F64
 from nestor.problem.trajectory import Trajectory
 from nestor.problems.inlining_size.search.moves import SiteMoves
 from nestor.problems.inlining_size.search.overrides import Key
-from nestor.problems.inlining_size.search.sites import Site, SiteReach, sites_of
+from nestor.problems.inlining_size.search.sites import (
+    Site,
+    SiteReach,
+    answers_by_caller,
+    sites_of,
+)
 from nestor.problems.inlining_speed.executed import (
     CHEAP,
     HOT,
@@ -107,9 +112,7 @@ class SpeedMoves(SiteMoves):
         weights, calls = evidence.functions, evidence.calls
         total, most = sum(weights.values()), max(weights.values(), default=1.0) or 1.0
         sites = sites_of(trajectories)
-        context = {site.caller: 0 for site in sites}
-        for site in sites:
-            context[site.caller] ^= hash((site.key.number, site.answer)) & (1 << 63) - 1
+        context = answers_by_caller(sites)
         ranked = kept_sites(trajectories, calls or Calls())
         called = [one for one in ranked if one.saved > SELDOM * total]
         # A function that is inlined everywhere has entries where nothing is inlined.

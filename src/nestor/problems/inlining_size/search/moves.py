@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import xxhash
-
 from nestor.build.calls import Calls
 from nestor.build.incremental import ProgramBuild
 from nestor.compiler.toolchain import Toolchain
@@ -17,7 +15,13 @@ from nestor.problems.inlining_size.search import sites as own
 from nestor.problems.inlining_size.search.components import Component, components_of
 from nestor.problems.inlining_size.search.expected import EXPECTED, move_features
 from nestor.problems.inlining_size.search.overrides import Key
-from nestor.problems.inlining_size.search.sites import Site, SiteReach, pins_of, sites_of
+from nestor.problems.inlining_size.search.sites import (
+    Site,
+    SiteReach,
+    answers_by_caller,
+    pins_of,
+    sites_of,
+)
 from nestor.problems.inlining_size.summary.program_summary import FunctionUse
 from nestor.tune.improvement import ExpectedImprovement
 from nestor.tune.moves import Candidate, Candidates, Combination, Evidence, Move, Reach
@@ -70,7 +74,7 @@ class SiteMoves:
         """
         sites = sites_of(trajectories)
         uses = Counter(site.callee for site in sites)
-        answers = _answers_by_caller(sites)
+        answers = answers_by_caller(sites)
         last = self._last_calls(sites)
         small = [c for c in components_of(sites) if 0 < len(c.sites) <= exact]
         whole = {site.key for component in small for site in component.sites}
@@ -237,15 +241,6 @@ def callee_moves(sites: Iterable[Site], droppable: frozenset[int] = frozenset())
 def _distance(site: Site, threshold: int) -> float:
     """Return how far the site is from being answered otherwise, in half cost units or logits."""
     return abs(site.logit) if site.logit else abs(site.cost - threshold) / 2
-
-
-def _answers_by_caller(sites: Iterable[Site]) -> dict[int, int]:
-    """Return a hash of the answers in each function that calls others."""
-    found: dict[int, int] = defaultdict(int)
-    for site in sites:
-        own = (site.key.number << 1 | site.answer).to_bytes(9, "little")
-        found[site.caller] ^= xxhash.xxh3_64_intdigest(own)
-    return found
 
 
 def _context(functions: Iterable[int], answers: Mapping[int, int]) -> int:

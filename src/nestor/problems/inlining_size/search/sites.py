@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Final
 
 import numpy as np
+import xxhash
 
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain
@@ -71,6 +72,18 @@ def pins_of(trajectories: Mapping[str, Trajectory]) -> dict[Key, bool]:
         for key, answer in zip(r["site"].view("<u8").tolist(), decided, strict=True):
             answers[key].add(answer)
     return {Key(ONLY, key): min(both) for key, both in answers.items() if len(both) == 1}
+
+
+def answers_by_caller(sites: Iterable[Site]) -> dict[int, int]:
+    """Return a hash of the answers in each function that calls others, the same in every process.
+
+    It tells whether what was found about a move still holds (:attr:`Candidate.context`).
+    """
+    found: dict[int, int] = defaultdict(int)
+    for site in sites:
+        own = (site.key.number << 1 | site.answer).to_bytes(9, "little")
+        found[site.caller] ^= xxhash.xxh3_64_intdigest(own)
+    return found
 
 
 class SiteReach(Reach):

@@ -1,7 +1,7 @@
 """Count in a program's objects who defines, calls and refers to each of its functions.
 
 The objects are those of an ordinary build by the stock compiler; what they say of the program is
-its summary (``compiler/program_summary``).
+its summary (``program_summary``).
 """
 
 from collections import Counter, defaultdict
@@ -13,9 +13,9 @@ from typing import Final
 from nestor.compiler import elf
 from nestor.compiler.elf import Elf, ElfError, Relocation, Symbol
 from nestor.compiler.objects import ObjectError, measured
+from nestor.corpus.relink import LinkMode
 from nestor.problems.inlining_size.summary.program_summary import (
     FunctionUse,
-    LinkMode,
     ProgramSummary,
     function_id,
 )

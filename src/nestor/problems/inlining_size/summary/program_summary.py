@@ -2,23 +2,25 @@
 
 Whether a call is the only one, whether other objects hold copies of the callee, how large it
 became: a compiler that sees one module does not know, and the objects of the stock build do
-(``compiler/object_uses``). The summary is a text file (docs/reference/formats.md) that the plugin
+(``object_uses``). The summary is a text file (docs/reference/formats.md) that the plugin
 reads with ``-nestor-program``; policies see it as the features ``program_…``.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from nestor.build.function_ids import local_id, name_id
+from nestor.corpus.relink import LinkMode as LinkMode
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular_text, write_atomically
-
-LinkMode = Literal["gc", "no-gc", "icf"]
+from nestor.text_file import entries, header_of
 
 _HEADER: Final = "nestor-program 1"
+_LINK_LINES: Final[Mapping[str, LinkMode]] = {f"link {mode}": mode for mode in get_args(LinkMode)}
 _LARGEST_COUNT: Final = 1 << 53
 """Exact as a policy's f64 input."""
 
@@ -89,21 +91,20 @@ def parse(text: str) -> ProgramSummary:
 
     :raises SummaryError: with the line's number.
     """
-    lines = _contents(text)
-    first = next(lines, (0, []))[1]
-    if first != _HEADER.split():
-        what = "a summary of another format" if first[:1] == _HEADER.split()[:1] else "no summary"
+    header = header_of(text)
+    if header != _HEADER:
+        same_name = header.split(" ")[0] == _HEADER.split(" ")[0]
+        what = "a summary of another format" if same_name else "no summary"
         raise SummaryError(f"This is {what}: the first line is not '{_HEADER}'.")
     link: LinkMode | None = None
     functions: dict[int, FunctionUse] = {}
-    for number, words in lines:
-        if words[0] == "link" and link is None and len(words) == 2:
-            link = next((mode for mode in get_args(LinkMode) if mode == words[1]), None)
-            if link is not None:
-                continue
+    for number, words, _ in islice(entries(text), 1, None):
+        if link is None and words in _LINK_LINES:
+            link = _LINK_LINES[words]
+            continue
         key, use = _function(number, words)
         if key in functions:
-            raise SummaryError(f"Line {number} gives the function {words[1]} again.")
+            raise SummaryError(f"Line {number} gives the function {key:016x} again.")
         functions[key] = use
     if link is None:
         raise SummaryError("There is no line 'link gc|no-gc|icf'.")
@@ -123,16 +124,8 @@ def module_id(source_file: str) -> int:
     return name_id(source_file.rpartition("/")[2])
 
 
-def _contents(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and words of each line that says something."""
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#", 1)[0].split()
-        if words:
-            yield number, words
-
-
-def _function(number: int, words: list[str]) -> tuple[int, FunctionUse]:
-    found = _FUNCTION.fullmatch(" ".join(words))
+def _function(number: int, words: str) -> tuple[int, FunctionUse]:
+    found = _FUNCTION.fullmatch(words)
     counts = [int(digits) for digits in found.groups()[1:]] if found else []
     if found is None or max(counts) > _LARGEST_COUNT:
         raise SummaryError(
