@@ -182,12 +182,13 @@ def locked(lock: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def claimed(folder: Path) -> Iterator[None]:
+def claimed(folder: Path, *, remedy: str = "take another --out") -> Iterator[None]:
     """Hold a folder for this process alone, so that no two runs mix what they keep there.
 
     The kernel ends the claim with the process, however it dies. A folder that was made for the
     claim, and in which nothing was written, goes away with it.
 
+    :param remedy: what else one can do than wait, to end the message's sentence.
     :raises NestorError: if another process holds it.
     """
     import fcntl
@@ -202,7 +203,7 @@ def claimed(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise NestorError(
                 f"The process {lock.read(20).strip() or 'of another run'} is at work in {folder}:"
-                " wait until it has ended, or take another --out."
+                f" wait until it has ended, or {remedy}."
             ) from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:
