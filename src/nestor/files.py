@@ -129,6 +129,23 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         os.fsync(file.fileno())
 
 
+def write_script(path: Path, text: str) -> bool:
+    """Write a program of the user's shell; one that stays the same keeps its time.
+
+    By that time ccache knows a compiler. Paths in ``text`` are written as the bytes that they are.
+
+    :return: whether it changed.
+    :raises OSError: if it cannot be written; the program before it stays whole.
+    """
+    content = os.fsencode(text)
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    with replacing(path) as scratch:
+        scratch.write_bytes(content)
+        scratch.chmod(0o755)
+    return True
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield the path of a scratch file that takes the place of ``path`` when the block succeeds.

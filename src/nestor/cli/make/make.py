@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final, cast
 
 from nestor.cli.make import quick, records, running
 from nestor.cli.make import words as own_words
-from nestor.cli.make.place import BY_LTO, FIRST, LINKED, POLICY, UNDER_POLICY_BY_LTO
+from nestor.cli.make.place import (
+    BY_LTO,
+    FIRST,
+    LINKED,
+    POLICY,
+    UNDER_POLICY_BY_LTO,
+    compilers_folder,
+    is_plain,
+)
 from nestor.cli.make.words import Words
 from nestor.cli.remarks import remark
 from nestor.cli.wrong_words import WrongWordsError, answer
@@ -87,9 +95,13 @@ class _Build:
         from nestor.files import claimed
 
         own = self._own
-        if "\n" in own.folder or "'" in own.folder:
-            raise NestorError(f"{own.folder} has a character that no build can cope with.")
-        for folder in ("bin", "compiles", "objects"):
+        compilers = compilers_folder(own.folder)
+        if not is_plain(compilers):
+            raise NestorError(
+                f"{own.folder} cannot be named in a makefile, and neither can the cache,"
+                f" {compilers}: name a folder without blanks and quotes by --summary."
+            )
+        for folder in ("compiles", "objects"):
             (self._place / folder).mkdir(parents=True, exist_ok=True)
         with claimed(self._place, remedy="name another folder by --summary"):
             return self._run(prepare(own))

@@ -4,7 +4,8 @@
 ``summary.txt`` the summary of the program, once there is one
 ``left.txt``    overrides: the modules that a first build did not compile again, if there are any
 ``lifted.txt``  is there while modules of a former ``left.txt`` are compiled under the policy
-``bin/``        the compilers of the build: shell scripts that add the options
+``bin/``        the compilers of the build: shell scripts that add the options. In the cache, if
+                the path of this folder is one that makefiles and ``PATH`` cannot name
 ``compiles/``   a record of each compile since ``nestor make`` last looked (``records.py``)
 ``objects/``    the last record of each object of the build
 ``logs/``       decisions and bitcode of a first build, until its objects are under the summary
@@ -18,7 +19,9 @@ from __future__ import annotations
 
 import os
 
+from nestor.compiler.cache import cache_place
 from nestor.corpus.lto_option import kind_of_lto
+from nestor.corpus.no_object import NO_OBJECT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,14 +42,29 @@ BY_LTO = "lto"
 UNDER_POLICY_BY_LTO = "lto-policy"
 """A program that LTO linked under the policies for it."""
 
-_NO_OBJECT = frozenset(
-    {"-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm", "-emit-ast", "--analyze"}
-)
+_NO_OBJECT = frozenset(NO_OBJECT)
 
 
 def compiler_names(release: int) -> tuple[str, ...]:
     """Return the names under which builds find the compilers of a release of LLVM on ``PATH``."""
     return ("clang", "clang++", f"clang-{release}", f"clang++-{release}")
+
+
+def compilers_folder(folder: str) -> str:
+    """Return the folder of the compilers for ``folder``, that of ``nestor make``.
+
+    Makefiles name them without quotes, and ``PATH`` ends a name at a colon.
+    """
+    if is_plain(folder):
+        return f"{folder}/bin"
+    import hashlib  # here, since it takes long, and folders with blanks are rare
+
+    return f"{cache_place()}/compilers/{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}"
+
+
+def is_plain(path: str) -> bool:
+    """Tell whether ``path`` means itself to shells, makefiles and ``PATH``, without quotes."""
+    return all(character.isalnum() or character in "/._-+@=," for character in path)
 
 
 def hide_compilers() -> None:
@@ -56,7 +74,7 @@ def hide_compilers() -> None:
     """
     folder, path = os.environ.get(VARIABLE), os.environ.get("PATH")
     if folder and path:
-        own = f"{folder}/bin"
+        own = compilers_folder(folder)
         os.environ["PATH"] = os.pathsep.join(p for p in path.split(os.pathsep) if p != own)
 
 

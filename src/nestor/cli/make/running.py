@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from nestor.cli.make.place import VARIABLE
+from nestor.cli.make.place import VARIABLE, compilers_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +39,11 @@ def environment(own: Mapping[str, str], folder: str, *, cached: bool) -> dict[st
     ``CC`` and ``CXX`` name the compilers, which are first on ``PATH`` too; a ``ccache`` before the
     user's own compiler stays there.
     """
-    settings = {**own, VARIABLE: folder, "PATH": f"{folder}/bin:{own.get('PATH', os.defpath)}"}
+    compilers = compilers_folder(folder)
+    settings = {**own, VARIABLE: folder, "PATH": f"{compilers}:{own.get('PATH', os.defpath)}"}
     for name, compiler in (("CC", "clang"), ("CXX", "clang++")):
         before = "ccache " if own.get(name, "").startswith("ccache ") else ""
-        settings[name] = f"{before}{folder}/bin/{compiler}"
+        settings[name] = f"{before}{compilers}/{compiler}"
     if not cached:
         settings["CCACHE_DISABLE"] = "1"
     return settings

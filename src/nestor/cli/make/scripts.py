@@ -19,10 +19,12 @@ from nestor.cli.make.place import (
     POLICY,
     UNDER_POLICY_BY_LTO,
     compiler_names,
+    compilers_folder,
 )
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.level import names_of
-from nestor.files import replacing
+from nestor.corpus.no_object import NO_OBJECT
+from nestor.files import write_script
 
 _FOLDER: Final = "@folder@"
 _LOGS: Final = '"$place/logs/$id"'
@@ -38,7 +40,7 @@ for word do
   before=$word
   case $word in
     -c) compile=${{compile:-yes}} ;;
-    -E|-S|-M|-MM|-fsyntax-only|-emit-llvm|-emit-ast|--analyze) compile=no ;;
+    {no_object}) compile=no ;;
     -flto|-flto=*) lto=yes ;;
     -fno-lto) lto= ;;
     -fuse-ld=lld) linker= ;;
@@ -175,21 +177,16 @@ class Options:
 
 
 def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:
-    """Write the compilers into ``place/bin``.
+    """Write the compilers, where :func:`~nestor.cli.make.place.compilers_folder` says.
 
     :param toolchain: of the real compilers.
     :param mode: how objects are to be compiled, ``first`` or ``policy``.
     :return: whether one changed.
     """
+    folder = Path(compilers_folder(str(place)))
     changed = False
     for name, text in texts(place, toolchain, options, mode).items():
-        path = place / "bin" / name
-        if path.is_file() and path.read_text(errors="replace") == text:
-            continue
-        with replacing(path) as scratch:
-            scratch.write_text(text)
-            scratch.chmod(0o755)
-        changed = True
+        changed |= write_script(folder / name, text)
     return changed
 
 
@@ -211,6 +208,7 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
             end=END,
             by_lto=BY_LTO,
             under_policy_by_lto=UNDER_POLICY_BY_LTO,
+            no_object="|".join(map(shlex.quote, NO_OBJECT)),
             lto_levels=_lto_pattern(options),
             lto_options=_shell(_quiet(options.inside_lto)),
             levels="\n".join(levels),

@@ -102,7 +102,7 @@ def flags(name: str, own_words: list[str]) -> int:
         own, rest = words.split(name, own_words)
         if rest is not None:
             raise WrongWordsError("Nothing follows '--' here, as it does for 'nestor clang'.")
-        print(_flags_text(own, own_words))
+        quick.write_line(_flags_text(own, own_words))
     except WrongWordsError as error:
         status = _usage(name, _FLAGS_HELP, own_words, error)
         if status:
