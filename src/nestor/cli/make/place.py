@@ -27,6 +27,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+COMPILER_VARIABLES = (
+    "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH", "OBJCPLUS_INCLUDE_PATH",
+    "SOURCE_DATE_EPOCH", "COMPILER_PATH", "CCC_OVERRIDE_OPTIONS", "CLANG_CONFIG_PATH",
+    "CLANG_NO_DEFAULT_CONFIG",
+)  # fmt: skip
+"""The environment variables that change what clang compiles. A record has those that are set."""
 VARIABLE = "NESTOR_PROGRAM"
 """The environment variable that names the folder for ``nestor clang``."""
 LEFT_MODULES = "left.txt"
@@ -110,7 +116,8 @@ def record(compiler: str, rest: Sequence[str]) -> None:
     folder = os.environ.get(VARIABLE)
     if not folder or not makes_object(rest):
         return
-    fields = [HEADER, POLICY, os.getcwd(), "", compiler, *rest, END]  # noqa: PTH109
+    variables = [f"{name}={os.environ[name]}" for name in COMPILER_VARIABLES if name in os.environ]
+    fields = [HEADER, POLICY, _present_folder(), "", *variables, compiler, *rest, END]
     try:
         os.makedirs(f"{folder}/compiles", exist_ok=True)  # noqa: PTH103
         path = f"{folder}/compiles/{os.getpid()}-{os.urandom(4).hex()}"
@@ -118,3 +125,10 @@ def record(compiler: str, rest: Sequence[str]) -> None:
             file.write(b"".join(os.fsencode(field) + b"\0" for field in fields))
     except OSError:
         return
+
+
+def _present_folder() -> str:
+    """Return the present folder by the name that clang gives it: a shell's, or the real one."""
+    name = os.environ.get("PWD", "")
+    is_it = os.path.isabs(name) and os.path.isdir(name) and os.path.samefile(name, ".")  # noqa: PTH117, PTH112, PTH121
+    return name if is_it else os.getcwd()  # noqa: PTH109
