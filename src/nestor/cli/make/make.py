@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from nestor.cli.make import quick, records, running
+from nestor.cli.make import records, running
 from nestor.cli.make import words as own_words
 from nestor.cli.make.place import (
     BY_LTO,
@@ -74,7 +74,6 @@ _JOBS_NEXT: Final = re.compile(r"-j|--jobs|--parallel")
 
 def run(name: str, given_words: list[str]) -> int:
     """Run ``nestor make`` with the words after it."""
-    quick.run(given_words)
     try:
         own = own_words.split(given_words)
     except WrongWordsError as error:

@@ -96,9 +96,6 @@ def flags(name: str, own_words: list[str]) -> int:
     compiler.
     """
     try:
-        status = quick.run(name, own_words)
-        if status is not None:
-            return status
         own, rest = words.split(name, own_words)
         if rest is not None:
             raise WrongWordsError("Nothing follows '--' here, as it does for 'nestor clang'.")
@@ -117,9 +114,6 @@ def flags(name: str, own_words: list[str]) -> int:
 
 def clang(name: str, own_words: list[str]) -> int:
     """Become clang or clang++ (``name``) under the policies named in ``own_words``."""
-    status = quick.run(name, own_words)
-    if status is not None:
-        return status
     if "--" in own_words:
         index = own_words.index("--")
         own_words = [*with_summary(own_words[:index], own_words[index + 1 :]), *own_words[index:]]
