@@ -11,8 +11,8 @@ from nestor.cli.make import words
 from nestor.cli.make.make import jobs_of
 from tests.use.making import BUILD, digests, make, sources
 
-WAITS = "echo $$ >pid; trap 'exit 3' TERM HUP; while :; do sleep 0.05; done"
-"""A build that says when it is at work, and does not end by itself."""
+WAITS = "echo $$ >pid; trap 'exit 3' TERM HUP; for i in $(seq 500); do sleep 0.05; done"
+"""A build that says when it is at work, and does not end by itself for half a minute."""
 
 
 def at_work(command: Path, project: Path) -> "subprocess.Popen[str]":
