@@ -129,6 +129,23 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         os.fsync(file.fileno())
 
 
+def write_script(path: Path, text: str) -> bool:
+    """Write a program of the user's shell; one that stays the same keeps its time.
+
+    By that time ccache knows a compiler. Paths in ``text`` are written as the bytes that they are.
+
+    :return: whether it changed.
+    :raises OSError: if it cannot be written; the program before it stays whole.
+    """
+    content = os.fsencode(text)
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    with replacing(path) as scratch:
+        scratch.write_bytes(content)
+        scratch.chmod(0o755)
+    return True
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield the path of a scratch file that takes the place of ``path`` when the block succeeds.
@@ -182,12 +199,13 @@ def locked(lock: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def claimed(folder: Path) -> Iterator[None]:
+def claimed(folder: Path, *, remedy: str = "take another --out") -> Iterator[None]:
     """Hold a folder for this process alone, so that no two runs mix what they keep there.
 
     The kernel ends the claim with the process, however it dies. A folder that was made for the
     claim, and in which nothing was written, goes away with it.
 
+    :param remedy: what else one can do than wait, to end the message's sentence.
     :raises NestorError: if another process holds it.
     """
     import fcntl
@@ -202,7 +220,7 @@ def claimed(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise NestorError(
                 f"The process {lock.read(20).strip() or 'of another run'} is at work in {folder}:"
-                " wait until it has ended, or take another --out."
+                f" wait until it has ended, or {remedy}."
             ) from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:

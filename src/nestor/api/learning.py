@@ -84,7 +84,7 @@ def train_policy(
         budget=budget or Budget(),
         progress=progress,
     )
-    with claimed(setup.folder):
+    with claimed(setup.folder, remedy="name another folder"):
         return run_learner(setup, name, dataclasses.replace(usual, **settings or {}))
 
 

@@ -100,7 +100,7 @@ def tune_program(
     start = DEFAULT if policy is None else policy_of(pool.problem, policy)
     require_decided(pool.problem, pool.corpus, [start])
     searched = _program(pool, program)
-    with claimed(Path(folder)):
+    with claimed(Path(folder), remedy="name another folder"):
         summary = session.summary_for_search(pool, way, searched, wanted[0], progress)
         return session.tune(
             pool,

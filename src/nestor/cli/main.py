@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nestor.cli.commands import COMMANDS, PASS_THROUGH, load
 from nestor.cli.ending import explained, flushed, unwound
+from nestor.cli.start import without_quiet
 from nestor.cli.wrong_words import USAGE_ERROR
 
 
@@ -15,7 +16,7 @@ def entry() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:]
-    name = _name(_without_quiet(words))
+    name = _name(without_quiet(words))
     resumes = name is not None and COMMANDS[name].resumes
     sys.exit(unwound(lambda: main(words), resumes))
 
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(argv: Sequence[str]) -> int:
-    words = _without_quiet(argv)
+    words = without_quiet(argv)
     if len(words) < len(argv):
         from nestor.cli.remarks import silence
 
@@ -50,11 +51,6 @@ def _main(argv: Sequence[str]) -> int:
     if name is None:
         return _unknown(words)
     return _run(name, words[len(name.split()) :])
-
-
-def _without_quiet(argv: Sequence[str]) -> list[str]:
-    """Take ``--quiet`` off the front of a command line."""
-    return list(argv[1:] if argv and argv[0] in ("--quiet", "-q") else argv)
 
 
 def _name(words: Sequence[str]) -> str | None:

@@ -4,14 +4,20 @@
 started before anything else is imported.
 """
 
+from __future__ import annotations
+
 import sys
 
 from nestor.cli.make.place import hide_compilers
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def entry() -> None:
     """Run the command line and exit (the console script)."""
-    words = sys.argv[1:]
+    words = without_quiet(sys.argv[1:])
     hide_compilers()
     if words and words[0] in ("clang", "clang++", "flags"):
         from nestor.cli.use import quick
@@ -26,3 +32,8 @@ def entry() -> None:
     from nestor.cli import main
 
     main.entry()
+
+
+def without_quiet(words: Sequence[str]) -> list[str]:
+    """Take ``--quiet`` off the front of a command line."""
+    return list(words[1:] if words and words[0] in ("--quiet", "-q") else words)

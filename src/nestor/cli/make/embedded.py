@@ -26,6 +26,7 @@ _DEBUG: Final = re.compile(
 
 All else that they have done is in the bitcode.
 """
+_SOURCE: Final = "-main-file-name"
 _NUMBERED: Final = re.compile(r".+\.\d+")
 _FRONT_END: Final = re.compile(r"\.L(\.|__)")
 """Private names of the front end, ``.L.str.3`` or ``.L__const.main.a.1``: bitcode keeps them."""
@@ -38,6 +39,8 @@ class Embedded:
     bitcode: Path
     options: tuple[str, ...]
     """A cc1 line, ``-cc1`` first, without plugin, input and output."""
+    source: str
+    """The name of the source file, without its folder."""
 
 
 def read(folder: Path) -> Embedded | None:
@@ -50,9 +53,12 @@ def read(folder: Path) -> Embedded | None:
         return None
     words = command.read_bytes().decode(errors="surrogateescape").split("\0")
     line = _without_plugin([word for word in words if word])
+    named = line.index(_SOURCE) + 1 if _SOURCE in line else len(line)
     debug = [word for word in line if _DEBUG.fullmatch(word)]
     filtered = safe_cc1(word for word in line if word not in debug)
-    return None if filtered.dropped else Embedded(bitcode, (*filtered.kept, *debug))
+    if filtered.dropped or named >= len(line):
+        return None
+    return Embedded(bitcode, (*filtered.kept, *debug), line[named])
 
 
 def has_new_names(path: Path, bitcode: Path) -> bool:

@@ -3,12 +3,21 @@
 import os
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from nestor.cli.make import quick, records, running
+from nestor.cli.make import records, running
 from nestor.cli.make import words as own_words
-from nestor.cli.make.place import BY_LTO, FIRST, LINKED, POLICY, UNDER_POLICY_BY_LTO
+from nestor.cli.make.place import (
+    BY_LTO,
+    FIRST,
+    LINKED,
+    POLICY,
+    UNDER_POLICY_BY_LTO,
+    compilers_folder,
+    is_plain,
+)
 from nestor.cli.make.words import Words
 from nestor.cli.remarks import remark
 from nestor.cli.wrong_words import WrongWordsError, answer
@@ -58,12 +67,13 @@ examples:
   nestor make --policy distilled --policy shipped-eviction -- make CFLAGS="-Oz -g"
   nestor make --renew -- make -j8
 """
-_JOBS: Final = re.compile(r"-j(\d*)|--jobs=(\d+)|--parallel=?(\d*)")
+_JOBS: Final = re.compile(r"(?:-j|--jobs=|--parallel=)(\d+)")
+_JOBS_NEXT: Final = re.compile(r"-j|--jobs|--parallel")
+"""The number may be the next word."""
 
 
 def run(name: str, given_words: list[str]) -> int:
     """Run ``nestor make`` with the words after it."""
-    quick.run(given_words)
     try:
         own = own_words.split(given_words)
     except WrongWordsError as error:
@@ -84,11 +94,15 @@ class _Build:
         from nestor.files import claimed
 
         own = self._own
-        if "\n" in own.folder or "'" in own.folder:
-            raise NestorError(f"{own.folder} has a character that no build can cope with.")
-        for folder in ("bin", "compiles", "objects"):
+        compilers = compilers_folder(own.folder)
+        if not is_plain(compilers):
+            raise NestorError(
+                f"{own.folder} cannot be named in a makefile, and neither can the cache,"
+                f" {compilers}: name a folder without blanks and quotes by --summary."
+            )
+        for folder in ("compiles", "objects"):
             (self._place / folder).mkdir(parents=True, exist_ok=True)
-        with claimed(self._place):
+        with claimed(self._place, remedy="name another folder by --summary"):
             return self._run(prepare(own))
 
     def _run(self, compilers: "Compilers") -> int:
@@ -159,7 +173,7 @@ class _Build:
         from nestor.problems.inlining_size.summary import program_summary
         from nestor.problems.inlining_size.summary.program_summary import LinkMode
 
-        own, jobs = self._own, _jobs(self._own)
+        own, jobs = self._own, jobs_of(self._own)
 
         def recompiler(*, with_summary: bool) -> Recompiler:
             options = compilers.options(with_summary=with_summary)
@@ -195,8 +209,6 @@ class _Build:
 
     def _ended(self, status: int, *, first: bool) -> int:
         """Say that the build failed, and return its exit status."""
-        if status == running.NOT_FOUND:
-            raise NestorError(f"There is no command {self._own.command[0]!r}.")
         rest = ": mend it, and what was compiled counts in the next run" if first else ""
         remark(f"the build ended with the exit status {status}{rest}")
         return status
@@ -237,14 +249,15 @@ class _Build:
             remark(f"error: stays as it is: {failure}")
 
 
-def _jobs(own: Words) -> int:
+def jobs_of(own: Words) -> int:
     """Return how many modules to compile at a time: as many as the build does."""
     if own.jobs is not None:
         return int(own.jobs)
-    for word in own.command:
+    for word, following in pairwise([*own.command, ""]):
         found = _JOBS.fullmatch(word)
-        if found is not None and any(found.groups()):
-            return max(1, int(next(digits for digits in found.groups() if digits)))
+        number = found[1] if found else following if _JOBS_NEXT.fullmatch(word) else ""
+        if number.isdecimal():
+            return max(1, int(number))
     return len(os.sched_getaffinity(0))
 
 

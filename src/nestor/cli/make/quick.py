@@ -9,6 +9,7 @@ import os
 
 from nestor.cli.become import become
 from nestor.cli.make import words as own_words
+from nestor.cli.make.place import compilers_folder
 from nestor.cli.make.running import environment
 from nestor.cli.use.remembered import recall
 from nestor.cli.wrong_words import WrongWordsError
@@ -63,8 +64,8 @@ def _are(scripts: list[str], folder: str) -> bool:
     """Tell whether the compilers in ``folder`` are those that are remembered."""
     try:
         for name, text in zip(scripts[::2], scripts[1::2], strict=True):
-            with open(f"{folder}/bin/{name}", encoding="utf-8") as file:  # noqa: PTH123
-                if file.read() != text:
+            with open(f"{compilers_folder(folder)}/{name}", "rb") as file:  # noqa: PTH123
+                if file.read() != os.fsencode(text):
                     return False
     except (OSError, ValueError):
         return False

@@ -12,6 +12,7 @@ from typing import Final
 from nestor.cli.make import embedded, products
 from nestor.cli.make.embedded import Embedded
 from nestor.cli.make.embedded_names import SECTIONS, removal
+from nestor.cli.make.place import COMPILER_VARIABLES
 from nestor.cli.make.records import Record
 from nestor.cli.make.scripts import Options, WithSummary
 from nestor.compiler.process import Limits, run, run_tool
@@ -120,7 +121,7 @@ class Recompiler:
         quiet = ["--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
         command = [record.compiler, *quiet, *record.arguments]
         with _restored(record.outputs, self.place / "backup"):
-            done = run_tool(["env", "-C", str(record.folder), *command])
+            done = run_tool([*_in_environment(record), *command])
             if done.returncode != 0:
                 said = compiler_error(done.stderr) or f"exit status {done.returncode}"
                 raise CompileError(f"{record.outputs[0]}: {said}")
@@ -130,8 +131,18 @@ class Recompiler:
 
 def _embedded(record: Record) -> Embedded | None:
     """Return what a first build left, if its bitcode can be compiled in place of its source."""
-    alone = record.logs is not None and len(record.outputs) == 1
-    return embedded.read(record.logs) if alone and record.logs is not None else None
+    if record.logs is None or len(record.outputs) != 1:
+        return None
+    inside = embedded.read(record.logs)
+    sources = {Path(word).name for word in record.arguments}
+    return inside if inside is not None and inside.source in sources else None
+
+
+def _in_environment(record: Record) -> list[str]:
+    """Return the words before a command by which it finds what the compile of ``record`` found."""
+    unset = (word for name in COMPILER_VARIABLES for word in ("-u", name))
+    values = (f"{name}={value}" for name, value in record.variables.items())
+    return ["env", "-C", str(record.folder), *unset, f"PWD={record.folder}", *values]
 
 
 class _UnsuitedError(Exception):

@@ -4,11 +4,20 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
-from nestor.cli.make.place import BY_LTO, END, HEADER, LINKED, POLICY, UNDER_POLICY_BY_LTO
+from nestor.cli.make.place import (
+    BY_LTO,
+    COMPILER_VARIABLES,
+    END,
+    HEADER,
+    LINKED,
+    POLICY,
+    UNDER_POLICY_BY_LTO,
+)
 from nestor.corpus.capture.response_files import expanded
 from nestor.corpus.level import last_level
 from nestor.files import write_atomically
@@ -41,6 +50,9 @@ class Record:
     arguments: tuple[str, ...]
     outputs: tuple[Path, ...] = ()
     """The objects that it makes, absolute; of ``linked`` the program."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of its environment, those of :data:`~nestor.cli.make.place.COMPILER_VARIABLES` that are
+    set."""
 
     @property
     def is_cxx(self) -> bool:
@@ -60,7 +72,9 @@ class Record:
     def save(self, folder: Path) -> None:
         """Write the record as the last one of its objects."""
         logs = "" if self.logs is None else str(self.logs)
-        fields = [HEADER, self.mode, str(self.folder), logs, self.compiler, *self.arguments, END]
+        variables = (f"{name}={value}" for name, value in self.variables.items())
+        start = (HEADER, self.mode, str(self.folder), logs, *variables)
+        fields = [*start, self.compiler, *self.arguments, END]
         content = b"".join(os.fsencode(field) + b"\0" for field in fields)
         write_atomically(folder / _name(self), content)
 
@@ -120,14 +134,22 @@ def _read(path: Path) -> Record | None:
     fields = [os.fsdecode(field) for field in path.read_bytes().split(b"\0")[:-1]]
     if len(fields) <= _FEWEST or fields[0] != HEADER or fields[-1] != END:
         return None
-    _, mode, folder, logs, compiler, *words = fields[:-1]
+    _, mode, folder, logs, *rest = fields[:-1]
+    set_there = [word.partition("=") for word in takewhile(_is_variable, rest)]
+    compiler, *words = rest[len(set_there) :]
     # A response file may be gone after the compile, so its words take its place.
     arguments = expanded(words)
     outputs = _outputs(Path(folder), arguments, linked=_is_linked(mode, arguments))
     if not outputs:
         return None
     place = Path(logs) if logs else None
-    return Record(mode, Path(folder), place, compiler, tuple(arguments), outputs)
+    variables = {name: value for name, _, value in set_there}
+    return Record(mode, Path(folder), place, compiler, tuple(arguments), outputs, variables)
+
+
+def _is_variable(word: str) -> bool:
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name in COMPILER_VARIABLES
 
 
 def _is_linked(mode: str, arguments: Sequence[str]) -> bool:

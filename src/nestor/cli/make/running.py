@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from nestor.cli.make.place import VARIABLE
+from nestor.cli.make.place import VARIABLE, compilers_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-NOT_FOUND = 127
+_STDERR = 2
 
 
 def run(command: Sequence[str], folder: str, *, cached: bool, quiet: bool = False) -> int:
@@ -19,19 +19,18 @@ def run(command: Sequence[str], folder: str, *, cached: bool, quiet: bool = Fals
     :param folder: that of ``nestor make``.
     :param cached: whether ccache may answer; without it every compile leaves its record.
     :param quiet: send what it prints to standard error, where it mixes with no JSON.
+    :raises NestorError: if there is no such command.
     """
     import shutil  # here, since it takes long, and builds after an edit need no more than the rest
 
-    from nestor.corpus.capture.driver import run as run_to_end
+    from nestor.corpus.capture.child import run_to_end
+    from nestor.errors import NestorError
 
     settings = environment(os.environ, folder, cached=cached)
     program = shutil.which(command[0], path=settings["PATH"])
     if program is None:
-        return NOT_FOUND
-    if not quiet:
-        return run_to_end(program, command[1:], settings)
-    words = ["-c", 'exec "$0" "$@" >&2', program, *command[1:]]
-    return run_to_end("/bin/sh", words, settings)
+        raise NestorError(f"There is no command {command[0]!r}.")
+    return run_to_end([program, *command[1:]], settings, output=_STDERR if quiet else None)
 
 
 def environment(own: Mapping[str, str], folder: str, *, cached: bool) -> dict[str, str]:
@@ -40,10 +39,11 @@ def environment(own: Mapping[str, str], folder: str, *, cached: bool) -> dict[st
     ``CC`` and ``CXX`` name the compilers, which are first on ``PATH`` too; a ``ccache`` before the
     user's own compiler stays there.
     """
-    settings = {**own, VARIABLE: folder, "PATH": f"{folder}/bin:{own.get('PATH', os.defpath)}"}
+    compilers = compilers_folder(folder)
+    settings = {**own, VARIABLE: folder, "PATH": f"{compilers}:{own.get('PATH', os.defpath)}"}
     for name, compiler in (("CC", "clang"), ("CXX", "clang++")):
         before = "ccache " if own.get(name, "").startswith("ccache ") else ""
-        settings[name] = f"{before}{folder}/bin/{compiler}"
+        settings[name] = f"{before}{compilers}/{compiler}"
     if not cached:
         settings["CCACHE_DISABLE"] = "1"
     return settings

@@ -12,6 +12,7 @@ from typing import Final
 from nestor.cli.make.embedded_names import removal
 from nestor.cli.make.place import (
     BY_LTO,
+    COMPILER_VARIABLES,
     END,
     FIRST,
     HEADER,
@@ -19,10 +20,12 @@ from nestor.cli.make.place import (
     POLICY,
     UNDER_POLICY_BY_LTO,
     compiler_names,
+    compilers_folder,
 )
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.level import names_of
-from nestor.files import replacing
+from nestor.corpus.no_object import NO_OBJECT
+from nestor.files import write_script
 
 _FOLDER: Final = "@folder@"
 _LOGS: Final = '"$place/logs/$id"'
@@ -38,7 +41,7 @@ for word do
   before=$word
   case $word in
     -c) compile=${{compile:-yes}} ;;
-    -E|-S|-M|-MM|-fsyntax-only|-emit-llvm|-emit-ast|--analyze) compile=no ;;
+    {no_object}) compile=no ;;
     -flto|-flto=*) lto=yes ;;
     -fno-lto) lto= ;;
     -fuse-ld=lld) linker= ;;
@@ -82,15 +85,21 @@ record() {{ # MODE FOLDER ARGUMENTS…
       set -- "$@" "$word"
     done
   fi
-  printf '%s\\0' '{header}' $mode "$PWD" "$folder" {compiler} "$@" {end} \\
-    >|"$place/compiles/$id" 2>/dev/null
+  printf '%s\\0' '{header}' $mode "$PWD" "$folder" \\
+    {variables} \\
+    {compiler} "$@" {end} >|"$place/compiles/$id" 2>/dev/null
 }}
 if [ "$makes" = yes ]; then
+  # A number of a process comes again. What a first build logs may stay for many builds.
   set -C
-  id=$$
-  until {{ true >"$place/compiles/$id"; }} 2>/dev/null; do
-    id=$id-$$
-    [ ${{#id}} -lt 200 ] || break
+  id=$$ number=0
+  until [ ! -e "$place/logs/$id" ] && {{ true >"$place/compiles/$id"; }} 2>/dev/null; do
+    number=$((number + 1))
+    id=$$-$number
+    if [ $number -gt 1000 ]; then
+      makes=no # no record can be written
+      break
+    fi
   done
 fi
 if [ "$lto" ]; then
@@ -175,21 +184,16 @@ class Options:
 
 
 def write(place: Path, toolchain: Toolchain, options: Options, mode: str) -> bool:
-    """Write the compilers into ``place/bin``.
+    """Write the compilers, where :func:`~nestor.cli.make.place.compilers_folder` says.
 
     :param toolchain: of the real compilers.
     :param mode: how objects are to be compiled, ``first`` or ``policy``.
     :return: whether one changed.
     """
+    folder = Path(compilers_folder(str(place)))
     changed = False
     for name, text in texts(place, toolchain, options, mode).items():
-        path = place / "bin" / name
-        if path.is_file() and path.read_text(errors="replace") == text:
-            continue
-        with replacing(path) as scratch:
-            scratch.write_text(text)
-            scratch.chmod(0o755)
-        changed = True
+        changed |= write_script(folder / name, text)
     return changed
 
 
@@ -211,6 +215,8 @@ def texts(place: Path, toolchain: Toolchain, options: Options, mode: str) -> dic
             end=END,
             by_lto=BY_LTO,
             under_policy_by_lto=UNDER_POLICY_BY_LTO,
+            variables=" \\\n    ".join(map(_if_set, COMPILER_VARIABLES)),
+            no_object="|".join(map(shlex.quote, NO_OBJECT)),
             lto_levels=_lto_pattern(options),
             lto_options=_shell(_quiet(options.inside_lto)),
             levels="\n".join(levels),
@@ -251,6 +257,11 @@ def _plain_level(compiler: str, level: str, own: Sequence[str]) -> str:
         level=_pattern([level]), mode=POLICY, folder="''", compiler=compiler,
         linked=LINKED, make_object=make_object, other_options=options,
     )  # fmt: skip
+
+
+def _if_set(name: str) -> str:
+    """Return what is the word ``NAME=VALUE`` in a shell if the variable is set, and none if not."""
+    return f'${{{name}+"{name}=${name}"}}'
 
 
 def _pattern(levels: Iterable[str]) -> str:

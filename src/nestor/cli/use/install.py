@@ -14,7 +14,7 @@ from typing import Final
 
 from nestor.cli.use.command import BEST_WITH_THIN_LTO, LTO_WITH_SUMMARY, Ingredients
 from nestor.errors import NestorError
-from nestor.files import replacing, write_atomically
+from nestor.files import write_atomically, write_script
 
 _DIGITS: Final = 16
 _SCRIPT: Final = """\
@@ -71,7 +71,7 @@ def install(found: Ingredients, folder: Path, command: str) -> Ingredients:
         )
         copied = Ingredients(plugin, replace(found.choice, options=tuple(options)))
         for name in ("clang", "clang++"):
-            _write_if_changed(folder / name, _script(copied, folder, name, command))
+            write_script(folder / name, _script(copied, folder, name, command))
     except OSError as error:
         place = error.filename or folder
         raise NestorError(f"{place} cannot be written: {error.strerror}.") from None
@@ -95,15 +95,6 @@ def _copied(file: Path, folder: Path, name: str) -> Path:
     if not target.is_file() or target.read_bytes() != content:
         write_atomically(target, content)
     return target
-
-
-def _write_if_changed(path: Path, script: str) -> None:
-    """Write an executable; one that stays the same keeps its time, by which ccache knows it."""
-    if path.is_file() and path.read_text(errors="replace") == script:
-        return
-    with replacing(path) as scratch:
-        scratch.write_text(script)
-        scratch.chmod(0o755)
 
 
 def _script(found: Ingredients, folder: Path, name: str, command: str) -> str:

@@ -26,8 +26,7 @@ def run(name: str, words: Sequence[str]) -> int | None:
         if text is None:
             return None
         try:
-            sys.stdout.buffer.write(os.fsencode(text[0]) + b"\n")
-            sys.stdout.flush()
+            write_line(text[0])
         except BrokenPipeError:  # the reader has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
@@ -41,6 +40,15 @@ def run(name: str, words: Sequence[str]) -> int | None:
     if command is None:
         return None
     return start(command, rest)
+
+
+def write_line(text: str) -> None:
+    """Print ``text``, with its paths as the bytes that they are.
+
+    :raises OSError: if it cannot be written.
+    """
+    sys.stdout.buffer.write(os.fsencode(text) + b"\n")
+    sys.stdout.flush()
 
 
 def start(command: Sequence[str], rest: Sequence[str]) -> Never:

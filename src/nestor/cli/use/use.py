@@ -97,13 +97,10 @@ def flags(name: str, own_words: list[str]) -> int:
     compiler.
     """
     try:
-        status = quick.run(name, own_words)
-        if status is not None:
-            return status
         own, rest = words.split(name, own_words)
         if rest is not None:
             raise WrongWordsError("Nothing follows '--' here, as it does for 'nestor clang'.")
-        print(_flags_text(own, own_words))
+        quick.write_line(_flags_text(own, own_words))
     except WrongWordsError as error:
         status = _usage(name, _FLAGS_HELP, own_words, error)
         if status:
@@ -118,9 +115,6 @@ def flags(name: str, own_words: list[str]) -> int:
 
 def clang(name: str, own_words: list[str]) -> int:
     """Become clang or clang++ (``name``) under the policies named in ``own_words``."""
-    status = quick.run(name, own_words)
-    if status is not None:
-        return status
     offered: list[str] = []
     if "--" in own_words:
         index = own_words.index("--")

@@ -10,13 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nestor.corpus.capture.response_files import expanded
+from nestor.corpus.no_object import NO_CODE
 
-_NO_OBJECT = frozenset(
-    {
-        "-E", "-S", "-M", "-MM", "-fsyntax-only", "--version", "-dumpversion", "-dumpmachine",
-        "-cc1", "-cc1as", "-###", "--help", "--analyze",
-    }
-)  # fmt: skip
+_NO_CODE = frozenset(NO_CODE)
 _PROBES = (
     "conftest", "CMakeCCompilerId", "CMakeCXXCompilerId", "CheckFunctionExists", "sanitycheck",
 )  # fmt: skip
@@ -77,9 +73,7 @@ def plan(program: str, arguments: Sequence[str]) -> list[list[str]] | None:
 
 def may_make_code(arguments: Sequence[str]) -> bool:
     """Tell whether a command may make objects or programs that belong to the user's project."""
-    return (
-        bool(arguments) and _NO_OBJECT.isdisjoint(expanded(arguments)) and not is_probe(arguments)
-    )
+    return bool(arguments) and _NO_CODE.isdisjoint(expanded(arguments)) and not is_probe(arguments)
 
 
 def is_probe(arguments: Sequence[str]) -> bool:
