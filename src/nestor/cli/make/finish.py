@@ -16,11 +16,11 @@ from nestor.cli.make.records import Record
 from nestor.cli.make.report import Report
 from nestor.cli.make.selection import Candidate, candidates_of, concerns
 from nestor.compiler.objects import ObjectError
+from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
 from nestor.problems.inlining_size.search.overrides import Key
 from nestor.problems.inlining_size.summary import object_uses
 from nestor.problems.inlining_size.summary.program_summary import (
-    LinkMode,
     ProgramSummary,
     function_id,
 )

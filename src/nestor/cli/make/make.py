@@ -169,9 +169,9 @@ class _Build:
         from nestor.cli.console import progress
         from nestor.cli.make import finish, selection
         from nestor.cli.make.recompile import Recompiler
+        from nestor.corpus.relink import LinkMode
         from nestor.problem.registry import find_policy
         from nestor.problems.inlining_size.summary import program_summary
-        from nestor.problems.inlining_size.summary.program_summary import LinkMode
 
         own, jobs = self._own, jobs_of(self._own)
 

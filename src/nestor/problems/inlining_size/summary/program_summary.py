@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from nestor.build.function_ids import local_id, name_id
-from nestor.corpus.relink import LinkMode as LinkMode
+from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
 from nestor.files import ReadError, read_regular_text, write_atomically
 from nestor.text_file import entries, header_of
