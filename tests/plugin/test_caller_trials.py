@@ -104,6 +104,20 @@ def test_what_settles_it_is_tried_first(bench: Workbench) -> None:
     assert not any(row["caller_trial_bytes"] for row in found.values())
 
 
+def test_no_policy_makes_a_compile_endless(bench: Workbench) -> None:
+    """Of many functions in one large caller the last are not tried any more."""
+    names = [f"f{number}" for number in range(120)]
+    source = "extern int sink(const char *, int, int);\n" + "".join(
+        f'int {name}(int v) {{ if (v < {i}) return sink("{name}", v, {i}); return v * {i + 2}; }}\n'
+        for i, name in enumerate(names)
+    )
+    body = "sink(0, v, 1); " * 300 + " + ".join(["return 0", *(f"{name}(v)" for name in names)])
+    source += f"int all(int v) {{ {body}; }}\n"
+    trajectory = bench.compile(source, policy(-10.0), log=True).trajectory
+    tried = trajectory.decisions["caller_trial_bytes"] > 0
+    assert tried[:20].all() and not tried[-20:].any()
+
+
 CHAIN = """
 extern int sink(int, int);
 static int inner(int v) {

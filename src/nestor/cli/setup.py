@@ -1,6 +1,7 @@
-"""What most commands begin with: a toolchain with its plugin, and a program of a corpus."""
+"""What most commands begin with: a toolchain with its plugin, a pool, a program of a corpus."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from nestor.progress import Progress
 if TYPE_CHECKING:
     from nestor.policy.names import NamedPolicy
     from nestor.problem.problem import Problem
+    from nestor.rollout.local_pool import LocalPool, PoolSettings
 
 DEFAULT_PROBLEM: Final = "inlining-size"
 """The problem of commands whose user names no other one."""
@@ -27,6 +29,26 @@ def ready_plugin(problem: "Problem", llvm: str | None, progress: Progress) -> Pl
     from nestor.rollout.gate import require  # Takes numpy.
 
     return require(problem, ensure_plugin(find(llvm), progress))
+
+
+@contextlib.contextmanager
+def ready_pool(
+    problem: "Problem",
+    corpus: Corpus,
+    llvm: str | None,
+    settings: "PoolSettings | None" = None,
+) -> "Iterator[tuple[LocalPool, Progress]]":
+    """Yield a pool that compiles the modules of ``corpus``, and what shows the progress of it.
+
+    :raises ToolchainError: if there is no usable LLVM, or it does not pass the identity gate.
+    """
+    from nestor.cli.console import progress  # These take rich and numpy.
+    from nestor.rollout.local_pool import LocalPool, PoolSettings
+
+    with progress() as report:
+        plugin = ready_plugin(problem, llvm, report)
+        with LocalPool(problem, corpus, plugin, settings or PoolSettings()) as pool:
+            yield pool, report
 
 
 def usual_policy(problem: "Problem", *, lto: bool = False) -> str:

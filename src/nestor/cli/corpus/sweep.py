@@ -6,13 +6,13 @@ from pathlib import Path
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import counted, print_json, progress, stdout
-from nestor.cli.setup import DEFAULT_PROBLEM, ready_plugin
+from nestor.cli.console import counted, print_json, stdout
+from nestor.cli.setup import DEFAULT_PROBLEM, ready_pool
 from nestor.corpus import store
 from nestor.evaluate.sweep import Sweep as SweepResult
 from nestor.evaluate.sweep import sweep
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,8 @@ class Sweep:
         corpus = store.load(self.directory)
         # Stock compiles need a pool but decide nothing.
         problem = find_problem(DEFAULT_PROBLEM)
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                result = sweep(pool, corpus.modules, report)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            result = sweep(pool, corpus.modules, report)
         if self.json:
             print_json(result.to_json())
         else:

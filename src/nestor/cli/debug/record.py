@@ -7,12 +7,12 @@ import tyro
 from rich.markup import escape
 
 from nestor.bisect.replay import Replay, replay
-from nestor.cli.console import counted, print_json, progress, stdout
+from nestor.cli.console import counted, print_json, stdout
 from nestor.cli.policies.builds import usual_summary
-from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_pool
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,9 @@ class Record:
         policy = problem.policy(self.policy)
         corpus = corpus_for(problem, self.corpus, [policy])
         program = program_named(corpus, self.program)
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                summary = usual_summary(pool, program, policy, report) if self.summary else None
-                found = replay(pool, program, policy, summary=summary, progress=report)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            summary = usual_summary(pool, program, policy, report) if self.summary else None
+            found = replay(pool, program, policy, summary=summary, progress=report)
         write_atomically(self.out, found.text(problem))
         if self.json:
             print_json(

@@ -8,14 +8,14 @@ import tyro
 from rich.markup import escape
 
 from nestor.change import change_pct
-from nestor.cli.console import counted, percent, print_json, progress, stdout
+from nestor.cli.console import counted, percent, print_json, stdout
 from nestor.cli.policies.builds import overrides_text
-from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_pool
 from nestor.compiler.demangle import demangle
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 _SCHEMES: Final = ("https://", "http://", "file://", "vscode://")
 
@@ -86,18 +86,16 @@ class Report:
         source = "" if self.source is None else _address(self.source)
         corpus = corpus_for(problem, self.corpus, policies)
         program = program_named(corpus, self.program)
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                sides = compile_sides(
-                    pool,
-                    program,
-                    policies,
-                    overrides=overrides,
-                    summary=self.summary,
-                    measure=self.measure,
-                    progress=report,
-                )
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            sides = compile_sides(
+                pool,
+                program,
+                policies,
+                overrides=overrides,
+                summary=self.summary,
+                measure=self.measure,
+                progress=report,
+            )
         symbols = {
             name
             for side in sides.all
@@ -105,7 +103,7 @@ class Report:
             for name in (*module.parts, *module.trajectory.names.values())
             if name.isprintable()  # a log may hold anything
         }
-        readable = demangle(plugin.toolchain, sorted(symbols))
+        readable = demangle(pool.plugin.toolchain, sorted(symbols))
         data, pack = page_data(problem, sides, readable, source)
         text = page(data, pack)
         write_atomically(self.out, text)

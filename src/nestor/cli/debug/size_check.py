@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import print_json, stdout
 from nestor.cli.setup import (
     DEFAULT_PROBLEM,
     corpus_for,
     programs_named,
-    ready_plugin,
+    ready_pool,
     usual_policy,
 )
 from nestor.compiler.demangle import demangle
@@ -22,7 +22,7 @@ from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 if TYPE_CHECKING:
     from nestor.report.sizes import SizeCheck, SizedBuild
@@ -129,10 +129,8 @@ class SizeCheckCommand:
         programs = programs_named(corpus, self.program) if self.program else corpus.programs
         if not programs:
             raise NestorError(f"The corpus {place} has no programs.")
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                return compiled_corpus(pool, programs, policy, report)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            return compiled_corpus(pool, programs, policy, report)
 
     def _readable(self, check: "SizeCheck") -> dict[str, str]:
         names = {f.name for f in check.functions[: self.rows]}

@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.change import interval_text
-from nestor.cli.console import json_text, percent, print_json, progress, stdout
+from nestor.cli.console import json_text, percent, print_json, stdout
 from nestor.cli.policies.builds import chosen_build
-from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_pool
 from nestor.evaluate.compare import evaluate, select_programs
 from nestor.evaluate.compare_runs import (
     EVALUATION,
@@ -25,7 +25,7 @@ from nestor.evaluate.compare_runs import (
 )
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 from nestor.rollout.stock import StockKeepingPool
 
 
@@ -101,11 +101,9 @@ class Compare:
         programs = select_programs(corpus, self.split)
         # Equal policies, two that never deviate say, are judged once.
         distinct = list({policy.digest: policy for policy in policies}.values())
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                keeping = StockKeepingPool(pool)
-                results = evaluate(keeping, build, programs, distinct, progress=report)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            keeping = StockKeepingPool(pool)
+            results = evaluate(keeping, build, programs, distinct, progress=report)
         found = {p.digest: r for p, r in zip(distinct, results, strict=True)}
         for folder, policy in zip(todo, policies, strict=True):
             result = replace(found[policy.digest], policy=policy.name)

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.change import interval_text
-from nestor.cli.console import counted, percent, print_json, progress, stdout
+from nestor.cli.console import counted, percent, print_json, stdout
 from nestor.cli.policies.builds import (
     check_summary,
     chosen_build,
@@ -18,7 +18,7 @@ from nestor.cli.policies.builds import (
     remark_on_build,
 )
 from nestor.cli.policies.failures import show_failures
-from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_pool
 from nestor.compiler.invocation import LtoKind
 from nestor.errors import NestorError
 from nestor.evaluate.compare import EvaluateSettings, evaluate, select_programs
@@ -26,7 +26,7 @@ from nestor.evaluate.groups import Group, groups
 from nestor.evaluate.result import Evaluation, Outcome, ProgramResult
 from nestor.problem.registry import find_problem
 from nestor.problem.score import Report
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 from nestor.rollout.stock import StockKeepingPool
 
 
@@ -111,11 +111,9 @@ class Evaluate:
         settings = EvaluateSettings(modes, overrides, self.summary, self.smoke)
         corpus = corpus_for(problem, self.corpus, policies)
         programs = programs_named(corpus, self.program) or select_programs(corpus, self.split)
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                keeping = StockKeepingPool(pool, fresh=self.fresh)
-                results = evaluate(keeping, build, programs, policies, settings, report)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            keeping = StockKeepingPool(pool, fresh=self.fresh)
+            results = evaluate(keeping, build, programs, policies, settings, report)
         least = problem.report.least if self.least_bytes is None else self.least_bytes
         grouped = groups(results, least)
         if self.json:

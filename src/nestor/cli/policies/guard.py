@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.change import change_pct
-from nestor.cli.console import counted, percent, print_json, progress, stdout
+from nestor.cli.console import counted, percent, print_json, stdout
 from nestor.cli.policies.builds import check_summary, chosen_build, remark_on_build
-from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_pool
 from nestor.compiler.invocation import LtoKind
 from nestor.evaluate.compare import select_programs
 from nestor.evaluate.guard import Guard as Guarding
@@ -22,7 +22,7 @@ from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
 from nestor.problem.score import Report
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,13 @@ class Guard:
         modes = tuple(dict.fromkeys(self.mode)) or build.modes
         corpus = corpus_for(problem, self.corpus, [policy])
         programs = programs_named(corpus, self.program) or select_programs(corpus, self.split)
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                summaries: Mapping[tuple[str, str], str] = {}
-                if self.summary and problem.reads_summary(policy.policy):
-                    summaries = problem.summaries(pool, programs, modes, report)
-                result = guard(
-                    pool, build, programs, policy, modes, summaries=summaries, progress=report
-                )
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            summaries: Mapping[tuple[str, str], str] = {}
+            if self.summary and problem.reads_summary(policy.policy):
+                summaries = problem.summaries(pool, programs, modes, report)
+            result = guard(
+                pool, build, programs, policy, modes, summaries=summaries, progress=report
+            )
         write_atomically(self.out, _list(result, problem, policy, modes))
         if self.json:
             print_json(

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_plugin
+from nestor.cli.console import print_json, stdout
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_pool
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import ToolchainError, find
 from nestor.errors import NestorError
@@ -20,7 +20,6 @@ from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
 from nestor.problem.rollout import Request
 from nestor.problem.trajectory import Trajectory
-from nestor.rollout.local_pool import LocalPool
 
 _LEFT_OUT: Final = ("log_probability", "overridden")
 """What only JSON shows."""
@@ -130,10 +129,8 @@ class Log:
                 f"'{self.unit}' is the name of {len(named)} modules of the corpus"
                 f" {self.corpus}; 'nestor corpus info {self.corpus} --modules' lists them."
             )
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin) as pool:
-                (done,) = pool.run([Request(named[0], policy, log=True, names=True)], report)
+        with ready_pool(problem, corpus, self.llvm) as (pool, report):
+            (done,) = pool.run([Request(named[0], policy, log=True, names=True)], report)
         if done.trajectory is None:
             raise NestorError(f"{named[0].name}: {done.failure}.")
         return done.trajectory

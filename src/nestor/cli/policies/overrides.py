@@ -8,9 +8,15 @@ import tyro
 from rich.markup import escape
 
 from nestor.build.build import BuildError, Job, inside_lto, summary_for
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import print_json, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text
-from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin, usual_policy
+from nestor.cli.setup import (
+    DEFAULT_PROBLEM,
+    corpus_for,
+    program_named,
+    ready_pool,
+    usual_policy,
+)
 from nestor.compiler.invocation import LtoKind
 from nestor.compiler.toolchain import find
 from nestor.errors import NestorError
@@ -18,7 +24,7 @@ from nestor.evaluate.unmatched import Unmatched, unmatched
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
 from nestor.problem.trajectory import Trajectory
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 
 @dataclass(frozen=True)
@@ -88,16 +94,12 @@ class Check:
         corpus = corpus_for(problem, self.corpus, [policy])
         program = program_named(corpus, self.program)
         mode = build.modes[0]
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                summary = None
-                if self.summary:
-                    summary = summary_for(pool, build, program, policy, mode, report)
-                job = Job(
-                    program, mode, policy, overrides=text, summary=summary, log=True, names=True
-                )
-                (built,) = build.run(pool, [job], report)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            summary = None
+            if self.summary:
+                summary = summary_for(pool, build, program, policy, mode, report)
+            job = Job(program, mode, policy, overrides=text, summary=summary, log=True, names=True)
+            (built,) = build.run(pool, [job], report)
         failures = [f"{done.unit}: {done.failure}" for done in built.compiles if done.failure]
         if failures or built.failure:
             raise BuildError(f"{(failures or [f'{program.name}: {built.failure}'])[0]}.")

@@ -8,13 +8,13 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.setup import corpus_for, ready_plugin
+from nestor.cli.console import print_json, stdout
+from nestor.cli.setup import corpus_for, ready_pool
 from nestor.corpus.model import CorpusError
 from nestor.problem.check import check_problem
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem, problem_names
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,8 @@ class Check:
         units = (corpus.modules_of("train") or corpus.modules)[: max(1, self.units)]
         if not units:
             raise CorpusError(f"The corpus {corpus.root} has no modules: capture a build.")
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                check_problem(problem, pool.place, units)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, _):
+            check_problem(problem, pool.place, units)
         if self.json:
             print_json(_row(problem) | {"units": [unit.name for unit in units], "holds": True})
         else:

@@ -7,8 +7,8 @@ from typing import Annotated
 import tyro
 
 from nestor.api.learning import Trained, run_learner
-from nestor.cli.console import json_text, print_json, print_line, progress, stdout
-from nestor.cli.setup import corpus_for, ready_plugin
+from nestor.cli.console import json_text, print_json, print_line, stdout
+from nestor.cli.setup import corpus_for, ready_pool
 from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
 from nestor.files import claimed, write_atomically
@@ -20,7 +20,7 @@ from nestor.policy import bundle
 from nestor.policy.spec import Policy
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 Settings = make_dataclass(
     "Settings",
@@ -109,22 +109,20 @@ class Train:
 
     def _train(self, problem: Problem, learner_name: str, corpus: Corpus) -> Trained:
         settings = getattr(self.settings, learner_name.replace("-", "_"))
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                setup = Setup(
-                    pool=pool,
-                    folder=self.out,
-                    seed=self.seed,
-                    tally=Tally(),
-                    features=self.features,
-                    init=self._start(problem),
-                    trials=self.trials,
-                    budget=self.budget,
-                    estimate=self.estimate,
-                    progress=report,
-                )
-                return run_learner(setup, learner_name, settings)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            setup = Setup(
+                pool=pool,
+                folder=self.out,
+                seed=self.seed,
+                tally=Tally(),
+                features=self.features,
+                init=self._start(problem),
+                trials=self.trials,
+                budget=self.budget,
+                estimate=self.estimate,
+                progress=report,
+            )
+            return run_learner(setup, learner_name, settings)
 
     def _start(self, problem: Problem) -> Policy | None:
         if self.init is None:

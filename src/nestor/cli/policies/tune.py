@@ -11,10 +11,10 @@ from rich.markup import escape
 
 from nestor.build.build import Build, inside_lto
 from nestor.change import change_pct, change_text
-from nestor.cli.console import counted, json_text, percent, print_json, progress, stdout
+from nestor.cli.console import counted, json_text, percent, print_json, stdout
 from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.remarks import remark
-from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_plugin, usual_policy
+from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_pool, usual_policy
 from nestor.compiler.invocation import LtoKind
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Program
@@ -26,7 +26,7 @@ from nestor.problem.levels import decides, instead, require_decided
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
 from nestor.problem.score import Report
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.compiler_search import compiler_search_of
 from nestor.tune.inside import InsideSettings, Spent, tune_inside
 from nestor.tune.moves import moves_of
@@ -123,30 +123,28 @@ class Tune:
         corpus: Corpus,
         program: Program,
     ) -> tuple[Tuned, Spent | None]:
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                if compiler_search_of(problem) is not None:
-                    inside = InsideSettings(self.trials)
-                    return tune_inside(
-                        pool, build, program, policy, inside, self.seed, self.out, progress=report
-                    )
-                summary = None
-                if self.summary:
-                    summary = summary_for_search(pool, build, program, modes[0], report)
-                result = tune(
-                    pool,
-                    build,
-                    program,
-                    policy,
-                    TuneSettings(tuple(modes), self.sweep, self._further(problem, build)),
-                    SearchSettings(compiles=self.compiles),
-                    self.seed,
-                    self.out,
-                    summary=summary,
-                    progress=report,
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            if compiler_search_of(problem) is not None:
+                inside = InsideSettings(self.trials)
+                return tune_inside(
+                    pool, build, program, policy, inside, self.seed, self.out, progress=report
                 )
-                return result, None
+            summary = None
+            if self.summary:
+                summary = summary_for_search(pool, build, program, modes[0], report)
+            result = tune(
+                pool,
+                build,
+                program,
+                policy,
+                TuneSettings(tuple(modes), self.sweep, self._further(problem, build)),
+                SearchSettings(compiles=self.compiles),
+                self.seed,
+                self.out,
+                summary=summary,
+                progress=report,
+            )
+            return result, None
 
     def _start(self, problem: Problem, build: Build, corpus: Corpus) -> NamedPolicy:
         """Return the policy to start from; the default where no policy decides anything."""

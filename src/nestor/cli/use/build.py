@@ -9,14 +9,14 @@ import tyro
 from nestor.build.build import Build as ProgramBuild
 from nestor.build.build import Job, summary_for
 from nestor.build.linking import LINKED, TEXT
-from nestor.cli.console import print_json, print_line, progress
+from nestor.cli.console import print_json, print_line
 from nestor.cli.policies.builds import (
     check_summary,
     chosen_build,
     overrides_text,
     remark_on_build,
 )
-from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
+from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_pool
 from nestor.compiler.invocation import LtoKind
 from nestor.corpus.relink import LinkMode
 from nestor.errors import NestorError
@@ -84,21 +84,19 @@ class Build:
         corpus = corpus_for(problem, self.corpus, [policy])
         program = program_named(corpus, self.program)
         back: tuple[str, ...] = ()
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                summary = None
-                if self.summary:
-                    summary = summary_for(pool, build, program, policy, self.mode, report)
-                job = Job(program, self.mode, policy, overrides=overrides, summary=summary)
-                if self.never_worse:
-                    job, back = _guarded(pool, build, job, report)
-                (linked,) = build.binaries(pool, [job], report)
-                if linked.digest is None or linked.measure is None:
-                    raise NestorError(f"{program.name}: {linked.failure}.")
-                with replacing(self.out) as scratch:
-                    shutil.copyfile(pool.objects.path(linked.digest), scratch)
-                    scratch.chmod(0o755)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            summary = None
+            if self.summary:
+                summary = summary_for(pool, build, program, policy, self.mode, report)
+            job = Job(program, self.mode, policy, overrides=overrides, summary=summary)
+            if self.never_worse:
+                job, back = _guarded(pool, build, job, report)
+            (linked,) = build.binaries(pool, [job], report)
+            if linked.digest is None or linked.measure is None:
+                raise NestorError(f"{program.name}: {linked.failure}.")
+            with replacing(self.out) as scratch:
+                shutil.copyfile(pool.objects.path(linked.digest), scratch)
+                scratch.chmod(0o755)
         size = linked.measure
         if self.json:
             content = {"program": program.name, "out": str(self.out), "stock_modules": list(back)}

@@ -9,13 +9,13 @@ from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import print_json, stdout
 from nestor.cli.policies.failures import show_failures
-from nestor.cli.setup import programs_named, ready_plugin
+from nestor.cli.setup import programs_named, ready_pool
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
 from nestor.corpus import store
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 from nestor.workload.calls import CALLS
 
 if TYPE_CHECKING:  # 'nestor workload calls --help' starts without what reads objects
@@ -69,10 +69,8 @@ class Calls:
         programs = require_workloads(
             corpus, named or select_programs(corpus, self.split), profile=True
         )
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                counted = count_calls(pool, programs, fresh=self.fresh, progress=report)
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            counted = count_calls(pool, programs, fresh=self.fresh, progress=report)
         if self.json:
             print_json(_json(counted, self.corpus / CALLS))
         else:

@@ -10,16 +10,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.change import interval_text
-from nestor.cli.console import counted, json_text, percent, print_json, progress, stdout
+from nestor.cli.console import counted, json_text, percent, print_json, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
-from nestor.cli.setup import corpus_for, programs_named, ready_plugin
+from nestor.cli.setup import corpus_for, programs_named, ready_pool
 from nestor.compiler.cache import cache_place
 from nestor.compiler.invocation import LtoKind
 from nestor.errors import NestorError
 from nestor.files import write_atomically
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 from nestor.rollout.stock import StockKeepingPool
 from nestor.workload.counts import RUN_COLUMNS
 
@@ -98,20 +98,18 @@ class Measure:
         named = programs_named(corpus, self.program)
         programs = require_workloads(corpus, named or select_programs(corpus, self.split))
         folder = self.out or Path(cache_place()) / "measurements"
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                keeping = StockKeepingPool(pool, fresh=self.fresh)
-                results = measure_workloads(
-                    keeping,
-                    programs,
-                    policies,
-                    folder,
-                    also=also,
-                    overrides=overrides,
-                    build=build.name,
-                    progress=report,
-                )
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            keeping = StockKeepingPool(pool, fresh=self.fresh)
+            results = measure_workloads(
+                keeping,
+                programs,
+                policies,
+                folder,
+                also=also,
+                overrides=overrides,
+                build=build.name,
+                progress=report,
+            )
         data = {"workloads": [result.to_json() for result in results]}
         if self.out is not None:
             write_atomically(self.out / "result.json", json_text(data))

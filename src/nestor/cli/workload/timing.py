@@ -10,15 +10,15 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import counted, print_json, progress, stdout
+from nestor.cli.console import counted, print_json, stdout
 from nestor.cli.policies.builds import chosen_build, overrides_text
 from nestor.cli.policies.failures import show_failures
-from nestor.cli.setup import corpus_for, programs_named, ready_plugin
+from nestor.cli.setup import corpus_for, programs_named, ready_pool
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
 from nestor.compiler.invocation import LtoKind
 from nestor.errors import NestorError
 from nestor.problem.registry import find_problem
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 from nestor.rollout.stock import StockKeepingPool
 from nestor.workload.timing import NULL, STOCK, Clock, Timing
 
@@ -86,14 +86,12 @@ class Time:
         named = programs_named(corpus, self.program)
         programs = require_workloads(corpus, named or select_programs(corpus, self.split))
         core = max(os.sched_getaffinity(0)) if self.core is None else self.core
-        with progress() as report:
-            plugin = ready_plugin(problem, self.llvm, report)
-            with LocalPool(problem, corpus, plugin, self.pool) as pool:
-                timings, failures = time_programs(
-                    StockKeepingPool(pool), programs, policies,
-                    rounds=self.rounds, core=core, clock=self.clock, overrides=overrides,
-                    build=build.name, progress=report,
-                )  # fmt: skip
+        with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
+            timings, failures = time_programs(
+                StockKeepingPool(pool), programs, policies,
+                rounds=self.rounds, core=core, clock=self.clock, overrides=overrides,
+                build=build.name, progress=report,
+            )  # fmt: skip
         projects = {program.name: program.project for program in programs}
         names = [policy.name for policy in policies]
         if self.json:
