@@ -34,6 +34,18 @@ class TextKind:
 
 
 @dataclass(frozen=True)
+class InLto:
+    """What a link by LTO means for built-in policies, by their names."""
+
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """Of a policy that changes nothing there: the one made for it."""
+    only: Mapping[str, str] = field(default_factory=dict)
+    """Of a policy made for it: its like in other builds."""
+    unmade: Mapping[str, str] = field(default_factory=dict)
+    """Of a policy that decides there, too, and was not made to: what of it is known."""
+
+
+@dataclass(frozen=True)
 class InBuilds:
     """What a build's options say about one problem."""
 
@@ -55,13 +67,7 @@ class InBuilds:
     best: str | None = None
     """The switch with which the plugin decides each function by the best of several policies and
     the default; None if the problem takes one policy."""
-    for_lto: Mapping[str, str] = field(default_factory=dict)
-    """From a built-in policy that changes nothing inside LTO to the one made for it."""
-    only_in_lto: Mapping[str, str] = field(default_factory=dict)
-    """From each built-in policy that was made for links by LTO to its like in other builds."""
-    not_for_lto: Mapping[str, str] = field(default_factory=dict)
-    """Built-in policies that decide inside LTO, too, and were not made to, with what of it is known
-    for a remark."""
+    in_lto: InLto = field(default_factory=InLto)
 
 
 def problems_in_builds(first: str) -> Mapping[str, InBuilds]:
@@ -82,22 +88,14 @@ def like_at(level: str, own: InBuilds, problems: Mapping[str, InBuilds]) -> InBu
     return next((each for each in able if level in each.levels), None)
 
 
-def policies_for_lto() -> Mapping[str, str]:
-    """Return, by each built-in policy that changes nothing inside LTO, the one made for it."""
-    problems = problems_in_builds(first="").values()
-    return {name: like for each in problems for name, like in each.for_lto.items()}
-
-
-def policies_only_in_lto() -> Mapping[str, str]:
-    """Return, by each built-in policy made for links by LTO, its like in other builds."""
-    problems = problems_in_builds(first="").values()
-    return {name: like for each in problems for name, like in each.only_in_lto.items()}
-
-
-def made_without_lto() -> Mapping[str, str]:
-    """Return the built-in policies that were not made to decide inside LTO, with what is known."""
-    problems = problems_in_builds(first="").values()
-    return {name: what for each in problems for name, what in each.not_for_lto.items()}
+def in_lto() -> InLto:
+    """Return what a link by LTO means for the built-in policies of all problems."""
+    all_parts = [each.in_lto for each in problems_in_builds(first="").values()]
+    return InLto(
+        instead={name: like for each in all_parts for name, like in each.instead.items()},
+        only={name: like for each in all_parts for name, like in each.only.items()},
+        unmade={name: what for each in all_parts for name, what in each.unmade.items()},
+    )
 
 
 def made_for(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:
@@ -106,5 +104,5 @@ def made_for(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:
     :param policies: names of built-ins.
     :param lto: whether they decide inside LTO; otherwise nothing is replaced.
     """
-    likes = policies_for_lto() if lto else {}
+    likes = in_lto().instead if lto else {}
     return tuple(likes.get(name, name) for name in policies)

@@ -17,8 +17,8 @@ from nestor.cli.use.words import Words as PolicyWords
 from nestor.compiler.plugin import Plugin
 from nestor.problem.in_builds import (
     InBuilds,
+    in_lto,
     made_for,
-    made_without_lto,
     problems_in_builds,
 )
 from nestor.problems.inlining_size.features.site import SUMMARY_PREFIX
@@ -116,7 +116,7 @@ class Compilers:
             return ()
         if tuple(self.stored) == USUAL_POLICIES:
             return USUAL_INSIDE_LTO
-        without = {*self.reading.values(), *made_without_lto()}
+        without = {*self.reading.values(), *in_lto().unmade}
         able = (name for name in made_for(tuple(self.stored), lto=True) if name not in without)
         return tuple(name for name in able if not _stored(name).is_portfolio)
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from nestor.corpus.level import Level
-from nestor.problem.in_builds import InBuilds, TextKind
+from nestor.problem.in_builds import InBuilds, InLto, TextKind
 
 
 def _check_overrides(text: str) -> None:
@@ -43,6 +43,8 @@ IN_BUILDS: Final = InBuilds(
     ),
     trials="-nestor-trials",
     usual="shipped",
-    for_lto={"shipped": "shipped-lto"},
-    only_in_lto={"shipped-lto": "shipped", "distilled-lto": "distilled"},
+    in_lto=InLto(
+        instead={"shipped": "shipped-lto"},
+        only={"shipped-lto": "shipped", "distilled-lto": "distilled"},
+    ),
 )

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from nestor.corpus.level import Level
+from nestor.problem.in_builds import InLto
 from nestor.problems.inlining_size import in_builds
 
 NAME: Final = "inlining-size-os"
@@ -12,6 +13,6 @@ LEVELS: Final[tuple[Level, ...]] = ("-Os",)
 """Where policies act: in functions that are optimised for size, but not for the smallest one."""
 
 IN_BUILDS: Final = replace(
-    in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, usual="shipped-os", for_lto={},
-    only_in_lto={}, not_for_lto={"shipped-os": "what it does inside was not measured"},
+    in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, usual="shipped-os",
+    in_lto=InLto(unmade={"shipped-os": "what it does inside was not measured"}),
 )  # fmt: skip

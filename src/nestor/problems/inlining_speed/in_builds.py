@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from nestor.corpus.level import Level
+from nestor.problem.in_builds import InLto
 from nestor.problems.inlining_size import in_builds
 
 NAME: Final = "inlining-speed"
@@ -13,7 +14,5 @@ LEVELS: Final[tuple[Level, ...]] = ("-O2", "-O3")
 
 IN_BUILDS: Final = replace(
     in_builds.IN_BUILDS, problem=NAME, levels=LEVELS, summary=None, usual="shipped-speed",
-    for_lto={},
-    only_in_lto={},
-    not_for_lto={"shipped-speed": "inside it code grows, and some programs slow down"},
+    in_lto=InLto(unmade={"shipped-speed": "inside it code grows, and some programs slow down"}),
 )  # fmt: skip

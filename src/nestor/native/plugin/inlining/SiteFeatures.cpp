@@ -200,14 +200,14 @@ const SiteFeatures::Feature SiteFeatures::Table[] = {
     {"program_link_gc",
      READ(S.Of.Program ? int64_t(S.Of.Program->linkMode()) : Missing), Price::Glance},
 
-    {"trial_calls", READ(S.Of.candidateOf(S.CB).All.Calls)},
-    {"trial_copied", READ(S.Of.candidateOf(S.CB).All.Copied)},
-    {"trial_instructions", READ(S.Of.candidateOf(S.CB).All.Instructions)},
+    {"trial_calls", READ(S.Of.extentOf(S.CB).Calls)},
+    {"trial_copied", READ(S.Of.extentOf(S.CB).Copied)},
+    {"trial_instructions", READ(S.Of.extentOf(S.CB).Instructions)},
     {"trial_bytes", READ(S.Of.tryAllCalls(S.CB).Apart), Price::Trial},
     {"trial_saved", READ(S.Of.tryAllCalls(S.CB).Saved), Price::Trial},
     {"trial_saved_permille", READ(S.Of.tryAllCalls(S.CB).savedPermille()), Price::Trial},
-    {"caller_trial_bytes", READ(S.Of.tryInCaller(S.CB).Apart), Price::CallerTrial},
-    {"caller_trial_saved", READ(S.Of.tryInCaller(S.CB).Saved), Price::CallerTrial},
+    {"caller_trial_bytes", READ(S.Of.Trials.inCaller(S.CB).Apart), Price::CallerTrial},
+    {"caller_trial_saved", READ(S.Of.Trials.inCaller(S.CB).Saved), Price::CallerTrial},
 };
 #undef READ
 
@@ -334,30 +334,12 @@ bool SiteFeatures::isOnlyUsedHere(const Function &F) const {
          Use->Copies == 1 && Use->Users == 0 && !Use->AddressTaken;
 }
 
-const InliningTrials::Candidate &SiteFeatures::candidateOf(const CallBase &CB) {
-  if (!Open.Candidate)
-    Open.Candidate = Trials && isOnlyUsedHere(*CB.getCalledFunction())
-                         ? Trials->candidate(CB)
-                         : InliningTrials::Candidate();
-  return *Open.Candidate;
-}
-
-bool SiteFeatures::canTry(const CallBase &CB, Price P) {
-  if (P == Price::Trial)
-    return candidateOf(CB).All.Calls != 0;
-  return Trials && Trials->canTryInCaller(const_cast<CallBase &>(CB));
+const InliningTrials::Extent &SiteFeatures::extentOf(const CallBase &CB) {
+  return Trials.extent(CB, [&] { return isOnlyUsedHere(*CB.getCalledFunction()); });
 }
 
 InliningTrials::Result SiteFeatures::tryAllCalls(const CallBase &CB) {
-  if (!Open.All && MayTry && canTry(CB, Price::Trial))
-    Open.All = Trials->of(candidateOf(CB));
-  return Open.All.value_or(InliningTrials::Result());
-}
-
-InliningTrials::Result SiteFeatures::tryInCaller(const CallBase &CB) {
-  if (!Open.InCaller && MayTry && canTry(CB, Price::CallerTrial))
-    Open.InCaller = Trials->inCaller(CB);
-  return Open.InCaller.value_or(InliningTrials::Result());
+  return Trials.ofAllCalls(CB, [&] { return isOnlyUsedHere(*CB.getCalledFunction()); });
 }
 
 } // namespace nestor

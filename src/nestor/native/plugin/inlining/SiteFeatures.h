@@ -18,12 +18,11 @@
 #include "CallFrequencies.h"
 #include "Embeddings.h"
 #include "ProgramSummary.h"
-#include "trials/InliningTrials.h"
+#include "trials/QuestionTrials.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/PassManager.h"
-#include "llvm/Support/SaveAndRestore.h"
 #include <memory>
 #include <optional>
 #include <vector>
@@ -66,7 +65,7 @@ public:
   int64_t read(const llvm::CallBase &CB, size_t Tensor);
   /// The same for a log, for which nothing is tried: 0 if it was not read before.
   int64_t readAgain(const llvm::CallBase &CB, size_t Tensor) {
-    const llvm::SaveAndRestore NoMore(MayTry, false);
+    Trials.tryNoMore();
     return read(CB, Tensor);
   }
 
@@ -79,12 +78,14 @@ public:
   static bool isTrial(Price P) { return P == Price::Trial || P == Price::CallerTrial; }
   /// \p Folder: see KnownSizes.
   void allowTrials(llvm::Module &M, llvm::StringRef Folder) {
-    Trials.emplace(M, FAM, Folder);
+    Trials.allow(M, FAM, Folder);
   }
   /// To be called before each question.
-  void onQuestion() { Open = {}; }
+  void onQuestion() { Trials.onQuestion(); }
   /// Whether features of the price \p P, that of a trial, can be other than 0 for \p CB.
-  bool canTry(const llvm::CallBase &CB, Price P);
+  bool canTry(llvm::CallBase &CB, Price P) {
+    return P == Price::Trial ? extentOf(CB).Calls != 0 : Trials.canTryInCaller(CB);
+  }
 
   /// To be called when any function may have changed.
   void clear();
@@ -103,22 +104,15 @@ private:
   Uses usesOf(const llvm::Function &F);
   const ProgramSummary::Function *inProgram(const llvm::Function &F) const;
   bool isOnlyUsedHere(const llvm::Function &F) const;
-  const InliningTrials::Candidate &candidateOf(const llvm::CallBase &CB);
+  const InliningTrials::Extent &extentOf(const llvm::CallBase &CB);
   InliningTrials::Result tryAllCalls(const llvm::CallBase &CB);
-  InliningTrials::Result tryInCaller(const llvm::CallBase &CB);
   const std::vector<int64_t> &embeddingOf(const llvm::Function &F);
 
   llvm::FunctionAnalysisManager &FAM;
   std::optional<ProgramSummary> Program;
   std::optional<Embeddings> Vocabulary;
   CallFrequencies Runs;
-  std::optional<InliningTrials> Trials;
-  bool MayTry = true;
-  /// What is known for the question that is open.
-  struct {
-    std::optional<InliningTrials::Candidate> Candidate;
-    std::optional<InliningTrials::Result> All, InCaller;
-  } Open;
+  QuestionTrials Trials;
   llvm::DenseMap<const llvm::Function *, std::unique_ptr<Body>> Bodies;
   llvm::DenseMap<const llvm::Function *, Uses> UsesOf;
   llvm::DenseMap<const llvm::Function *, std::vector<int64_t>> Embedded;
