@@ -25,8 +25,8 @@ run python -m benchmarks.lto "$work/bench" --kept "$kept" --compiles 25 --out "$
   --json benchmarks/results/lto.json
 # And the policy that makes inlining trials there, too.
 run python -m benchmarks.inlining_trials make \
-  src/nestor/problems/inlining_size/data/shipped-lto.safetensors --lto --calls 12 --copied 120 \
-  --instructions 2000 --out src/nestor/problems/inlining_size/data/distilled-lto.safetensors
+  src/nestor/problems/inlining_size/data/shipped-lto.safetensors --lto --in-callers --calls 12 \
+  --copied 120 --instructions 2000 --out src/nestor/problems/inlining_size/data/distilled-lto.safetensors
 run python -m benchmarks.lto "$work/bench" --kept "$kept_trials" --policy distilled-lto \
   --json benchmarks/results/lto_distilled.json
 run python -m benchmarks.tables

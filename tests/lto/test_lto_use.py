@@ -1,5 +1,6 @@
 """The user's way: plain clang, with nestor's words for the link."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,26 @@ def test_the_wrapper_decides_in_the_link(
     assert len(made) == len(expected)
     stock = link(plugin, sources, kind, tmp_path / "p", [])
     assert len(made) != len(stock)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_link_has_tried_is_kept(
+    plugin: Plugin, sources: Path, tmp_path: Path, kind: LtoKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = nestor("flags", "distilled-lto", "--lto").stdout.split()
+    (kept,) = re.findall(r"-nestor-trials=(\S+)", " ".join(flags))
+    before = set(Path(kept).glob("*"))
+    first = link(plugin, sources, kind, tmp_path / "p", flags)
+    new = sorted(set(Path(kept).glob("*")) - before)
+    texts = [path.read_text() for path in new]
+    assert new
+    assert link(plugin, sources, kind, tmp_path / "p", flags) == first
+    assert [path.read_text() for path in new] == texts
+    nowhere = [word.replace(kept, "/proc/none") for word in flags]
+    assert link(plugin, sources, kind, tmp_path / "p", nowhere) == first
+    for policy, options in (("shipped-lto", ["--lto"]), ("distilled-lto", [])):
+        assert "-nestor-trials" not in nestor("flags", policy, *options).stdout
 
 
 def test_a_policy_made_for_other_links_is_remarked_on(sources: Path, tmp_path: Path) -> None:

@@ -61,7 +61,10 @@ class InBuilds:
     summary: TextKind | None = None
     """What modules are told of their program."""
     trials: str | None = None
-    """With a summary: the option with the folder in which the plugin keeps what it has tried."""
+    """The option with the folder in which the plugin keeps what it has tried: with a summary, and
+    in links by LTO."""
+    tried: frozenset[str] = frozenset()
+    """The features of policies that let the plugin try something."""
     usual: str | None = None
     """The built-in policy to use if nothing speaks for another one."""
     best: str | None = None

@@ -43,7 +43,8 @@ class Choice:
     problems: tuple[str, ...]
     options: tuple[Option, ...]
     trials: str | None = None
-    """The option with the folder in which the plugin keeps what it has tried."""
+    """The option with the folder in which the plugin keeps what it has tried; None if no policy
+    lets it try anything."""
     best: bool = False
     """Functions are compiled on trial, in forked children of a compiler with one thread: with
     ``--best`` or a portfolio."""
@@ -80,10 +81,17 @@ def choose(own: Words, problems: Mapping[str, InBuilds]) -> Choice:
         for policy in policies.get(name, ())
     ]
     options += [Option(kind.option, path, _OVERRIDES_FILE) for kind, path in texts.items()]
-    trials = None
+    trials = next(
+        (
+            problems[name].trials
+            for name, several in policies.items()
+            for policy in several
+            if not problems[name].tried.isdisjoint(policy.features)
+        ),
+        None,
+    )
     if own.summary is not None:
         options.append(_summary(own.summary, decided, problems))
-        trials = next((each.trials for each in decided if each.trials is not None), None)
     if own.best:
         options.append(_best(policies, problems))
     return Choice(tuple(each.problem for each in decided), tuple(options), trials=trials, best=best)

@@ -50,12 +50,9 @@ class Ingredients:
 
     def compile_options(self) -> list[str]:
         """Return the driver's options for compiles."""
-        words = self._words()
-        if self.choice.trials is not None:
-            # Another plugin may try otherwise.
-            kept = f"{cache_place()}/trials/{self.plugin.path.parent.name}"
-            words.append(f"{self.choice.trials}={kept}")
-        return self.plugin.driver_words(words)
+        # Without a summary the packaged policies try nothing here.
+        kept = self._kept_trials() if self.choice.has_summary else []
+        return self.plugin.driver_words([*self._words(), *kept])
 
     def link_options(self) -> list[str]:
         """Return the driver's options for links by LTO.
@@ -65,7 +62,8 @@ class Ingredients:
         if self.choice.has_summary:
             raise NestorError(LTO_WITH_SUMMARY)
         threads = ["-Xlinker", "--threads=1"] if self.choice.best else []
-        return ["-fuse-ld=lld", *threads, *link_flags(self.plugin, self._words())]
+        words = [*self._words(), *self._kept_trials()]
+        return ["-fuse-ld=lld", *threads, *link_flags(self.plugin, words)]
 
     def compiler(self, name: str, lto: str) -> list[str]:
         """Return the compiler ``clang`` or ``clang++`` with its options, before the user's.
@@ -80,6 +78,11 @@ class Ingredients:
         path = self.plugin.toolchain.clang.with_name(name)
         # The plugin's options must not warn where nothing is compiled, as in a link.
         return [str(path), "--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
+
+    def _kept_trials(self) -> list[str]:
+        """Return the option with the folder of what was tried; another plugin may try otherwise."""
+        place = f"{cache_place()}/trials/{self.plugin.path.parent.name}"
+        return [f"{self.choice.trials}={place}"] if self.choice.trials is not None else []
 
     def _words(self) -> list[str]:
         return [str(option) for option in self.choice.options]

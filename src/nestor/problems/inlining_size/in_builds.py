@@ -4,6 +4,7 @@ from typing import Final
 
 from nestor.corpus.level import Level
 from nestor.problem.in_builds import InBuilds, InLto, TextKind
+from nestor.problems.inlining_size.features.site import TRIALS
 
 
 def _check_overrides(text: str) -> None:
@@ -42,6 +43,7 @@ IN_BUILDS: Final = InBuilds(
         check=_check_summary,
     ),
     trials="-nestor-trials",
+    tried=frozenset(TRIALS),
     usual="shipped",
     in_lto=InLto(
         instead={"shipped": "shipped-lto"},
