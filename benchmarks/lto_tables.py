@@ -126,21 +126,17 @@ def cpu_ratio(lines: Sequence[Line]) -> float | None:
 
 
 def _programs(links: Sequence[Line], searches: Mapping[str, Line]) -> Table:
-    rows = []
-    for line in sorted(links, key=lambda line: (line["of"], -changes(line)[0])):
-        search = searches.get(line["program"])
-        rows.append(
-            [
-                line["program"],
-                line["of"],
-                line["stock"][0],
-                changes(line),
-                None if search is None else changes(search),
-                cpu_ratio([line]),
-            ]
-        )
     columns = [
-        ("program", "{}"), ("of", "{}"), ("stock LTO", "{:,.0f}"), ("shipped-lto", record.CHANGES),
-        ("search", record.CHANGES), ("CPU of a link", "{:.2f}"),
+        ("program", "{}"), ("of", "{}"), ("stock LTO", "{:,.0f}"), ("policy", record.CHANGES),
+        ("CPU of a link", "{:.2f}"),
     ]  # fmt: skip
+    rows = [
+        [line["program"], line["of"], line["stock"][0], changes(line), cpu_ratio([line])]
+        for line in sorted(links, key=lambda line: (line["of"], -changes(line)[0]))
+    ]
+    if searches:
+        columns.insert(4, ("search", record.CHANGES))
+        for row in rows:
+            search = searches.get(row[0])
+            row.insert(4, None if search is None else changes(search))
     return table(columns, rows)
