@@ -160,6 +160,9 @@ def origin(policy: Policy) -> Table:
     if "trials" in provenance:
         least = ", ".join(f"{name} {limit}" for name, limit in provenance["trials"].items())
         rows.append(["inlining trials must save", least])
+    if "caller trials" in provenance:
+        most = ", ".join(f"{name} {limit}" for name, limit in provenance["caller trials"].items())
+        rows.append(["trials in one caller", most])
     names = ("learner", "seed", "corpus", "compiler", "plugin", "nestor")
     rows += [[name, f"`{provenance[name]}`"] for name in names if name in provenance]
     others = ("take", "leave", "rounds", "leaves", "training programs", "chosen by", "llvm")
