@@ -27,8 +27,8 @@ run python -m benchmarks.lto "$work/bench" --kept "$kept" --compiles 25 --out "$
 run python -m benchmarks.inlining_trials make \
   src/nestor/problems/inlining_size/data/shipped-lto.safetensors --lto --in-callers --calls 12 \
   --copied 120 --instructions 2000 --out src/nestor/problems/inlining_size/data/distilled-lto.safetensors
-run python -m benchmarks.lto "$work/bench" --kept "$kept_trials" --policy distilled-lto \
-  --json benchmarks/results/lto_distilled.json
+run python -m benchmarks.lto "$work/bench" --kept "$kept_trials" --lto full thin \
+  --policy distilled-lto --json benchmarks/results/lto_distilled.json
 run python -m benchmarks.tables
 echo "The policy, benchmarks/results/lto.json and the pages made from it are new;"
 echo "run the tests and commit them together."
