@@ -13,7 +13,7 @@ from nestor.policy.network import LogNormalisation, build, initial_layers
 from nestor.policy.spec import Policy
 from nestor.problem.rollout import Request
 from nestor.problem.trajectory import Trajectory
-from nestor.problems.inlining_size.features.site import SITE_FEATURES
+from nestor.problems.inlining_size.features.site import IN_CALLER, SITE_FEATURES
 from nestor.problems.inlining_size.problem import PROBLEM
 from nestor.problems.inlining_size.summary.object_uses import summarise
 from nestor.problems.inlining_size.summary.program_summary import function_id
@@ -331,7 +331,7 @@ def test_agreement_on_a_program_of_the_corpus(bench: Workbench, tiny_corpus: Cor
         summary = summarise(stock, "gc").to_text()
         seen = logged(Request(largest, DEFAULT, log=True, summary=summary))
         # Trees at random would ask for trials in each caller, until no more are made.
-        names = [name for name in own(seen) if not name.startswith("caller_trial_")]
+        names = [name for name in own(seen) if name not in IN_CALLER]
         x = seen.rows(names)
         missing = {n for n, column in zip(names, x.T, strict=True) if (column == -1).all()}
         assert missing == {*PROFILE}
