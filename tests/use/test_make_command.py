@@ -4,11 +4,13 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from nestor.cli.make import words
 from nestor.cli.make.make import jobs_of
+from nestor.corpus.relink import LinkMode
 from tests.use.making import BUILD, digests, make, sources
 
 WAITS = "echo $$ >pid; trap 'exit 3' TERM HUP; for i in $(seq 500); do sleep 0.05; done"
@@ -93,3 +95,8 @@ def test_as_many_modules_at_a_time_as_the_command(line: str, number: int | None)
     own = words.split(["--", *line.split()])
     without = jobs_of(words.split(["--", "make"]))
     assert jobs_of(own) == (without if number is None else number)
+
+
+def test_links_are_the_modes_of_a_link() -> None:
+    """They stand there once more, since what reads the words imports next to nothing."""
+    assert get_args(LinkMode) == words.LINKS

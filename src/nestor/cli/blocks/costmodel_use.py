@@ -103,9 +103,9 @@ class Predict:
             "failed": cost.failed,
             "reasons": list(cost.reasons),
             "not_in_training": list(cost.untrained),
-            "cycles": _number(cost.cycles),
-            "low": _number(cost.low),
-            "high": _number(cost.high),
+            "cycles": float(cost.cycles),
+            "low": float(cost.low),
+            "high": float(cost.high),
         }
         if self.list_blocks:
             listed = _blocks_json(cost.function.blocks, cost.predicted)
@@ -145,9 +145,9 @@ def _blocks_json(blocks: tuple[bytes, ...], predicted: "Prediction") -> list[dic
     return [
         {
             "block_hex": block.hex(),
-            "cycles": _number(predicted.cycles[i]),
-            "low": _number(predicted.low[i]),
-            "high": _number(predicted.high[i]),
+            "cycles": float(predicted.cycles[i]),
+            "low": float(predicted.low[i]),
+            "high": float(predicted.high[i]),
             "reason": _reason(predicted, i),
             "not_in_training": list(predicted.untrained.get(i, ())),
         }
@@ -175,10 +175,6 @@ def _notes(found: "list[Prediction]") -> list[str]:
             " the interval is wider)"
         )
     return lines
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _show_blocks(blocks: tuple[bytes, ...], predicted: "Prediction") -> None:

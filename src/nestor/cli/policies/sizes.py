@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import tyro
 from rich.table import Table
 
-from nestor.cli.console import print_json, print_line, progress, stdout
+from nestor.cli.console import print_json, print_line, stdout
 from nestor.cli.remarks import remark
-from nestor.cli.setup import ready_plugin
+from nestor.cli.setup import ready_pool
 from nestor.corpus import store
 from nestor.errors import NestorError
 from nestor.problems.inlining_size.size.fit import FitSettings, fit, groups
-from nestor.rollout.local_pool import LocalPool, PoolSettings
+from nestor.rollout.local_pool import PoolSettings
 
 if TYPE_CHECKING:
     from nestor.problems.inlining_size.size.judge import Errors, Predictor
@@ -63,10 +63,7 @@ class Sizes:
         training = examples.drawn(corpus, ("train", "validation"), self.modules, self.seed)
         changer = PROBLEM.policy(self.policy) if self.policy else None
         unseen = examples.drawn(corpus, ("test",), self.modules, self.seed)
-        with (
-            progress() as report,
-            LocalPool(PROBLEM, corpus, ready_plugin(PROBLEM, self.llvm, report), self.pool) as pool,
-        ):
+        with ready_pool(PROBLEM, corpus, self.llvm, self.pool) as (pool, report):
             pairs = examples.collect(pool, training, kept, report)
             held_out = examples.collect(pool, unseen, kept, report, changer)
         failed = len(training) + len(unseen) - len(pairs) - len(held_out)

@@ -118,9 +118,9 @@ def clang(name: str, own_words: list[str]) -> int:
     offered: list[str] = []
     if "--" in own_words:
         index = own_words.index("--")
-        before, own_words = own_words, list(own_words)
-        own_words[:index] = with_summary(own_words[:index], own_words[index + 1 :])
-        offered = own_words[index : len(own_words) - len(before) + index]
+        completed = with_summary(own_words[:index], own_words[index + 1 :])
+        offered = completed[index:]
+        own_words = [*completed, *own_words[index:]]
     try:
         own, rest = words.split_around(name, own_words)
         own = replace(own, offered=tuple(offered))

@@ -339,7 +339,8 @@ const InliningTrials::Extent &SiteFeatures::extentOf(const CallBase &CB) {
 }
 
 InliningTrials::Result SiteFeatures::tryAllCalls(const CallBase &CB) {
-  return Trials.ofAllCalls(CB, [&] { return isOnlyUsedHere(*CB.getCalledFunction()); });
+  extentOf(CB);
+  return Trials.ofAllCalls();
 }
 
 } // namespace nestor

@@ -83,7 +83,7 @@ public:
   /// To be called before each question.
   void onQuestion() { Trials.onQuestion(); }
   /// Whether features of the price \p P, that of a trial, can be other than 0 for \p CB.
-  bool canTry(llvm::CallBase &CB, Price P) {
+  bool canTry(const llvm::CallBase &CB, Price P) {
     return P == Price::Trial ? extentOf(CB).Calls != 0 : Trials.canTryInCaller(CB);
   }
 

@@ -138,12 +138,11 @@ InliningTrials::Result InliningTrials::tryAll(const Candidate &C) {
   for (const auto &[Caller, Calls] : C.Callers) {
     if (R.Saved + Left * CallBytes < 0)
       break; // It costs too much already.
-    const auto Apart = bytesOf({Caller}, nullptr);
-    const auto Inlined = bytesOf({Caller, &Callee}, &Callee);
-    if (!Apart || !Inlined)
+    const std::optional<Result> One = tryOne(*Caller, Callee);
+    if (!One)
       return {};
-    R.Apart += *Apart;
-    R.Saved -= *Inlined - *Apart;
+    R.Apart += One->Apart;
+    R.Saved += One->Saved;
     Left -= Calls;
   }
   return R;
@@ -166,12 +165,17 @@ bool InliningTrials::canTryInCaller(CallBase &CB) {
 }
 
 InliningTrials::Result InliningTrials::inCaller(const CallBase &CB) {
-  const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  return tryOne(*CB.getCaller(), *CB.getCalledFunction()).value_or(Result());
+}
+
+/// What \p Caller takes, and what of it goes with all its calls of \p Callee inlined.
+std::optional<InliningTrials::Result> InliningTrials::tryOne(const Function &Caller,
+                                                             const Function &Callee) {
   const auto Apart = bytesOf({&Caller}, nullptr);
   const auto Inlined = bytesOf({&Caller, &Callee}, &Callee);
   if (!Apart || !Inlined)
-    return {};
-  return {*Apart, *Apart - *Inlined};
+    return std::nullopt;
+  return Result{*Apart, *Apart - *Inlined};
 }
 
 /// Bytes of the first of \p Functions.

@@ -82,6 +82,7 @@ private:
   bool canInline(llvm::CallBase &CB, llvm::Function &Callee);
   bool findCallers(Candidate &C);
   Result tryAll(const Candidate &C);
+  std::optional<Result> tryOne(const llvm::Function &Caller, const llvm::Function &Callee);
   std::optional<int64_t> bytesOf(llvm::ArrayRef<const llvm::Function *> Functions,
                                  const llvm::Function *Inlined);
 

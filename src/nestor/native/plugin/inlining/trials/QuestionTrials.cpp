@@ -17,15 +17,20 @@ const InliningTrials::Extent &QuestionTrials::extent(const CallBase &CB,
   return Known.Candidate->All;
 }
 
-InliningTrials::Result QuestionTrials::ofAllCalls(const CallBase &CB,
-                                                  function_ref<bool()> GoesAway) {
-  if (!Known.AllCalls && Known.MayTry && extent(CB, GoesAway).Calls)
+InliningTrials::Result QuestionTrials::ofAllCalls() {
+  if (!Known.AllCalls && Known.MayTry && Known.Candidate->All.Calls)
     Known.AllCalls = Trials->of(*Known.Candidate);
   return Known.AllCalls.value_or(InliningTrials::Result());
 }
 
+bool QuestionTrials::canTryInCaller(const CallBase &CB) {
+  if (!Known.CanTryInCaller)
+    Known.CanTryInCaller = Trials && Trials->canTryInCaller(const_cast<CallBase &>(CB));
+  return *Known.CanTryInCaller;
+}
+
 InliningTrials::Result QuestionTrials::inCaller(const CallBase &CB) {
-  if (!Known.InCaller && Known.MayTry && canTryInCaller(const_cast<CallBase &>(CB)))
+  if (!Known.InCaller && Known.MayTry && canTryInCaller(CB))
     Known.InCaller = Trials->inCaller(CB);
   return Known.InCaller.value_or(InliningTrials::Result());
 }

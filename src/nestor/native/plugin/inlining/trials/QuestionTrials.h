@@ -28,9 +28,9 @@ public:
   /// does without it when nothing here refers to it.
   const InliningTrials::Extent &extent(const llvm::CallBase &CB,
                                        llvm::function_ref<bool()> GoesAway);
-  InliningTrials::Result ofAllCalls(const llvm::CallBase &CB,
-                                    llvm::function_ref<bool()> GoesAway);
-  bool canTryInCaller(llvm::CallBase &CB) { return Trials && Trials->canTryInCaller(CB); }
+  /// To be called after extent().
+  InliningTrials::Result ofAllCalls();
+  bool canTryInCaller(const llvm::CallBase &CB);
   InliningTrials::Result inCaller(const llvm::CallBase &CB);
 
 private:
@@ -38,6 +38,7 @@ private:
   struct {
     bool MayTry = true;
     std::optional<InliningTrials::Candidate> Candidate;
+    std::optional<bool> CanTryInCaller; ///< It takes a pass over both functions.
     std::optional<InliningTrials::Result> AllCalls, InCaller;
   } Known;
 };
