@@ -36,6 +36,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
+# Nor do they depend on whether ``make test`` started them: another make says which folder it enters.
+for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+    os.environ.pop(variable, None)
+
 # Small, but with real decisions: static functions, one use or many, a loop, a call chain.
 SOURCE = """
 static int step(int v) { return v * 3 + 1; }

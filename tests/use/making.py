@@ -48,7 +48,8 @@ def make(
         cwd=folder,
         env=os.environ | dict(environment or {}),
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",  # make's messages name folders, whatever bytes they have
         check=False,
     )
 
