@@ -137,37 +137,6 @@ def test_doctor_without_llvm(tmp_path: Path) -> None:
     assert "install LLVM 22" in done.stderr
 
 
-def test_evaluate_json_keeps_stdout_clean(small_corpus: Corpus) -> None:
-    done = nestor("evaluate", "--policy", "default", "--corpus", str(small_corpus.root), "--json")
-    assert done.returncode == 0, done.stderr
-    (evaluation,) = json.loads(done.stdout)["evaluations"]
-    assert [p["linked_change_pct"] for p in evaluation["programs"]] == [0, 0]
-
-
-def test_evaluate_several_policies_and_modes(small_corpus: Corpus) -> None:
-    words = ["evaluate", "--policy", "never", "always", "--mode", "gc", "no-gc"]
-    small = [*words, "--corpus", str(small_corpus.root), "--least-bytes", "1"]
-    done = nestor(*small)
-    assert done.returncode == 0, done.stderr
-    header = next(line for line in done.stdout.splitlines() if "policy" in line)
-    assert "gc" in header and "no-gc" in header
-    for policy in ("never", "always"):
-        assert sum(line.startswith(f"{policy}, ") for line in done.stdout.splitlines()) == 2
-    data = json.loads(nestor(*small, "--json").stdout)
-    assert [(e["policy"], e["link_mode"]) for e in data["evaluations"]] == [
-        ("never", "gc"), ("never", "no-gc"), ("always", "gc"), ("always", "no-gc"),
-    ]  # fmt: skip
-    assert {g["group"] for g in data["groups"]} == {"all", "C"}
-    assert all(g["programs"] == 2 for g in data["groups"])
-
-
-def test_evaluate_table(small_corpus: Corpus) -> None:
-    done = nestor("evaluate", "--policy", "never", "--corpus", str(small_corpus.root))
-    assert done.returncode == 0, done.stderr
-    assert "95 % interval" in done.stdout
-    assert "0 failures" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

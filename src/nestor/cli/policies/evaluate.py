@@ -42,7 +42,8 @@ class Evaluate:
 
     Geometric means by language and style follow, over the programs that are not tiny (see
     --least-bytes). A style of C++ is seen if a project of the split "train" has it. With several
-    policies or modes these means are all that is shown; --json holds every program.
+    policies or modes these means are all that is shown, if there are any; --json holds every
+    program.
 
     What stock makes of a module is kept in the cache: a second policy is judged without compiling
     it again. Under LTO, and where register allocation is decided, stock is compiled each time.
@@ -123,12 +124,19 @@ class Evaluate:
                     "groups": [group.to_json() for group in grouped],
                 }
             )
-        elif len(results) == 1:
-            show(results[0])
+        elif len(results) == 1 or not grouped:
+            for result in results:
+                show(result)
             for group in grouped:
                 numbers = ", ".join(_parts(group))
                 stdout.print(
                     f"{escape(group.name)}, from {least:,.0f} {problem.report.unit}: {numbers}",
+                    soft_wrap=True,
+                )
+            if not grouped:
+                stdout.print(
+                    f"No program has at least {least:,.0f} {problem.report.unit}: no means by"
+                    " group are shown (--least-bytes sets from which size on a program counts).",
                     soft_wrap=True,
                 )
         else:
