@@ -1,20 +1,20 @@
 """What do trials of the compiler say, and is it true? Packages policies that go by them.
 
     python -m benchmarks.inlining_trials make POLICY.safetensors --out FILE [--lto] [--in-callers]
-        [--bytes N --permille N --calls N --copied N --instructions N]
+        [--leave-what-stays] [--bytes N --permille N --calls N --copied N --instructions N]
     python -m benchmarks.inlining_trials callees CORPUS RESULTS.jsonl --project PROJECT…
     python -m benchmarks.inlining_trials judge CORPUS RESULTS.jsonl NAME=POLICY…
     python -m benchmarks.inlining_trials cost CORPUS COSTS.jsonl NAME=POLICY… --program PROGRAM…
     python -m benchmarks.inlining_trials table RESULTS.jsonl CALLEES.jsonl COSTS.jsonl [--json FILE]
 
-``make`` adds the rule of ``nestor.problems.inlining_size.trial_rules`` to a policy, and with
-``--in-callers`` trials in one caller. ``callees``
-compiles each module of a project under the trees, and with all calls of one function inlined that
-the plugin tries, one function after the other: what the trial says, and what the object comes to.
-``judge`` builds training and validation programs with a summary under policies. ``cost`` compiles
-the modules of programs from bitcode, in turn by stock and under policies with a summary: processor
-seconds, of each module the least of three. All go on where they were stopped; results are a line a
-module, or a program and policy.
+``make`` adds the rule of ``nestor.problems.inlining_size.trial_rules`` to a policy, with
+``--in-callers`` trials in one caller, and with ``--leave-what-stays`` the rule of that name of
+``nestor.problems.inlining_size.summary_rules``. ``callees`` compiles each module of a project under
+the trees, and with all calls of one function inlined that the plugin tries, one function after the
+other: what the trial says, and what the object comes to. ``judge`` builds training and validation
+programs with a summary under policies. ``cost`` compiles the modules of programs from bitcode, in
+turn by stock and under policies with a summary: processor seconds, of each module the least of
+three. All go on where they were stopped; results are a line a module, or a program and policy.
 """
 
 import argparse
@@ -39,6 +39,7 @@ from nestor.policy.names import NamedPolicy, named_policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request
+from nestor.problems.inlining_size.summary_rules import leave_what_stays
 from nestor.problems.inlining_size.trial_rules import (
     ALL_SAVED,
     SAVED,
@@ -73,6 +74,8 @@ def run_make(options: argparse.Namespace) -> int:
     policy = inline_what_saves(trees, worth, with_summary=not options.lto, limits=limits)
     if options.in_callers:
         policy = inline_where_callers_shrink(policy, CallerTrials())
+    if options.leave_what_stays:
+        policy = leave_what_stays(policy)
     write_atomically(options.out, bundle.to_bytes(policy))
     print(f"{options.out}: {bundle.digest(policy)}")
     return 0
@@ -260,6 +263,9 @@ def main() -> int:
     make.add_argument("--permille", type=int, default=CHOSEN.permille)
     make.add_argument("--lto", action="store_true", help="try local functions without a summary")
     make.add_argument("--in-callers", action="store_true", help="try calls in one caller too")
+    make.add_argument(
+        "--leave-what-stays", action="store_true", help="functions that stay are the default's"
+    )
     for name, most in asdict(Limits()).items():
         make.add_argument(f"--{name}", type=int, default=most, help="limit of what is tried")
     make.set_defaults(run=run_make)

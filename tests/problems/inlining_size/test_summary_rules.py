@@ -18,7 +18,12 @@ from nestor.problem.rollout import Request
 from nestor.problems.inlining_size.builtins import constant
 from nestor.problems.inlining_size.summary.decisions import expected_savings
 from nestor.problems.inlining_size.summary.program_summary import parse
-from nestor.problems.inlining_size.summary_rules import SAVED, OnlyCall, inline_only_calls
+from nestor.problems.inlining_size.summary_rules import (
+    SAVED,
+    OnlyCall,
+    inline_only_calls,
+    leave_what_stays,
+)
 from nestor.rollout.local_pool import LocalPool
 from tests.conftest import make_corpus
 from tests.inlining import PROBLEM
@@ -117,6 +122,25 @@ def test_other_policies_and_limits_are_refused(trees: TreesPolicy) -> None:
         OnlyCall(bytes=0, code_size=80)
 
 
+def test_what_stays_is_left_to_the_default(trees: TreesPolicy) -> None:
+    """Functions without a COMDAT, where nothing says that the linker drops what is unused."""
+    policy = leave_what_stays(trees)
+    assert trees.range is not None
+    random = np.random.default_rng(0)
+    low, high = trees.range[:, 0], np.minimum(trees.range[:, 1], 60)
+    x = random.integers(low.astype(int), high.astype(int) + 1, (4000, len(low))).astype(float)
+    before, after = trees.logits(x), policy.logits(x)
+    column = {name: x[:, trees.features.index(name)] for name in STAYS}
+    stays = (column["program_link_gc"] <= 0) & (column["callee_has_comdat"] == 0)
+    assert (after[~stays] == before[~stays]).all() and (before[~stays] > 0).any()
+    assert (after[stays] < 0).all() and (before[stays] > 0).any()
+    with pytest.raises(PolicyError, match="and once"):
+        leave_what_stays(policy)
+    with pytest.raises(PolicyError, match="where to deviate"):
+        leave_what_stays(constant(inline=True))
+
+
+STAYS = ("program_link_gc", "callee_has_comdat")
 PARSE = """
 int next(int);
 int parse(int v) {

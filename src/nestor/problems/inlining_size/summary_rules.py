@@ -13,6 +13,11 @@ what goes away, and those that handle exceptions, whose tables move to the calle
 
 The rule is one more tree whose value is beyond every sum of the others; without a summary the
 logits have the same bits as before.
+
+Where nothing says that the linker drops what is unused, whether since there is no summary or since
+the link keeps all, a function that has no COMDAT stays whatever is inlined, and what trees expect
+to save by inlining it, or by keeping some of its calls, is as often a loss. Such calls can be left
+to the default (:func:`leave_what_stays`).
 """
 
 from collections.abc import Sequence
@@ -42,6 +47,8 @@ _STEPS: Final = (100, 200, 400)
 """Bytes."""
 INLINE: Final = 2.0**30
 """More than any such sum and ``NEVER``, and so ``RULED``: no bytes that trees expect to save."""
+STOCK: Final = -(2.0**31)
+"""What leaves a call to the default, whatever trees and other rules say."""
 SAVED: Final = 97.0
 """Bytes that such a call saves: mean of 24 in C programs (``benchmarks.only_call sites``)."""
 
@@ -85,6 +92,25 @@ def inline_only_calls(policy: TreesPolicy, limit: OnlyCall) -> TreesPolicy:
     provenance = {**policy.metadata.provenance, "only call": asdict(limit)}
     metadata = replace(policy.metadata, provenance=provenance)
     return replace(weighted_sum(parts), metadata=metadata, range=wider)
+
+
+def leave_what_stays(policy: TreesPolicy) -> TreesPolicy:
+    """Return ``policy`` that leaves the calls of some functions to the default.
+
+    Functions without a COMDAT, so none of whose copies is merged with those of other modules, where
+    there is no summary or where it says that the linker keeps what is unused. C has no others, so
+    that its objects are stock's there.
+
+    :raises PolicyError: if the policy does not say where to deviate, has the rule, or does not read
+        whether a callee has a COMDAT and how the program is linked.
+    """
+    if policy.metadata.answers != "deviation" or "what stays" in policy.metadata.provenance:
+        raise PolicyError("only a policy that says where to deviate can have the rule, and once")
+    stays = (("program_link_gc", -1, 0), ("callee_has_comdat", 0, 0))
+    rule = one_tree(policy, all_hold(stays, STOCK))
+    found = replace(weighted_sum([(policy, 1.0), (rule, 1.0)]), range=policy.range)
+    provenance = {**policy.metadata.provenance, "what stays": "default"}
+    return replace(found, metadata=replace(found.metadata, provenance=provenance))
 
 
 def in_proportion(
