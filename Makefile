@@ -19,7 +19,7 @@ test: setup lint
 lint: setup
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
-	$(RUN)/mypy
+	MYPY_NUM_WORKERS=$(WORKERS) $(RUN)/mypy
 	$(RUN)/lint-imports --no-logo
 
 setup:
