@@ -14,12 +14,13 @@ demo: setup
 	scripts/demo.sh
 
 test: setup lint
-	$(RUN)/pytest -n $(WORKERS) --dist loadgroup
+# A file is one worker's, so that what its tests share is made once. The order is tests/conftest.py's.
+	$(RUN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: setup
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
-	$(RUN)/mypy
+	MYPY_NUM_WORKERS=$(WORKERS) $(RUN)/mypy
 	$(RUN)/lint-imports --no-logo
 
 setup:

@@ -163,6 +163,8 @@ def origin(policy: Policy) -> Table:
     if "caller trials" in provenance:
         most = ", ".join(f"{name} {limit}" for name, limit in provenance["caller trials"].items())
         rows.append(["trials in one caller", most])
+    if "what stays" in provenance:
+        rows.append(["functions that stay", f"left to the {provenance['what stays']}"])
     names = ("learner", "seed", "corpus", "compiler", "plugin", "nestor")
     rows += [[name, f"`{provenance[name]}`"] for name in names if name in provenance]
     others = ("take", "leave", "rounds", "leaves", "training programs", "chosen by", "llvm")

@@ -36,9 +36,29 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
-# Nor do they depend on the make that starts them, under which another make names its folders.
+# Nor do they depend on the make that started them: a make within another says where it works.
 for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
     os.environ.pop(variable, None)
+
+# Begun first, for a worker that ends with one of these files leaves the others idle for minutes.
+LONGEST = (
+    "release/test_plugin.py",
+    "cost/test_untrained_opcodes.py",
+    "use/test_build_systems.py",
+    "native/test_native.py",
+    "plugin/test_agreement.py",
+    "plugin/test_releases.py",
+    "plugin/test_site_features.py",
+    "corpus/test_corpus_codegen.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = [ROOT / "tests" / name for name in LONGEST]
+    assert all(place.is_file() for place in places), "a file of LONGEST has another name"
+    order = {place: number for number, place in enumerate(places)}
+    items.sort(key=lambda item: order.get(item.path, len(order)))
+
 
 # Small, but with real decisions: static functions, one use or many, a loop, a call chain.
 SOURCE = """

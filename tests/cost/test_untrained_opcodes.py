@@ -39,7 +39,7 @@ def held_out() -> tuple[Table, HybridModel]:
 
     has, sweep = has_one(rows), named("zen4-sweep")
     sweep = sweep.select(has_one(sweep) | (np.random.default_rng(0).random(len(sweep)) < 0.2))
-    model = train(rows, np.flatnonzero(~has)[:4000], SMALL, borrowed=sweep)
+    model = train(rows, np.flatnonzero(~has)[:2000], SMALL, borrowed=sweep)
     return rows.select(has), model
 
 

@@ -322,14 +322,11 @@ def test_agreement_on_a_program_of_the_corpus(bench: Workbench, tiny_corpus: Cor
             assert all(one.ok for one in found), [one.failure for one in found]
             return [pool.objects.path(one.object or "") for one in found]
 
-        def logged(request: Request) -> Trajectory:
-            (found,) = pool.run([request])
-            assert found.trajectory is not None, found.failure
-            return found.trajectory
-
         stock = objects(*(Request(module, keep=True) for module in modules))
         summary = summarise(stock, "gc").to_text()
-        seen = logged(Request(largest, DEFAULT, log=True, summary=summary))
+        (default,) = pool.run([Request(largest, DEFAULT, log=True, summary=summary)])
+        seen = default.trajectory
+        assert seen is not None, default.failure
         # Trees at random would ask for trials in each caller, until no more are made.
         names = [name for name in own(seen) if name not in IN_CALLER]
         x = seen.rows(names)
@@ -343,8 +340,10 @@ def test_agreement_on_a_program_of_the_corpus(bench: Workbench, tiny_corpus: Cor
         ):
             named = NamedPolicy.of(policy)
             request = Request(largest, named, summary=summary, keep=True)
-            lean, full = objects(request, replace(request, log=True))
-            assert lean.read_bytes() == full.read_bytes()
-            log = logged(replace(request, log=True))
+            lean, full = pool.run([request, replace(request, log=True)])
+            log = full.trajectory
+            assert lean.ok and log is not None, (lean.failure, full.failure)
+            own_object, logged_object = (pool.objects.path(r.object or "") for r in (lean, full))
+            assert own_object.read_bytes() == logged_object.read_bytes()
             assert (policy.logits(log.rows(names)) == log.decisions["logit"]).all()
-            assert measure(lean).text > 0
+            assert measure(own_object).text > 0

@@ -23,8 +23,6 @@ from nestor.release.packages import debian_package, is_of_debian
 from nestor.release.plugin import build_plugin, levels_in_words, usual_level
 from tests.conftest import SOURCE
 
-pytestmark = pytest.mark.xdist_group("release")  # one worker builds the plugin
-
 NAME = "lean"
 # The first changes every object that has calls.
 POLICIES = ("never", "shipped-eviction")
@@ -211,27 +209,33 @@ def _carrying(toolchain: Toolchain) -> bytes:
 def test_bytes_do_not_depend_on_place_time_and_cache(
     prefix: Prefix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two processes begin without a cache: one compiles the plugin, and then both what it carries.
+    """Two processes find a damaged cache: one compiles the plugin anew, and the other waits for it.
 
-    Then the cache is damaged.
+    From then on the cache is whole, and there is only a link.
     """
+    toolchain, expected = prefix.plugin.toolchain, prefix.find("lib/nestor/*.plugin").read_bytes()
+    parts = parts_path(toolchain).read_bytes()
     elsewhere, log = tmp_path / "a folder with another name", tmp_path / "log"
     wrapper = tmp_path / "bin" / "cmake"
     for folder in (elsewhere, wrapper.parent):
         folder.mkdir()
-    wrapper.write_text(f'#!/bin/sh\necho "$1" >> "{log}"\nexec "{shutil.which("cmake")}" "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\necho "$*" >> "{log}"\nexec "{shutil.which("cmake")}" "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("NESTOR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TMPDIR", str(elsewhere))
-    toolchain, expected = prefix.plugin.toolchain, prefix.find("lib/nestor/*.plugin").read_bytes()
+    damaged = parts_path(toolchain)
+    damaged.parent.mkdir(parents=True)
+    shutil.copy(prefix.plugin.path, damaged.parent)
+    damaged.write_bytes(parts[:1000])
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes:
         assert list(processes.map(_carrying, [toolchain] * 2, timeout=600)) == [expected] * 2
-    assert sorted(log.read_text().split()) == ["--build"] * 3 + ["-S"] * 3
-    assert str(prefix.root).encode() not in expected and b"nestor-run-" not in expected
-    os.truncate(parts_path(toolchain), 1000)
+    assert damaged.stat().st_size == len(parts), "mended"
     assert _carrying(toolchain) == expected
-    assert parts_path(toolchain).stat().st_size > 1000, "mended"
+    configured = [line for line in log.read_text().splitlines() if line.startswith("-S ")]
+    compiled = ["-DNESTOR_PARTS=" not in line for line in configured]
+    assert sum(compiled) == 1 and not compiled[-1]
+    assert str(prefix.root).encode() not in expected and b"nestor-run-" not in expected
 
 
 def test_all_files_are_the_same_a_second_time(prefix: Prefix, tmp_path: Path) -> None:

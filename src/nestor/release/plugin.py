@@ -21,6 +21,7 @@ from nestor.compiler.plugin import (
 )
 from nestor.compiler.process import run_tool
 from nestor.compiler.toolchain import Toolchain, ToolchainError
+from nestor.files import locked
 from nestor.policy.names import NamedPolicy
 from nestor.problem.in_builds import problems_in_builds
 from nestor.progress import Progress, silent
@@ -114,13 +115,22 @@ def build_plugin(
         definitions = [f"-DNESTOR_EMBEDDED={source}", "-DCMAKE_MODULE_LINKER_FLAGS=-Wl,-s"]
         build = folder / "build"
         ensure_plugin(toolchain, progress)
+        parts = parts_path(toolchain)
+
+        def link() -> None:
+            words = [*definitions, f"-DNESTOR_PARTS={parts}"]
+            configure_and_build(toolchain, build, words, progress)
+
         try:
-            parts = f"-DNESTOR_PARTS={parts_path(toolchain)}"
-            configure_and_build(toolchain, build, [*definitions, parts], progress)
+            link()
         except ToolchainError:  # the cache has lost them, or a part of them
-            shutil.rmtree(build, ignore_errors=True)
-            configure_and_build(toolchain, build, definitions, progress)
-            keep_parts(toolchain, build)
+            with locked(parts.with_name("lock")):  # one process compiles, and others wait
+                try:
+                    link()
+                except ToolchainError:
+                    shutil.rmtree(build, ignore_errors=True)
+                    configure_and_build(toolchain, build, definitions, progress)
+                    keep_parts(toolchain, build)
         return (build / FILE_NAME).read_bytes()
 
 
