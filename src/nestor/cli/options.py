@@ -6,7 +6,9 @@ adds what all commands share:
 - a switch that is on by default is shown as a pair, ``--sweep, --no-sweep``, so that its help,
   which says what the switch does, is not read as the effect of ``--no-sweep``;
 - a default is shown where it says something: not ``False``, ``None`` or an empty list;
-- every command takes ``--quiet``.
+- every command takes ``--quiet``;
+- a file that a command writes when it has done its work (:data:`OutputFile`) is refused before
+  it, where it cannot be written.
 """
 
 import argparse
@@ -15,7 +17,8 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass, replace
-from typing import Annotated, Any, cast
+from pathlib import Path
+from typing import Annotated, Any, Final, cast, get_args, get_type_hints
 
 import tyro
 from tyro.constructors import (
@@ -26,9 +29,14 @@ from tyro.constructors import (
 )
 
 from nestor.cli import remarks
+from nestor.files import refuse_place
 
 _CONFIG = (tyro.conf.PositionalMetavarFromFieldName,)
 _QUIET = "Print results and errors only: no progress and no remarks."
+_WRITTEN: Final = "written at the end"
+
+OutputFile = Annotated[Path, _WRITTEN]
+"""The type of an option that names the file for what a command has found."""
 
 
 def parse(kind: type, name: str, words: Sequence[str]) -> Any:
@@ -37,8 +45,9 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
     :param kind: the command's dataclass.
     :param name: the words of the command, after ``nestor``.
     :param words: what follows them.
+    :raises NestorError: if a file for the result cannot be written.
     """
-    return tyro.cli(
+    command: Any = tyro.cli(
         kind,
         prog=f"nestor {name}",
         description=_description(kind),
@@ -46,6 +55,13 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
         config=_CONFIG,
         registry=_registry(kind),
     )
+    for option, hint in get_type_hints(kind, include_extras=True).items():
+        path = getattr(command, option)
+        if path is not None and any(
+            _WRITTEN in getattr(part, "__metadata__", ()) for part in (hint, *get_args(hint))
+        ):
+            refuse_place(path)
+    return command
 
 
 def parser(kind: type, name: str) -> argparse.ArgumentParser:

@@ -8,6 +8,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.setup import (
     DEFAULT_PROBLEM,
     corpus_for,
@@ -67,7 +68,7 @@ class SizeCheckCommand:
     """The folder of the head's logs."""
     rows: int = 20
     """How many functions, and how many decisions, the Markdown has at most."""
-    markdown: Path | None = None
+    markdown: OutputFile | None = None
     """Write the Markdown there, too."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""

@@ -9,6 +9,7 @@ from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stdout
 from nestor.cli.events.prices import prices
+from nestor.cli.options import OutputFile
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Fit:
 
     runs: tyro.conf.Positional[Path]
     """The CSV file; tables are looked for beside it."""
-    out: Path
+    out: OutputFile
     """Where the weights go."""
     model: str = "shipped"
     """The model of blocks."""

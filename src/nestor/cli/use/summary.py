@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.options import OutputFile
 from nestor.compiler.objects import ObjectError
 from nestor.corpus.built_objects import find_objects
 from nestor.corpus.relink import LinkMode
@@ -41,7 +42,7 @@ class Summary:
 
     places: tyro.conf.Positional[tuple[Path, ...]]
     """Objects, static libraries, and folders that hold them."""
-    out: Path
+    out: OutputFile
     """The file to write."""
     link: LinkMode = "gc"
     """How the program will be linked: with --gc-sections, without, or with --icf=all too."""
