@@ -91,6 +91,23 @@ def test_of_an_option_with_one_value_the_last_counts() -> None:
     assert parse(Example, "example", ["--none", "1", "--none=2"]) == Example(none=2)
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "why"),
+    [
+        ("corpus sample", "--seed 1 --count -1", "--count is 0 or more, not -1."),
+        ("events", "x --top -2", "--top is 0 or more, not -2."),
+        ("evaluate", "--corpus x --policy shipped --jobs 0", "--jobs is 1 or more, not 0."),
+        ("sizes", "x --out y --modules 0", "--modules is 1 or more, not 0."),
+        ("sizes", "x --out y --fit.leaves -3", "--fit.leaves is 0 or more, not -3."),
+        ("train", "inlining-size --corpus x --out y --seed -1", "--seed is 0 or more, not -1."),
+        ("train", "inlining-size --corpus x --out y --bc.steps -1", "--bc.steps is 0 or more"),
+    ],
+)
+def test_a_number_below_what_can_be_is_refused(name: str, line: str, why: str) -> None:
+    with pytest.raises(NestorError, match=re.escape(why)):
+        parse(load(COMMANDS[name]), name, line.split())
+
+
 _FOLDERS = {"bisect", "corpus capture", "costmodel record-trace", "release", "train", "tune"}
 _FOLDERS |= {"workload measure"}
 """Commands whose --out is a folder."""
