@@ -1,6 +1,6 @@
 """``nestor size-check``: what a change does to the size of a build."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,8 @@ class SizeCheckCommand:
             make(problem, self.base, self.base_logs),
             make(problem, self.head, self.head_logs),
         )
+        if self.base.is_file() and self.head.is_file():  # whatever their names
+            base = replace(base, files=dict(zip(head.files, base.files.values(), strict=True)))
         if not set(base.files) & set(head.files):
             raise NestorError("The builds have no file in common; name folders of equal layout.")
         check = compare_sizes(base, head)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.options import OutputFile
 from nestor.compiler.objects import ObjectError
 from nestor.corpus.built_objects import find_objects
@@ -87,8 +87,8 @@ class Summary:
             )
             return 0
         stdout.print(
-            f"{escape(str(self.out))}: {len(summary.functions):,} functions of {len(uses):,}"
-            f" objects, to be linked {self.link}",
+            f"{escape(str(self.out))}: {counted(len(summary.functions), 'function')} of"
+            f" {counted(len(uses), 'object')}, to be linked {self.link}",
             *(f"[yellow]warning:[/] {escape(warning)}" for warning in warnings),
             f"use it:  nestor clang distilled --summary {escape(str(self.out))} -- -Oz …",
             sep="\n",
