@@ -108,6 +108,10 @@ def test_a_number_below_what_can_be_is_refused(name: str, line: str, why: str) -
         parse(load(COMMANDS[name]), name, line.split())
 
 
+def test_a_switch_is_no_number() -> None:
+    assert parse(load(COMMANDS["corpus info"]), "corpus info", ["x"]).modules is False
+
+
 _FOLDERS = {"bisect", "corpus capture", "costmodel record-trace", "release", "train", "tune"}
 _FOLDERS |= {"workload measure"}
 """Commands whose --out is a folder."""

@@ -62,7 +62,7 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
     )
     for option, hint, value in _values(command):
         least = _LEAST.get(option.rpartition(".")[2].lstrip("-"), 0)
-        if isinstance(value, int) and value < least:
+        if type(value) is int and value < least:  # a switch is no number
             raise NestorError(f"{option} is {least} or more, not {value}.")
         if any(_WRITTEN in _marks(part) for part in (hint, *get_args(hint))):
             refuse_place(value)

@@ -144,7 +144,7 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
             capture_output=True, timeout=3600, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"{command[0]}: {error.strerror}") from error
+        raise BuildError(f"{command[0]}: {error}") from error
     if done.returncode != 0:
         said = build_error((done.stdout + done.stderr).decode(errors="replace")) or "no message"
         raise BuildError(f"{Path(command[0]).name} failed ({done.returncode}): {said}")
