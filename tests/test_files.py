@@ -1,4 +1,4 @@
-"""Reading files that may be anything: nothing waits, and nothing beyond the limit is read."""
+"""Files that may be anything: reading never waits or goes beyond a limit, and no device goes."""
 
 import os
 import resource
@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from nestor.corpus.model import Corpus
-from nestor.files import ReadError, claimed, read_regular, read_regular_text
+from nestor.errors import NestorError
+from nestor.files import (
+    ReadError,
+    claimed,
+    read_regular,
+    read_regular_text,
+    refuse_place,
+    write_atomically,
+)
 
 LIMIT = 1000
 
@@ -88,6 +96,42 @@ def test_overrides_of_a_command(strange: Path, name: str) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith(f"nestor: {file} cannot be read as overrides: it is ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("pipe", "a named pipe"),
+        ("zero", "a device"),
+        ("folder", "a folder"),
+        ("socket", "a socket"),
+        (".", "a folder"),
+    ],
+)
+def test_what_is_no_file_stays_where_it_is(strange: Path, name: str, kind: str) -> None:
+    """As root a rename would put a file in the place of /dev/null."""
+    before = (strange / name).stat().st_ino
+    with pytest.raises(NestorError, match=f"{name} is {kind}: name a file to write"):
+        refuse_place(strange / name)
+    with pytest.raises(IsADirectoryError, match=f"it is {kind}"):
+        write_atomically(strange / name, "text")
+    assert (strange / name).stat().st_ino == before
+    assert not list(strange.glob(".*.part"))
+
+
+def test_no_link_in_dev_is_replaced() -> None:
+    with pytest.raises(NestorError, match="/dev/stdout is a device"):
+        refuse_place(Path("/dev/stdout"))
+
+
+def test_a_place_below_a_file_or_a_read_only_folder_is_refused(strange: Path) -> None:
+    with pytest.raises(NestorError, match=f"cannot be written: {strange / 'larger'} is a file"):
+        refuse_place(strange / "larger" / "new" / "file")
+    with pytest.raises(NestorError, match="the folder /proc/self is read-only"):
+        refuse_place(Path("/proc/self/new"))
+    refuse_place(strange / "larger")
+    refuse_place(strange / "new" / "new")
+    refuse_place(Path("new"))
 
 
 def test_a_run_folder_with_pipes_in_it(small_corpus: Corpus, tmp_path: Path) -> None:

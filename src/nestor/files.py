@@ -16,7 +16,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from nestor.errors import NestorError
 
@@ -30,6 +30,7 @@ _KINDS: Final = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
 )
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL})
 _READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -57,31 +58,57 @@ def read_regular(
     :param remedy: ends the message's sentence, if there is more to say than to name another file.
     :raises ReadError: if it is absent, unreadable, larger, or no regular file.
     """
-    try:
-        # Without O_NONBLOCK, opening a named pipe would wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        try:
-            status = os.fstat(descriptor)
-            kind = next((name for test, name in _KINDS if test(status.st_mode)), None)
-            if kind is not None:
-                raise ReadError(_unreadable(path, what, f"it is {kind}", remedy or _name(limit)))
-            data = b""
-            if status.st_size <= limit:
-                with open(descriptor, "rb", closefd=False) as file:
-                    data = file.read(status.st_size + 1)
-                    # The file may grow, and some do not say their size.
-                    while len(data) <= limit and (more := file.read(_PIECE)):
-                        data += more
-        finally:
-            os.close(descriptor)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        why = getattr(error, "strerror", None) or str(error)
-        absent = isinstance(error, FileNotFoundError)
-        raise ReadError(_unreadable(path, what, why, remedy), absent=absent) from None
-    if status.st_size > limit or len(data) > limit:
+    with open_regular(path, what, remedy=remedy, other=_name(limit)) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = b""
+        if size <= limit:
+            try:
+                data = file.read(size + 1)
+                # The file may grow, and some do not say their size.
+                while len(data) <= limit and (more := file.read(_PIECE)):
+                    data += more
+            except OSError as error:
+                raise _not_opened(path, what, error, remedy) from None
+    if size > limit or len(data) > limit:
         larger = f"it is larger than {_size(limit)}"
         raise ReadError(_unreadable(path, what, larger, remedy or _name(limit)))
     return data
+
+
+@contextlib.contextmanager
+def open_regular(
+    path: Path, what: str, *, remedy: str | None = None, other: str = "name a regular file"
+) -> Iterator[BinaryIO]:
+    """Open a regular file to be read; never wait for a writer.
+
+    :param what: what the file should hold, for the message.
+    :param remedy: ends the message's sentence.
+    :param other: does so without a remedy if there is something else than a regular file.
+    :raises ReadError: if it is absent, unreadable, or no regular file.
+    """
+    try:
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise _not_opened(path, what, error, remedy) from None
+    # A folder can be opened as a descriptor alone.
+    kind = _kind_of(os.fstat(descriptor))
+    if kind is not None:
+        os.close(descriptor)
+        raise ReadError(_unreadable(path, what, f"it is {kind}", remedy or other))
+    with open(descriptor, "rb") as file:  # noqa: PTH123
+        yield file
+
+
+def _not_opened(path: Path, what: str, error: Exception, remedy: str | None) -> ReadError:
+    why = getattr(error, "strerror", None) or str(error)
+    absent = isinstance(error, FileNotFoundError)
+    return ReadError(_unreadable(path, what, why, remedy), absent=absent)
+
+
+def _kind_of(status: os.stat_result) -> str | None:
+    """Return what something is that is no regular file, such as a folder; None if it is one."""
+    return next((name for test, name in _KINDS if test(status.st_mode)), None)
 
 
 def read_regular_text(
@@ -146,13 +173,46 @@ def write_script(path: Path, text: str) -> bool:
     return True
 
 
+def refuse_place(path: Path) -> None:
+    """Find out that a file cannot be written before the work whose result it is to hold.
+
+    :raises NestorError: if what is there is no regular file, or its folder cannot be written.
+    """
+    if (kind := _kind_at(path)) is not None:
+        raise NestorError(f"{path} is {kind}: name a file to write.")
+    folder = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
+    if not folder.is_dir():
+        raise NestorError(f"{path} cannot be written: {folder} is a file; name another place.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise NestorError(
+            f"{path} cannot be written: the folder {folder} is read-only; name another place."
+        )
+
+
+def _kind_at(path: Path) -> str | None:
+    """Say what stands at ``path`` if a file must not take its place, such as a folder.
+
+    In /dev even a link to a regular file is none to replace: /dev/stdout is one.
+    """
+    if path.parent.resolve() == Path("/dev"):
+        return "a device"
+    try:
+        return _kind_of(path.stat())
+    except (OSError, ValueError):  # nothing there, or nothing that can be looked at
+        return None
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield the path of a scratch file that takes the place of ``path`` when the block succeeds.
 
     The scratch file is in the folder of ``path``, since a rename is atomic only within one file
     system. It does not exist yet; after an error it is removed.
+
+    :raises OSError: if a folder, a device or a pipe is there.
     """
+    if (kind := _kind_at(path)) is not None:  # a rename would put a file in the place of /dev/null
+        raise IsADirectoryError(errno.EISDIR, f"it is {kind}", str(path))
     with scratch_file(path) as scratch:
         yield scratch
         scratch.replace(path)

@@ -1,12 +1,15 @@
-"""The name of the CPU that labels and results belong to.
+"""The name of the CPU that labels and results belong to, and which of its cores measures.
 
 A name stands for a micro-architecture, not for a product: all that differs in products of one
 core design (cache sizes, clock) does not matter to a block that stays in the first-level cache.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from nestor.errors import NestorError
 
 _AMD: Final = (
     # Family, models, name: as in Linux (arch/x86/kernel/cpu/amd.c) of 6.14.
@@ -58,3 +61,17 @@ def name_of(facts: Mapping[str, str]) -> str:
             if model in models:
                 return name
     return facts.get("model name") or "unknown"
+
+
+def measuring_core(core: int | None) -> int:
+    """Return the number of the core to measure on.
+
+    :param core: what a user names by ``--core``; None: the last one that this process may use.
+    :raises NestorError: if the machine has no such core.
+    """
+    last = (os.cpu_count() or 1) - 1
+    if core is None:
+        return max(os.sched_getaffinity(0))
+    if not 0 <= core <= last:
+        raise NestorError(f"--core is one of 0 to {last}, not {core}.")
+    return core

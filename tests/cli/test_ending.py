@@ -116,6 +116,21 @@ def test_standard_output_on_a_full_disk() -> None:
     assert done.stderr == "nestor: A file cannot be written or read: no space left on device.\n"
 
 
+@pytest.mark.parametrize("words", ["--help", "policy shipped", "policy shipped --json"])
+def test_standard_output_that_nobody_reads(words: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "nestor", *words.split()],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 @pytest.mark.parametrize(
     ("words", "module"),
     [

@@ -13,6 +13,7 @@ from nestor.cli import remarks
 from nestor.cli.commands import COMMANDS, load
 from nestor.cli.options import parse, parser
 from nestor.corpus.model import Corpus
+from nestor.errors import NestorError
 from tests.command import nestor
 
 
@@ -88,6 +89,47 @@ def test_an_option_with_several_values_may_be_repeated(words: list[str]) -> None
 
 def test_of_an_option_with_one_value_the_last_counts() -> None:
     assert parse(Example, "example", ["--none", "1", "--none=2"]) == Example(none=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "why"),
+    [
+        ("corpus sample", "--seed 1 --count -1", "--count is 0 or more, not -1."),
+        ("events", "x --top -2", "--top is 0 or more, not -2."),
+        ("evaluate", "--corpus x --policy shipped --jobs 0", "--jobs is 1 or more, not 0."),
+        ("sizes", "x --out y --modules 0", "--modules is 1 or more, not 0."),
+        ("sizes", "x --out y --fit.leaves -3", "--fit.leaves is 0 or more, not -3."),
+        ("train", "inlining-size --corpus x --out y --seed -1", "--seed is 0 or more, not -1."),
+        ("train", "inlining-size --corpus x --out y --bc.steps -1", "--bc.steps is 0 or more"),
+    ],
+)
+def test_a_number_below_what_can_be_is_refused(name: str, line: str, why: str) -> None:
+    with pytest.raises(NestorError, match=re.escape(why)):
+        parse(load(COMMANDS[name]), name, line.split())
+
+
+def test_a_switch_is_no_number() -> None:
+    assert parse(load(COMMANDS["corpus info"]), "corpus info", ["x"]).modules is False
+
+
+_FOLDERS = {"bisect", "corpus capture", "costmodel record-trace", "release", "train", "tune"}
+_FOLDERS |= {"workload measure"}
+"""Commands whose --out is a folder."""
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - _FOLDERS))
+def test_a_file_for_the_result_is_refused_before_the_work(name: str, tmp_path: Path) -> None:
+    kind = load(COMMANDS[name])
+    actions = parser(kind, name)._actions
+    options = {option for action in actions for option in action.option_strings}
+    written = {"--out", "--markdown", "--csv", "--page", "--resolved", "--object"}
+    for option in written & options:
+        words = ["x" for action in actions if not action.option_strings]
+        for action in actions:
+            if action.required and action.option_strings and option not in action.option_strings:
+                words += [action.option_strings[0], "x"]
+        with pytest.raises(NestorError, match="is a folder: name a file to write"):
+            parse(kind, name, [*words, option, str(tmp_path)])
 
 
 @pytest.mark.parametrize("words", [["--quiet"], ["-q"]])

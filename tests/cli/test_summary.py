@@ -79,7 +79,7 @@ def test_what_is_wrong_is_said_before_any_compile(build: Path, tmp_path: Path) -
     assert not (tmp_path / "out.txt").exists()
     done = nestor("summary", str(build), "--out", str(tmp_path))
     assert done.returncode == 1
-    assert "cannot be written" in done.stderr
+    assert f"{tmp_path} is a folder: name a file to write" in done.stderr
 
 
 def test_warnings_name_the_remedy(build: Path, tmp_path: Path, toolchain: Toolchain) -> None:

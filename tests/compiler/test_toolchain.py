@@ -100,6 +100,7 @@ def test_a_name_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "path" / "clang-19").symlink_to(clang)
     monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:{os.environ['PATH']}")
     assert find("clang-19").clang == clang
+    assert find("19").clang == clang
 
 
 def test_a_home_folder_of_nobody() -> None:

@@ -202,9 +202,9 @@ def test_a_place_for_no_file_is_refused_before_the_training(
     measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
-    for place in (tmp_path, tmp_path / "file" / "m.safetensors"):
+    for place, why in ((tmp_path, "is a folder"), (tmp_path / "file" / "m", "is a file")):
         words = ("--kind", "own", "--blocks", str(measured), "--out", str(place))
-        assert "choose another place" in refusal(capsys, "train", *words)
+        assert why in refusal(capsys, "train", *words)
 
 
 def test_predicting_hexadecimal(run: Any, bound: Path) -> None:

@@ -105,7 +105,15 @@ def test_wrong_words_are_one_sentence(compiled: Compile, tmp_path: Path) -> None
         ("events", program, "--perf", str(tmp_path / "absent")),
         ("events", program, "--out", str(tmp_path / "run.txt")),
         ("costmodel", "cycles", str(tmp_path / "absent")),
+        ("costmodel", "cycles", program, "--core", "9999"),
+        ("costmodel", "penalties", "--core", "9999"),
     ):
         done = nestor(*words)
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert "try again" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_fails_says_so() -> None:
+    done = nestor("costmodel", "cycles", "/bin/false", "--rounds", "1", "--json")
+    assert (done.returncode, done.stderr) == (0, "nestor: the program ended with status 1\n")

@@ -215,6 +215,11 @@ def test_the_command_takes_a_compile_or_its_database(tmp_path: Path, plugin: Plu
     other = nestor("explain", "q.c:6", *words, "--compile-commands", ".", cwd=tmp_path)
     assert other.returncode == 1
     assert "compiles no q.c" in other.stderr
+    absent = nestor("explain", "q.c:6", *words, "--", "cc", "-c", "q.c", cwd=tmp_path)
+    assert (
+        "clang refuses the command (clang: error: no such file or directory: 'q.c')"
+        in absent.stderr
+    )
     assert not (tmp_path / "p.o").exists()
 
 

@@ -92,6 +92,15 @@ def test_stripped_programs_are_compared_without_functions(
     assert check.functions == ()
 
 
+def test_two_programs_are_compared_whatever_their_names(
+    builds: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "app-before").write_bytes((builds[0] / "app").read_bytes())
+    assert SizeCheckCommand(tmp_path / "app-before", builds[1] / "app").run() == 0
+    out = capsys.readouterr().out
+    assert "| `app` |" in out and "`grows`" in out
+
+
 def test_what_cannot_be_compared_is_refused(builds: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(NestorError, match="no build"):
         SizeCheckCommand(builds[0], tmp_path / "none").run()

@@ -170,6 +170,32 @@ def test_check_finds_a_fault_at_its_line(fault: str, tmp_path: Path, tools: Tool
     assert all(d.place is None or d.place.file == path for d in found if d.severity == "error")
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "(%m: !transform.any_op {transform.readonly}, %n: !transform.any_op {transform.readonly})",
+        "(%m: !transform.any_op {transform.readonly}) -> !transform.any_op",
+        "()",
+    ],
+)
+def test_a_step_that_nothing_includes_yet_is_checked(
+    head: str, tmp_path: Path, tools: Tools
+) -> None:
+    result = " %m : !transform.any_op" if "->" in head else ""
+    sound = f"transform.named_sequence @a{head} {{\ntransform.yield{result}\n}}"
+    assert check(load([write(tmp_path, sound)]), tools) == []
+    path = write(tmp_path, sound.replace("{\n", "{\ntransform.no_such_thing\n", 1))
+    assert "no_such_thing" in str(check(load([path]), tools)[0])
+
+
+def test_a_resolved_schedule_can_be_checked(tmp_path: Path, tools: Tools) -> None:
+    library = packaged()
+    choice = {d.name: d.options[0] for d in decisions_of(library, "rows")}
+    path = tmp_path / "resolved.mlir"
+    path.write_text(link(library, "rows", choice).text)
+    assert check(load([PACKAGED, path]), tools) == []
+
+
 def test_a_linked_schedule_maps_its_lines_to_the_library() -> None:
     library = packaged()
     choice = {d.name: d.options[-1] for d in decisions_of(library, "rows")}

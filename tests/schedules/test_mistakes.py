@@ -67,6 +67,7 @@ MISTAKES = {
     "apply matmul.mlir --print-after bufferise": "is no step of 'matmul' (is 'bufferize' meant?)",
     "apply matmul.mlir --library missing.mlir --schedule mine":
         "missing.mlir:4: there is no sequence 'cleanupp' to include (is 'cleanup' meant?)",
+    "apply matmul.mlir --schedule pack_panel": "'pack_panel' is a step, no whole schedule",
     "apply matmul.mlir --resolved .": ". is a folder: name a file to write",
     "run matmul.mlir --target neon": "cannot run kernels for 'neon': its processor is",
     "run matmul.mlir --rounds -1": "--rounds is 0 or more, not -1",

@@ -26,9 +26,16 @@ from nestor.progress import Progress, silent
 _PIPE_WIDTH = 140
 """Columns of a table in a pipe or file, where no terminal's edge folds it."""
 
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to :mod:`nestor.cli.ending` that nobody reads on; rich would exit with 1."""
+        raise  # the error that rich is handling
+
+
 _free = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-stdout = Console(highlight=False, width=_PIPE_WIDTH if _free else None)
-stderr = Console(stderr=True, highlight=False)
+stdout = _Console(highlight=False, width=_PIPE_WIDTH if _free else None)
+stderr = _Console(stderr=True, highlight=False)
 
 
 @contextlib.contextmanager

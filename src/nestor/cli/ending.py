@@ -32,6 +32,7 @@ _REMEDIES: Final = {
     errno.EROFS: "name a place that can be written",
     errno.ENOTDIR: "move away the file that is in place of a folder",
     errno.EEXIST: "move away what is there",
+    errno.EISDIR: "name a file",
 }
 _OF_THE_MACHINE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)
 """Errors that are no bug although they name no file."""

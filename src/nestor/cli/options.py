@@ -6,16 +6,20 @@ adds what all commands share:
 - a switch that is on by default is shown as a pair, ``--sweep, --no-sweep``, so that its help,
   which says what the switch does, is not read as the effect of ``--no-sweep``;
 - a default is shown where it says something: not ``False``, ``None`` or an empty list;
-- every command takes ``--quiet``.
+- every command takes ``--quiet``;
+- a whole number is 0 or more, since none of Nestor's options has a meaning below;
+- a file that a command writes when it has done its work (:data:`OutputFile`) is refused before
+  it, where it cannot be written.
 """
 
 import argparse
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass, replace
-from typing import Annotated, Any, cast
+from pathlib import Path
+from typing import Annotated, Any, Final, cast, get_args, get_type_hints
 
 import tyro
 from tyro.constructors import (
@@ -26,9 +30,18 @@ from tyro.constructors import (
 )
 
 from nestor.cli import remarks
+from nestor.errors import NestorError
+from nestor.files import refuse_place
 
 _CONFIG = (tyro.conf.PositionalMetavarFromFieldName,)
 _QUIET = "Print results and errors only: no progress and no remarks."
+_WRITTEN: Final = "written at the end"
+
+_LEAST: Final = {"jobs": 1, "modules": 1}
+"""The least value of options, wherever they are, that nothing can be done with at 0."""
+
+OutputFile = Annotated[Path, _WRITTEN]
+"""The type of an option that names the file for what a command has found."""
 
 
 def parse(kind: type, name: str, words: Sequence[str]) -> Any:
@@ -37,8 +50,9 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
     :param kind: the command's dataclass.
     :param name: the words of the command, after ``nestor``.
     :param words: what follows them.
+    :raises NestorError: if a number is too small, or a file for the result cannot be written.
     """
-    return tyro.cli(
+    command: Any = tyro.cli(
         kind,
         prog=f"nestor {name}",
         description=_description(kind),
@@ -46,6 +60,33 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
         config=_CONFIG,
         registry=_registry(kind),
     )
+    for option, hint, value in _values(command):
+        least = _LEAST.get(option.rpartition(".")[2].lstrip("-"), 0)
+        if type(value) is int and value < least:  # a switch is no number
+            raise NestorError(f"{option} is {least} or more, not {value}.")
+        if any(_WRITTEN in _marks(part) for part in (hint, *get_args(hint))):
+            refuse_place(value)
+    return command
+
+
+def _values(command: Any, prefix: str = "--") -> Iterator[tuple[str, Any, Any]]:
+    """Yield the options that have a value: name, type and value, those of settings too."""
+    for name, hint in get_type_hints(type(command), include_extras=True).items():
+        value = getattr(command, name)
+        option = prefix + name.replace("_", "-")
+        if is_dataclass(value):
+            unprefixed = any(
+                mark is tyro.conf.OmitArgPrefixes or getattr(mark, "name", None) == ""
+                for mark in _marks(hint)
+            )
+            yield from _values(value, prefix if unprefixed else f"{option}.")
+        elif value is not None:
+            yield option, hint, value
+
+
+def _marks(hint: Any) -> tuple[Any, ...]:
+    """Return what a type is annotated with."""
+    return getattr(hint, "__metadata__", ())
 
 
 def parser(kind: type, name: str) -> argparse.ArgumentParser:

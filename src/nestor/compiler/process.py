@@ -115,7 +115,8 @@ def run(
                 environment() if reduced else os.environ | marked(run_folder()),
             )
         except OSError as error:
-            return Outcome(Ending.NOT_STARTED, 127, str(error), 0.0, 0.0, 0.0)
+            why = f"{error.filename or command[0]}: {error.strerror}"
+            return Outcome(Ending.NOT_STARTED, 127, why, 0.0, 0.0, 0.0)
         with killed_if_left(process.pid):
             restrict(process.pid, limits)
             killed = _wait_or_kill(process.pid, start + limits.seconds, cancelled)

@@ -128,7 +128,7 @@ def discover(llvm: str | None = None) -> list[Toolchain]:
     """Return every LLVM installation found, the best first, each once.
 
     :param llvm: a prefix, a ``bin`` folder or a clang to look at instead of the machine; a name
-        such as ``clang-19`` is looked for on ``PATH``.
+        such as ``clang-19``, or ``19`` for short, is looked for on ``PATH``.
     :raises ToolchainError: if ``llvm`` (or ``NESTOR_LLVM``) names no working clang.
     """
     named = llvm or os.environ.get("NESTOR_LLVM")
@@ -167,8 +167,12 @@ def find(llvm: str | None = None) -> Toolchain:
 def _named(text: str) -> Path:
     """Return the path that a user has written, with ``~`` and ``~user`` replaced.
 
+    A number, such as 19, stands for ``clang-19``.
+
     :raises ToolchainError: if there is no such user.
     """
+    if text.isdecimal() and not Path(text).exists():
+        return Path(f"clang-{text}")
     try:
         return Path(text).expanduser()
     except RuntimeError:

@@ -1,6 +1,5 @@
 """Train any kind of cost model on the same rows."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from nestor.cost.baselines import bound, mca, rescaled
 from nestor.cost.baselines.mca import McaModel
 from nestor.cost.blocks.methods import require_one_method
 from nestor.cost.blocks.table import Table, TableError
-from nestor.cost.contract import CostModel, ModelError
+from nestor.cost.contract import CostModel
 from nestor.cost.settings import Kind, TrainerSettings
 from nestor.cost.training import train as own
 from nestor.progress import Progress, silent
@@ -64,20 +63,3 @@ def train(
 
     budget = networks.NetworkSettings(minutes=settings.minutes)
     return networks.train(kind, table, rows, budget, seed, checkpoint, progress)
-
-
-def prepare_folder(path: Path) -> None:
-    """Create the folder of a model's file, so that a wrong path is found before the training.
-
-    :raises ModelError: if no file can be written there.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(None, "it is a folder")
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(None, "its folder is read-only")
-    except OSError as error:
-        raise ModelError(
-            f"'{path}' cannot be written ({error.strerror}); choose another place."
-        ) from None

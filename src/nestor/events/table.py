@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nestor.events.errors import EventsError
-from nestor.files import replacing
+from nestor.files import open_regular, replacing
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -172,7 +172,8 @@ def write(table: EventTable, path: Path) -> None:
 def read(path: Path) -> EventTable:
     """Return the table that :func:`write` wrote, with its edges.
 
-    :raises EventsError: if one of the files is absent, damaged or of another run.
+    :raises ReadError: if one of the files is absent or no regular file.
+    :raises EventsError: if one is damaged or of another run.
     """
     blocks, about = _file(path, BLOCKS)
     edges, of_edges = _file(edges_path(path), EDGES)
@@ -201,7 +202,7 @@ def _digest(table: EventTable) -> str:
 
 def _file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, Any]]:
     try:
-        with pq.ParquetFile(path) as file:
+        with open_regular(path, "a table of events") as source, pq.ParquetFile(source) as file:
             if file.metadata.num_rows > _MOST_ROWS:
                 raise EventsError(f"'{path}' has more than {_MOST_ROWS:,} rows; split the run.")
             about = json.loads((file.schema_arrow.metadata or {}).get(_KEY, b"null"))

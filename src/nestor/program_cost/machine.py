@@ -1,6 +1,5 @@
 """The program that measures cycles on this machine without counters (``native/machine``)."""
 
-import os
 import platform
 from collections.abc import Sequence
 from importlib import resources
@@ -14,6 +13,7 @@ from nestor.compiler.toolchain import ToolchainError
 from nestor.cost.native.host_compiler import host_compiler
 from nestor.errors import NestorError
 from nestor.files import read_regular_text
+from nestor.processor import measuring_core
 from nestor.temporary import temporary_folder
 
 _FLAGS: Final = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
@@ -42,15 +42,15 @@ def measured_lines(
     :param words: what it is to measure.
     :param folder: where it runs; None: the present folder.
     :param core: the processor to run on; None: the last one that this process may use.
+    :raises NestorError: if there is no such processor.
     :raises MachineError: if this is not Linux on x86-64, or it cannot be built or fails.
     """
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise MachineError("Cycles can be measured on Linux on x86-64 only.")
-    own = max(os.sched_getaffinity(0)) if core is None else core
     with temporary_folder("machine") as scratch:
         out = Path(scratch) / "out"
         outcome = run(
-            [_ensure(), str(own), *words],
+            [_ensure(), str(measuring_core(core)), *words],
             Limits(seconds, memory_mib=1 << 16),
             cwd=folder,
             stdin=stdin,

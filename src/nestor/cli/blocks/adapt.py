@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -10,6 +9,7 @@ from rich.markup import escape
 from nestor.cli.blocks.code import open_own
 from nestor.cli.blocks.costmodel import by_machine, show_evaluation
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.options import OutputFile
 from nestor.cost.settings import FITS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Adapt:
 
     blocks: tuple[str, ...]
     """Tables with the columns block_hex, cycles and spread."""
-    out: Path
+    out: OutputFile
     """The model file to write."""
     model: str = "shipped"
     """The model to start from: 'shipped' or a file of our own kind."""
@@ -61,12 +61,11 @@ class Adapt:
         from nestor.cost.blocks.methods import require_one_method
         from nestor.cost.contract import ModelError
         from nestor.cost.registry import save_model
-        from nestor.cost.trainers import prepare_folder, training_rows
+        from nestor.cost.trainers import training_rows
         from nestor.cost.training.adapt import adapt
 
         if self.fits < 1:
             raise ModelError(f"--fits {self.fits} is no number of fits; the least is 1.")
-        prepare_folder(self.out)
         rows = table.joined(self.blocks)
         judged = None if self.judge is None else table.named(self.judge)
         use = training_rows(rows, np.arange(len(rows)))

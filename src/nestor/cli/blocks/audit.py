@@ -1,7 +1,6 @@
 """``nestor costmodel audit``: where LLVM's scheduling model and measurements disagree."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.markup import escape
@@ -9,6 +8,7 @@ from rich.table import Table as Grid
 
 from nestor.cli.blocks.costmodel import shown
 from nestor.cli.console import json_text, print_json, progress, stdout
+from nestor.cli.options import OutputFile
 
 if TYPE_CHECKING:
     from nestor.cost.blocks.table import Table
@@ -43,7 +43,7 @@ class Audit:
     """Judge by so many stable blocks, drawn at random; 0: all."""
     top: int = 25
     """Findings to show."""
-    out: Path | None = None
+    out: OutputFile | None = None
     """Write all findings as JSON here too."""
     seed: int = 0
     """Seed of the draw."""

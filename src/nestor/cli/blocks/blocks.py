@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tyro
@@ -10,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.options import OutputFile
 from nestor.cost.sources.settings import (
     Columns,
     CompileSettings,
@@ -46,7 +46,7 @@ class Extract:
 
     sources: tyro.conf.Positional[tuple[str, ...]]
     """Files, folders, or blocks in hexadecimal."""
-    out: Path
+    out: OutputFile
     """The table to write."""
     assembly: str | None = None
     """Assembly text to read too; instructions are parted by ';' or lines."""

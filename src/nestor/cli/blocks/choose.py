@@ -1,12 +1,12 @@
 """``nestor blocks choose``: the blocks that are worth measuring on a new machine."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFile
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Choose:
 
     blocks: tyro.conf.Positional[str]
     """A table with the column block_hex, or a data set: zen4, zen4-sweep, zen5."""
-    out: Path
+    out: OutputFile
     """The table to write."""
     count: int = 3000
     """Blocks to choose."""

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from nestor.cli.blocks.code import about, interval, open_explainable, read_code
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFile
 from nestor.files import write_atomically
 from nestor.report.sheet import Bar, Bars, Cell, Column, Section, Table, Text, sheet
 
@@ -35,7 +36,7 @@ class CostPage:
 
     code: tyro.conf.Positional[tuple[str, ...]] = ()
     """Blocks in hexadecimal, or files; nothing: standard input."""
-    out: Path = Path("cost.html")
+    out: OutputFile = Path("cost.html")
     """The page to write."""
     model: str = "shipped"
     """'shipped' or a file of our own kind of model."""

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.remarks import remark
 from nestor.cost.settings import Kind, SplitName, TrainerSettings
 
@@ -42,7 +43,7 @@ class Train:
         nestor costmodel train --blocks mine.parquet --split none --out mine.safetensors
     """
 
-    out: Path
+    out: OutputFile
     """The model file to write."""
     blocks: tuple[str, ...] = ("zen5",)
     """Tables with the columns block_hex, cycles and spread, or data sets: zen4, zen4-sweep, zen5.
@@ -71,13 +72,12 @@ class Train:
         from nestor.cost.blocks.splits import split
         from nestor.cost.contract import ModelError
         from nestor.cost.registry import save_model
-        from nestor.cost.trainers import prepare_folder, train, training_rows
+        from nestor.cost.trainers import train, training_rows
 
         if not 0 < self.test < 1:
             raise ModelError(
                 f"--test {self.test} is not a share of the rows; name one between 0 and 1."
             )
-        prepare_folder(self.out)
         rows = table.joined(self.blocks)
         train_on, judge_by = np.arange(len(rows)), None
         if self.split != "none":
@@ -134,7 +134,7 @@ class Join:
 
     models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     """The model files."""
-    out: Path
+    out: OutputFile
     """The model file to write."""
     json: bool = False
     """Print JSON."""
@@ -142,9 +142,7 @@ class Join:
     def run(self) -> int:
         """Write the file and name its machines."""
         from nestor.cost.model.model_file import join
-        from nestor.cost.trainers import prepare_folder
 
-        prepare_folder(self.out)
         names = join(self.models, self.out)
         if self.json:
             print_json({"model": str(self.out), "machines": list(names)})

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.options import OutputFile
 from nestor.cost.measure.harness import HarnessSettings
 from nestor.errors import NestorError
 
@@ -38,7 +39,7 @@ class Measure:
 
     blocks: tyro.conf.Positional[str] = "zen5"
     """A table with the column block_hex ('nestor blocks extract' makes one), or a data set."""
-    out: Path | None = None
+    out: OutputFile | None = None
     """The parquet file for the labels; blocks that it has are not measured again."""
     self_test: bool = False
     """Measure a sample of the stable blocks twice and compare, also with the table's labels."""

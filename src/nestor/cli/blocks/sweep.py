@@ -1,11 +1,11 @@
 """``nestor blocks sweep``: blocks of every instruction that the decoder knows."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.markup import escape
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFile
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Sweep:
         nestor blocks sweep --lacking zen5 --out new.parquet
     """
 
-    out: Path
+    out: OutputFile
     """The table to write."""
     lacking: str | None = None
     """Only opcodes that no stable row of this table or data set has."""

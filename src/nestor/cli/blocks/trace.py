@@ -102,7 +102,7 @@ class TraceModel:
     skip_missing: bool = False
     """Blocks that ran and that the code does not have cost nothing, and are counted in a remark.
     The compiler merges and removes blocks after register allocation, not always the same ones."""
-    thread_count: int = 1
+    thread_count: str = "1"
     """Accepted and not needed: each distinct block is predicted once."""
 
     def run(self) -> int:

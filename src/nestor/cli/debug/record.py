@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from nestor.bisect.replay import Replay, replay
 from nestor.cli.console import counted, print_json, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.policies.builds import usual_summary
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_pool
 from nestor.files import write_atomically
@@ -36,7 +37,7 @@ class Record:
     """The corpus that holds it."""
     policy: str
     """A policy file or a built-in."""
-    out: Path
+    out: OutputFile
     """The overrides file to write."""
     problem: str = DEFAULT_PROBLEM
     """The problem that the policy decides."""

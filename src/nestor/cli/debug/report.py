@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from nestor.change import change_pct
 from nestor.cli.console import counted, percent, print_json, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.policies.builds import overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_pool
 from nestor.compiler.demangle import demangle
@@ -52,7 +53,7 @@ class Report:
     """The corpus that holds it."""
     policy: str
     """A policy file or a built-in."""
-    out: Path
+    out: OutputFile
     """The page to write."""
     overrides: Path | None = None
     """Answers that stand above the policies', such as what 'nestor tune' has found."""

@@ -1,6 +1,6 @@
 """``nestor size-check``: what a change does to the size of a build."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.setup import (
     DEFAULT_PROBLEM,
     corpus_for,
@@ -67,7 +68,7 @@ class SizeCheckCommand:
     """The folder of the head's logs."""
     rows: int = 20
     """How many functions, and how many decisions, the Markdown has at most."""
-    markdown: Path | None = None
+    markdown: OutputFile | None = None
     """Write the Markdown there, too."""
     pool: tyro.conf.OmitArgPrefixes[PoolSettings] = field(default_factory=PoolSettings)
     """How compilers run."""
@@ -95,6 +96,8 @@ class SizeCheckCommand:
             make(problem, self.base, self.base_logs),
             make(problem, self.head, self.head_logs),
         )
+        if self.base.is_file() and self.head.is_file():  # whatever their names
+            base = replace(base, files=dict(zip(head.files, base.files.values(), strict=True)))
         if not set(base.files) & set(head.files):
             raise NestorError("The builds have no file in common; name folders of equal layout.")
         check = compare_sizes(base, head)

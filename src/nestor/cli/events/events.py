@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.remarks import remark
 from nestor.events.simulated.caches import Caches
 
@@ -50,7 +51,7 @@ class Events:
     """The program, x86-64; with --callgrind or --perf the one that was run."""
     arguments: tyro.conf.Positional[tuple[str, ...]] = ()
     """Its arguments, after --."""
-    out: Path | None = None
+    out: OutputFile | None = None
     """Write the blocks to this parquet file, and the edges beside it (NAME.edges.parquet)."""
     stdin: Path | None = None
     """The program's standard input; none without."""

@@ -9,6 +9,8 @@ from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stdout
 from nestor.cli.events.prices import prices
+from nestor.cli.options import OutputFile
+from nestor.cli.remarks import remark
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Cycles:
             raise MachineError("Too few rounds: --rounds takes 1 or more.")
         command = Command(self.program, self.arguments, self.stdin)
         own, null = measure([command], self.rounds, self.core, self.seconds)
+        if own.status:
+            remark(f"the program ended with status {own.status}")
         noise = null.minimum / own.minimum - 1 if own.minimum else float("inf")
         if self.json:
             print_json({"cycles": asdict(own), "null": asdict(null), "noise": noise})
@@ -88,7 +92,7 @@ class Fit:
 
     runs: tyro.conf.Positional[Path]
     """The CSV file; tables are looked for beside it."""
-    out: Path
+    out: OutputFile
     """Where the weights go."""
     model: str = "shipped"
     """The model of blocks."""

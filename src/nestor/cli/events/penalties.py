@@ -1,11 +1,11 @@
 """``nestor costmodel penalties``: what a miss and a mispredicted branch cost on this machine."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFile
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Penalties:
         nestor costmodel penalties --out here.json --core 1
     """
 
-    out: Path | None = None
+    out: OutputFile | None = None
     """Write them to this file."""
     core: int | None = None
     """The processor to run on (default: the last one that this process may use)."""

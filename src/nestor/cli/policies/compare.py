@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nestor.change import interval_text
 from nestor.cli.console import json_text, percent, print_json, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_pool
 from nestor.evaluate.compare import evaluate, select_programs
@@ -52,9 +53,9 @@ class Compare:
     """The problem that the runs' policies decide."""
     split: Literal["train", "validation", "test", "all"] | None = None
     """Which projects to judge by (default: held-out ones)."""
-    csv: Path | None = None
+    csv: OutputFile | None = None
     """Write the curves there."""
-    page: Path | None = None
+    page: OutputFile | None = None
     """Write a page with curves, bars and tables there: one HTML file without a server."""
     tables: tuple[Path, ...] = ()
     """Files of recorded tables for the page, such as that of an ablation."""

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nestor.change import change_pct
 from nestor.cli.console import counted, percent, print_json, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.policies.builds import check_summary, chosen_build, remark_on_build
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, programs_named, ready_pool
 from nestor.compiler.invocation import LtoKind
@@ -45,7 +46,7 @@ class Guard:
     """A corpus with programs."""
     policy: str
     """A policy file or a built-in."""
-    out: Path
+    out: OutputFile
     """The overrides file to write."""
     problem: str = DEFAULT_PROBLEM
     """The problem that the policy decides."""

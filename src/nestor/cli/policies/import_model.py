@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, print_line, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.setup import DEFAULT_PROBLEM
 from nestor.files import read_regular
 from nestor.policy import bundle
@@ -32,7 +33,7 @@ class Import:
 
     model: tyro.conf.Positional[Path]
     """The TFLite file."""
-    out: Path
+    out: OutputFile
     """The policy file."""
     problem: str = DEFAULT_PROBLEM
     """What the model decides."""

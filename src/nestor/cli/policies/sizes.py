@@ -8,6 +8,7 @@ import tyro
 from rich.table import Table
 
 from nestor.cli.console import print_json, print_line, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.remarks import remark
 from nestor.cli.setup import ready_pool
 from nestor.corpus import store
@@ -35,7 +36,7 @@ class Sizes:
 
     corpus: tyro.conf.Positional[Path]
     """A corpus with training projects."""
-    out: Path
+    out: OutputFile
     """The model's file; OUT.compiles/ keeps what was compiled, and is used again."""
     modules: int = 25
     """Modules of each project, at most."""

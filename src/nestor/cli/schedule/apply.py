@@ -6,8 +6,9 @@ from pathlib import Path
 import tyro
 
 from nestor.cli.console import print_json
+from nestor.cli.options import OutputFile
 from nestor.cli.remarks import remark
-from nestor.cli.schedule.common import check_outputs, open_payload, written
+from nestor.cli.schedule.common import open_payload, written
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ class Apply:
     """Answers to decisions, such as tile_m=64."""
     print_after: tuple[str, ...] = ()
     """Steps after which to print the module as it is then."""
-    resolved: Path | None = None
+    resolved: OutputFile | None = None
     """Where to write the schedule as it was applied, with all decisions taken."""
     function: str | None = None
     """The function to lower, if the payload has several."""
-    out: Path | None = None
+    out: OutputFile | None = None
     """Where to write the lowered module (default: standard output)."""
-    object: Path | None = None
+    object: OutputFile | None = None
     """Where to write an object file of the lowered module, for the target."""
     target: str = "host"
     """The processor that guesses and the object are for: host, avx512, avx2, sse2 or neon."""
@@ -59,7 +60,6 @@ class Apply:
         from nestor.schedules.kernel.lowering import lower
         from nestor.schedules.language.linking import link
 
-        check_outputs(self.out, self.resolved, self.object)
         opened = open_payload(
             self.payload, self.function, self.library, self.schedule, self.choice, self.target,
             self.llvm,

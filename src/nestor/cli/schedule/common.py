@@ -142,10 +142,3 @@ def database_at(path: Path | None, *, writes: bool = True) -> "Database":
             " --database."
         )
     return database
-
-
-def check_outputs(*paths: Path | None) -> None:
-    """Refuse a folder where a file is to be written, before any work is done."""
-    for path in paths:
-        if path is not None and path.is_dir():
-            raise NestorError(f"{path} is a folder: name a file to write.")

@@ -7,7 +7,8 @@ from typing import Literal
 import tyro
 
 from nestor.cli.console import print_json
-from nestor.cli.schedule.common import check_outputs, open_library
+from nestor.cli.options import OutputFile
+from nestor.cli.schedule.common import open_library
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Graph:
     """Files or folders with schedules of your own."""
     format: Literal["text", "dot", "svg"] = "text"
     """Indented lines, the language of Graphviz, or a picture."""
-    out: Path | None = None
+    out: OutputFile | None = None
     """Where to write (default: standard output)."""
     json: bool = False
     """Print the edges and what is shared as JSON."""
@@ -37,7 +38,6 @@ class Graph:
         from nestor.files import write_atomically
         from nestor.schedules.language import graph
 
-        check_outputs(self.out)
         library = open_library(self.library)
         names = list(self.schedules) or [s.name for s in library.pipelines()]
         if self.json:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.cli.console import print_json, print_line
-from nestor.cli.schedule.common import check_outputs, database_at
+from nestor.cli.options import OutputFile
+from nestor.cli.schedule.common import database_at
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Train:
         nestor schedule train --database elsewhere.sqlite --out elsewhere.safetensors
     """
 
-    out: Path
+    out: OutputFile
     """Where to write the policy."""
     database: Path | None = None
     """The file of results (default: schedules.sqlite in the cache)."""
@@ -30,7 +31,6 @@ class Train:
         from nestor.policy import bundle
         from nestor.schedules.tune.policy import train
 
-        check_outputs(self.out)
         policy = train(database_at(self.database, writes=False).all(), self.seed)
         bundle.save(policy, self.out)
         provenance = policy.metadata.provenance

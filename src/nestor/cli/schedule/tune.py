@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 from nestor.cli.console import print_json, print_line, progress, stdout
+from nestor.cli.options import OutputFile
 from nestor.cli.remarks import remark
 from nestor.cli.schedule.common import (
-    check_outputs,
     database_at,
     open_library,
     schedule_for,
@@ -40,7 +40,7 @@ class Tune:
 
     payload: tyro.conf.Positional[Path]
     """The payload."""
-    out: Path
+    out: OutputFile
     """Where to write the schedule with all decisions taken, as plain MLIR."""
     schedule: str | None = None
     """The schedule (default: the packaged one for such a payload)."""
@@ -80,7 +80,6 @@ class Tune:
         from nestor.schedules.tools import find_tools
         from nestor.schedules.tune.tuning import resolved, tune
 
-        check_outputs(self.out)
         if self.settings.evaluations < 1 or self.settings.finalists < 0 or self.rounds < 1:
             raise NestorError("--evaluations and --rounds are 1 or more, --finalists 0 or more.")
         database = database_at(self.database)

@@ -10,6 +10,7 @@ from nestor.build.build import Build as ProgramBuild
 from nestor.build.build import Job, summary_for
 from nestor.build.linking import LINKED, TEXT
 from nestor.cli.console import print_json, print_line
+from nestor.cli.options import OutputFile
 from nestor.cli.policies.builds import (
     check_summary,
     chosen_build,
@@ -47,7 +48,7 @@ class Build:
     """The program's name, or the last part of it."""
     corpus: Path
     """The corpus that holds it."""
-    out: Path
+    out: OutputFile
     """The file to write."""
     problem: str = DEFAULT_PROBLEM
     """The problem that the policy decides."""

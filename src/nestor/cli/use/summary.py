@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import tyro
 from rich.markup import escape
 
-from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.console import counted, print_json, progress, stdout
+from nestor.cli.options import OutputFile
 from nestor.compiler.objects import ObjectError
 from nestor.corpus.built_objects import find_objects
 from nestor.corpus.relink import LinkMode
@@ -41,7 +42,7 @@ class Summary:
 
     places: tyro.conf.Positional[tuple[Path, ...]]
     """Objects, static libraries, and folders that hold them."""
-    out: Path
+    out: OutputFile
     """The file to write."""
     link: LinkMode = "gc"
     """How the program will be linked: with --gc-sections, without, or with --icf=all too."""
@@ -86,8 +87,8 @@ class Summary:
             )
             return 0
         stdout.print(
-            f"{escape(str(self.out))}: {len(summary.functions):,} functions of {len(uses):,}"
-            f" objects, to be linked {self.link}",
+            f"{escape(str(self.out))}: {counted(len(summary.functions), 'function')} of"
+            f" {counted(len(uses), 'object')}, to be linked {self.link}",
             *(f"[yellow]warning:[/] {escape(warning)}" for warning in warnings),
             f"use it:  nestor clang distilled --summary {escape(str(self.out))} -- -Oz …",
             sep="\n",

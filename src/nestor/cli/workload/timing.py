@@ -1,6 +1,5 @@
 """``nestor workload time``: how long programs take under policies."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from nestor.cli.workload.measure import DEFAULT_PROBLEM
 from nestor.compiler.invocation import LtoKind
 from nestor.errors import NestorError
 from nestor.problem.registry import find_problem
+from nestor.processor import measuring_core
 from nestor.rollout.local_pool import PoolSettings
 from nestor.rollout.stock import StockKeepingPool
 from nestor.workload.timing import NULL, STOCK, Clock, Timing
@@ -80,12 +80,12 @@ class Time:
             raise NestorError("Nothing to time: name a policy.")
         if self.rounds < 3:
             raise NestorError("Too few rounds for an interval: --rounds takes 3 or more.")
+        core = measuring_core(self.core)
         overrides = overrides_text(problem, self.overrides)
         build = chosen_build(problem, None, self.lto)
         corpus = corpus_for(problem, self.corpus, policies)
         named = programs_named(corpus, self.program)
         programs = require_workloads(corpus, named or select_programs(corpus, self.split))
-        core = max(os.sched_getaffinity(0)) if self.core is None else self.core
         with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
             timings, failures = time_programs(
                 StockKeepingPool(pool), programs, policies,

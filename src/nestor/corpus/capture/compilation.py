@@ -103,9 +103,10 @@ def capture(
     if any(is_stream(word) for word in arguments):
         _fail(where, " ".join(arguments[-3:]), "a response file is a pipe and cannot be read again")
         return
-    plan = driver.plan(clang, _with_capture_options(short, where))
-    if plan is None:
-        _fail(where, " ".join(arguments[-3:]), "clang does not understand the command")
+    try:
+        plan = driver.plan(clang, _with_capture_options(short, where))
+    except ValueError as error:
+        _fail(where, " ".join(arguments[-3:]), f"clang refuses the command ({error})")
         return
     inside_link = "-c" not in arguments
     own = {"level": last_level(arguments), "lto": kind_of_lto(arguments)}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nestor.corpus.capture.response_files import expanded
 from nestor.corpus.no_object import NO_CODE
+from nestor.messages import compiler_error
 
 _NO_CODE = frozenset(NO_CODE)
 _PROBES = (
@@ -63,11 +64,14 @@ def run_quietly(
         return status, messages.read().decode(errors="surrogateescape")
 
 
-def plan(program: str, arguments: Sequence[str]) -> list[list[str]] | None:
-    """Return the commands that the driver would run (``-###``); None if it refuses."""
+def plan(program: str, arguments: Sequence[str]) -> list[list[str]]:
+    """Return the commands that the driver would run (``-###``).
+
+    :raises ValueError: if it refuses; the text is the driver's own.
+    """
     status, text = run_quietly(program, ["-###", *arguments])
     if status != 0:
-        return None
+        raise ValueError(compiler_error(text))
     return [shlex.split(line) for line in text.splitlines() if line.startswith(' "')]
 
 

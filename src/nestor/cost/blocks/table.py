@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nestor.errors import NestorError
-from nestor.files import replacing
+from nestor.files import open_regular, replacing
 
 F64 = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -150,10 +150,11 @@ def joined(names: Sequence[str | Path]) -> Table:
 def read(path: Path) -> Table:
     """Return the table in a parquet file; columns that a table does not have are left alone.
 
+    :raises ReadError: if there is no regular file.
     :raises TableError: if the file is not parquet, lacks ``block_hex`` or has a broken row.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with open_regular(path, "a table of blocks") as source, pq.ParquetFile(source) as file:
             present = set(file.schema_arrow.names)
             wanted = [name for name in _SCHEMA.names if name in present]
             columns = file.read(columns=wanted) if "block_hex" in present else None

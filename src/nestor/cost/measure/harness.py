@@ -25,6 +25,7 @@ from nestor.compiler.plugin import cache_folder
 from nestor.compiler.process import environment, messages, run
 from nestor.cost.native.host_compiler import host_compiler
 from nestor.errors import NestorError
+from nestor.processor import measuring_core
 
 OK: Final = "ok"
 """The status of a block that was measured; the others say what stopped it."""
@@ -62,7 +63,7 @@ class HarnessSettings:
 
     def options(self) -> list[str]:
         """Return the harness's options."""
-        core = max(os.sched_getaffinity(0)) if self.core is None else self.core
+        core = measuring_core(self.core)
         numbers = (core, self.rounds, self.runs, self.page_limit, self.milliseconds)
         words = [w for pair in zip("crnpm", numbers, strict=True) for w in (f"-{pair[0]}", pair[1])]
         return [*map(str, words), *([] if self.overlapping else ["-f"])]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from nestor.cost.blocks.table import TableError, write_columns
 from nestor.cost.measure.label import Measurement
+from nestor.files import open_regular
 
 _SCHEMA: Final = pa.schema(
     [
@@ -67,7 +68,7 @@ def read(path: Path) -> list[Row]:
     :raises TableError: if it is something else.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with open_regular(path, "measured blocks") as source, pq.ParquetFile(source) as file:
             lines = file.read(columns=_SCHEMA.names).cast(_SCHEMA).to_pylist()
         return [_row(line) for line in lines]
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:

@@ -136,7 +136,7 @@ def text_of(path: Path) -> str:
 
     :raises NestorError: if it is no regular file, larger than any text of blocks, or no text.
     """
-    data = read_regular(path, "blocks", limit=LARGEST_TEXT, remedy="make a table of larger ones")
+    data = read_regular(path, "blocks", limit=LARGEST_TEXT)
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -27,7 +27,7 @@ def check(library: Library, tools: Tools) -> list[Diagnosis]:
     for name in _outermost(library):
         try:
             choice = {d.name: d.options[0] for d in decisions_of(library, name)}
-            linked = link(library, name, choice)
+            linked = link(library, name, choice, entry=False)
         except ScheduleError:
             continue  # check_text has said why
         with temporary_folder("check") as folder:

@@ -1,7 +1,6 @@
 """Verify and time kernels in a process of their own, within limits."""
 
 import json
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any, Final
 from nestor.compiler.process import Ending, Limits
 from nestor.errors import NestorError
 from nestor.files import write_atomically
+from nestor.processor import measuring_core
 from nestor.schedules.language.text import ScheduleError
 from nestor.schedules.payload.reading import Payload
 from nestor.schedules.payload.reference import as_generics
@@ -67,9 +67,7 @@ class Settings:
         for name, bound in least.items():
             if getattr(self, name) < bound:
                 raise NestorError(f"--{name} is {bound} or more, not {getattr(self, name)}.")
-        last = (os.cpu_count() or 1) - 1
-        if self.core is not None and not 0 <= self.core <= last:
-            raise NestorError(f"--core is one of 0 to {last}, not {self.core}.")
+        measuring_core(self.core)
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,18 @@ def check_names(names: Iterable[str], schedule: str, decisions: Iterable[Decisio
             )
 
 
-def link(library: Library, name: str, choice: Choice, *, print_after: Iterable[str] = ()) -> Linked:
+def link(
+    library: Library,
+    name: str,
+    choice: Choice,
+    *,
+    print_after: Iterable[str] = (),
+    entry: bool = True,
+) -> Linked:
     """Return the schedule ``name`` with all decisions replaced by ``choice``.
 
     :param print_after: sequences after whose includes the payload is to be printed.
+    :param entry: add the sequence at which mlir-opt begins, as only a whole schedule can have it.
     :raises ScheduleError: if it cannot be linked, or a decision has no answer.
     """
     closure = library.closure(name)
@@ -86,14 +94,21 @@ def link(library: Library, name: str, choice: Choice, *, print_after: Iterable[s
         starts.append((len(lines) + 1, sequence.place))
         lines += ("  " + body).splitlines()
         lines.append("")
-    lines += _entry(library.find(name), printed)
+    if entry:
+        lines += _entry(library.find(name), printed)
     lines += ["}", ""]
     return Linked("\n".join(lines), tuple(starts))
 
 
 def _entry(sequence: Sequence, printed: set[str]) -> list[str]:
     """Return the sequence that mlir-opt calls, which calls the pipeline."""
-    (kind,) = sequence.signature[0] or ("!transform.any_op",)
+    arguments, results = sequence.signature
+    if len(arguments) != 1 or results:
+        raise ScheduleError(
+            f"{sequence.place}: '{sequence.name}' is a step, no whole schedule, which takes the"
+            " module alone and has no results; name a sequence that includes it."
+        )
+    (kind,) = arguments
     after = [f'    transform.print {{name = "after {sequence.name}"}}'] * (sequence.name in printed)
     return [
         f"  transform.named_sequence @{ENTRY}(%module: {kind} {{transform.consumed}}) {{",
