@@ -277,6 +277,7 @@ void SiteFeatures::clear() {
   UsesOf.clear();
   Runs.clear();
   Embedded.clear();
+  Trials.clear();
 }
 
 void SiteFeatures::onInlined(const Function &Caller, const Function &Callee) {
@@ -287,6 +288,7 @@ void SiteFeatures::onInlined(const Function &Caller, const Function &Callee) {
   }
   // The callee's calls are there once more, whomever they call.
   UsesOf.clear();
+  Trials.onInlined(Caller, Callee);
 }
 
 SiteFeatures::Body &SiteFeatures::bodyOf(const Function &F) {

@@ -9,7 +9,6 @@
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
-#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
@@ -40,6 +39,34 @@ private:
   bool &Failed;
 };
 
+/// A code generator that writes objects to memory. It takes one module after another.
+class ObjectCode {
+public:
+  /// Null if \p Target does not write objects.
+  static std::unique_ptr<ObjectCode> create(TargetMachine &Target) {
+    std::unique_ptr<ObjectCode> New(new ObjectCode);
+    New->Passes.add(new TargetLibraryInfoWrapperPass(Target.getTargetTriple()));
+    if (Target.addPassesToEmitFile(New->Passes, New->Out, nullptr,
+                                   CodeGenFileType::ObjectFile, /*DisableVerify=*/true))
+      return nullptr;
+    return New;
+  }
+
+  /// The object of \p M, until the next call.
+  MemoryBufferRef compile(Module &M) {
+    Bytes.clear();
+    Passes.run(M);
+    return MemoryBufferRef(StringRef(Bytes.data(), Bytes.size()), "trial");
+  }
+
+private:
+  ObjectCode() : Out(Bytes) {}
+
+  SmallVector<char, 0> Bytes;
+  raw_svector_ostream Out;
+  legacy::PassManager Passes;
+};
+
 /// The managers of analyses, which know each other.
 struct Analyses {
   explicit Analyses(PassBuilder &Builder) {
@@ -56,6 +83,18 @@ struct Analyses {
 };
 } // namespace
 
+/// What compiles one module after another.
+struct CodeBytes::Session {
+  explicit Session(TargetMachine &Target) {
+    Context.setDiagnosticHandler(std::make_unique<Silence>(Failed));
+    Generator = ObjectCode::create(Target);
+  }
+
+  bool Failed = false;
+  LLVMContext Context;
+  std::unique_ptr<ObjectCode> Generator; ///< May be null. It goes before the context.
+};
+
 CodeBytes::CodeBytes(const Module &M) {
   std::string Why;
   const llvm::Target *Found = TargetRegistry::lookupTarget(M.getTargetTriple(), Why);
@@ -67,6 +106,9 @@ CodeBytes::CodeBytes(const Module &M) {
   Target.reset(Found->createTargetMachine(M.getTargetTriple(), "", "", TargetOptions(),
                                           Relocation, M.getCodeModel()));
 }
+
+CodeBytes::CodeBytes(CodeBytes &&) = default;
+CodeBytes::~CodeBytes() = default;
 
 /// As the inliner does it; then the body of \p Callee goes.
 static bool inlineAllCalls(Function &Callee, FunctionAnalysisManager &FAM) {
@@ -91,39 +133,6 @@ static bool inlineAllCalls(Function &Callee, FunctionAnalysisManager &FAM) {
   return true;
 }
 
-std::optional<int64_t> CodeBytes::of(const Module &Original, StringRef Inlined,
-                                     bool MinSize) {
-  if (!Target)
-    return std::nullopt;
-  SmallVector<char, 0> Bitcode; // A module changes its context as bitcode.
-  raw_svector_ostream Out(Bitcode);
-  WriteBitcodeToFile(Original, Out);
-  bool Failed = false;
-  LLVMContext Context;
-  Context.setDiagnosticHandler(std::make_unique<Silence>(Failed));
-  auto M = parseBitcodeFile(
-      MemoryBufferRef(StringRef(Bitcode.data(), Bitcode.size()), "trial"), Context);
-  if (!M) {
-    consumeError(M.takeError());
-    return std::nullopt;
-  }
-  PassBuilder Builder(Target.get());
-  Analyses Managers(Builder);
-  Function *Callee = Inlined.empty() ? nullptr : (*M)->getFunction(Inlined);
-  if (Callee && !inlineAllCalls(*Callee, Managers.Functions))
-    return std::nullopt;
-  const OptimizationLevel &Level =
-      MinSize ? OptimizationLevel::Oz : OptimizationLevel::Os;
-  ModulePassManager Passes;
-  Passes.addPass(createModuleToFunctionPassAdaptor(
-      Builder.buildFunctionSimplificationPipeline(Level, ThinOrFullLTOPhase::None)));
-  Passes.addPass(
-      Builder.buildModuleOptimizationPipeline(Level, ThinOrFullLTOPhase::None));
-  Passes.run(**M, Managers.Modules);
-  std::optional<int64_t> Bytes = compile(**M);
-  return Failed ? std::nullopt : Bytes;
-}
-
 /// The unwind entries of the section .eh_frame in \p Contents. What several functions share,
 /// the common entries, is in an object anyway.
 static int64_t unwindEntries(StringRef Contents, bool IsLittle) {
@@ -138,17 +147,9 @@ static int64_t unwindEntries(StringRef Contents, bool IsLittle) {
   return Bytes;
 }
 
-std::optional<int64_t> CodeBytes::compile(Module &M) {
-  SmallVector<char, 0> Bytes;
-  raw_svector_ostream Out(Bytes);
-  legacy::PassManager Passes;
-  Passes.add(new TargetLibraryInfoWrapperPass(Triple(M.getTargetTriple())));
-  if (Target->addPassesToEmitFile(Passes, Out, nullptr, CodeGenFileType::ObjectFile,
-                                  /*DisableVerify=*/true))
-    return std::nullopt;
-  Passes.run(M);
-  auto Object = object::ObjectFile::createObjectFile(
-      MemoryBufferRef(StringRef(Bytes.data(), Bytes.size()), "trial"));
+/// Of the object \p Buffer; see of().
+static std::optional<int64_t> measure(MemoryBufferRef Buffer) {
+  auto Object = object::ObjectFile::createObjectFile(Buffer);
   if (!Object || !isa<object::ELFObjectFileBase>(**Object)) {
     consumeError(Object.takeError());
     return std::nullopt;
@@ -167,6 +168,41 @@ std::optional<int64_t> CodeBytes::compile(Module &M) {
     consumeError(Contents.takeError());
   }
   return Sum;
+}
+
+std::optional<int64_t> CodeBytes::of(MemoryBufferRef Bitcode, StringRef Inlined, bool MinSize) {
+  if (!Target)
+    return std::nullopt;
+  if (!Current)
+    Current = std::make_unique<Session>(*Target);
+  const std::optional<int64_t> Bytes = of(*Current, Bitcode, Inlined, MinSize);
+  if (!Bytes)
+    Current = nullptr; // Whatever an error has left there.
+  return Bytes;
+}
+
+std::optional<int64_t> CodeBytes::of(Session &S, MemoryBufferRef Bitcode, StringRef Inlined,
+                                     bool MinSize) {
+  auto M = parseBitcodeFile(Bitcode, S.Context);
+  if (!M) {
+    consumeError(M.takeError());
+    return std::nullopt;
+  }
+  PassBuilder Builder(Target.get());
+  Analyses Managers(Builder);
+  Function *Callee = Inlined.empty() ? nullptr : (*M)->getFunction(Inlined);
+  if (!S.Generator || (Callee && !inlineAllCalls(*Callee, Managers.Functions)))
+    return std::nullopt;
+  const OptimizationLevel &Level =
+      MinSize ? OptimizationLevel::Oz : OptimizationLevel::Os;
+  ModulePassManager Passes;
+  Passes.addPass(createModuleToFunctionPassAdaptor(
+      Builder.buildFunctionSimplificationPipeline(Level, ThinOrFullLTOPhase::None)));
+  Passes.addPass(
+      Builder.buildModuleOptimizationPipeline(Level, ThinOrFullLTOPhase::None));
+  Passes.run(**M, Managers.Modules);
+  const std::optional<int64_t> Bytes = measure(S.Generator->compile(**M));
+  return S.Failed ? std::nullopt : Bytes;
 }
 
 } // namespace nestor

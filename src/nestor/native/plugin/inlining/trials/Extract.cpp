@@ -6,6 +6,7 @@
 
 #include "Extract.h"
 #include "plugin/inlining/SiteKeys.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
@@ -111,21 +112,30 @@ static void dropSiteKeys(Module &M) {
       I.setMetadata(Kind, nullptr);
 }
 
-std::unique_ptr<Module> extract(ArrayRef<const Function *> Functions) {
+/// Without the table of symbols that linkers read.
+static SmallVector<char, 0> toBitcode(const Module &M) {
+  SmallVector<char, 0> Bytes;
+  BitcodeWriter Writer(Bytes);
+  Writer.writeModule(M);
+  Writer.writeStrtab();
+  return Bytes;
+}
+
+SmallVector<char, 0> extract(ArrayRef<const Function *> Functions) {
   const Module &M = *Functions.front()->getParent();
-  auto New = std::make_unique<Module>("trial", M.getContext());
-  New->setDataLayout(M.getDataLayout());
-  New->setTargetTriple(M.getTargetTriple());
-  Declarations Names(*New);
-  copyFlags(M, *New, Names);
+  Module New("trial", M.getContext());
+  New.setDataLayout(M.getDataLayout());
+  New.setTargetTriple(M.getTargetTriple());
+  Declarations Names(New);
+  copyFlags(M, New, Names);
   SmallVector<Function *, 2> Copies;
   for (const Function *F : Functions)
     Copies.push_back(Names.declare(*F, *F->getFunctionType()));
   for (auto [From, To] : llvm::zip(Functions, Copies))
     copyBody(*From, *To, Names);
-  StripDebugInfo(*New);
-  dropSiteKeys(*New);
-  return New;
+  StripDebugInfo(New);
+  dropSiteKeys(New);
+  return toBitcode(New);
 }
 
 } // namespace nestor

@@ -7,6 +7,7 @@
 #include "InliningTrials.h"
 #include "Extract.h"
 #include "plugin/core/StableIDs.h"
+#include "plugin/inlining/SiteKeys.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,7 +16,6 @@
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
@@ -35,12 +35,24 @@ constexpr int64_t MostPerInstruction = 40, MostBesides = 20000;
 
 InliningTrials::InliningTrials(Module &M, FunctionAnalysisManager &FAM, StringRef Folder)
     : FAM(FAM), Left(MostPerInstruction * M.getInstructionCount() + MostBesides),
-      Sizes(Folder, M) {}
+      Sizes(Folder, M) {
+  // Bitcode says which kinds of metadata the compiler knows. These become known when a log is
+  // written and when a call is first inlined, so the sizes of before could not be found again.
+  for (StringRef Kind : {StringRef(SiteKeyMetadata), StringRef("heapallocsite")})
+    M.getMDKindID(Kind);
+}
 
 static bool canCopy(const Function &F) {
   return F.hasName() && !F.hasAvailableExternallyLinkage() && !F.isPresplitCoroutine() &&
          !F.hasPrefixData() && !F.hasPrologueData() &&
          llvm::none_of(F, [](const BasicBlock &BB) { return BB.hasAddressTaken(); });
+}
+
+int64_t InliningTrials::instructionsOf(const Function &F) {
+  const auto [It, IsNew] = Counts.try_emplace(&F);
+  if (IsNew)
+    It->second = F.getInstructionCount();
+  return It->second;
 }
 
 bool InliningTrials::canInline(CallBase &CB, Function &Callee) {
@@ -70,7 +82,7 @@ bool InliningTrials::findCallers(Candidate &C) {
   Function &Callee = *C.Callee;
   if (Callee.hasNUsesOrMore(Most.Calls + 1) || !canCopy(Callee))
     return false;
-  const int64_t Own = Callee.getInstructionCount();
+  const int64_t Own = instructionsOf(Callee);
   Extent All{0, -Own, Own};
   SmallMapVector<Function *, unsigned, 4> Found;
   for (Use &U : Callee.uses()) {
@@ -78,26 +90,25 @@ bool InliningTrials::findCallers(Candidate &C) {
     if (!CB || !CB->isCallee(&U) || CB->getCaller() == &Callee)
       return false;
     if (!Found[CB->getCaller()]++)
-      All.Instructions += CB->getCaller()->getInstructionCount();
+      All.Instructions += instructionsOf(*CB->getCaller());
     ++All.Calls;
     All.Copied += Own;
     if (All.Copied > Most.Copied || All.Instructions > Most.Instructions)
       return false;
   }
-  for (User *U : Callee.users())
-    if (!canInline(*cast<CallBase>(U), Callee))
-      return false;
   if (callsOneOf(Callee, [&](const Function *F) {
         return Found.count(const_cast<Function *>(F));
       }) ||
       !llvm::all_of(Found, [](const auto &C) { return canCopy(*C.first); }))
     return false;
+  for (User *U : Callee.users())
+    if (!canInline(*cast<CallBase>(U), Callee))
+      return false;
   C.All = All;
   C.Callers = Found.takeVector();
-  llvm::sort(C.Callers, [](const auto &A, const auto &B) {
-    return std::pair(A.first->getInstructionCount(), A.first->getName()) <
-           std::pair(B.first->getInstructionCount(), B.first->getName());
-  });
+  auto Place = [&](const Function &F) { return std::pair(instructionsOf(F), F.getName()); };
+  llvm::sort(C.Callers,
+             [&](const auto &A, const auto &B) { return Place(*A.first) < Place(*B.first); });
   return true;
 }
 
@@ -150,8 +161,8 @@ InliningTrials::Result InliningTrials::tryAll(const Candidate &C) {
 
 bool InliningTrials::canTryInCaller(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
-  const int64_t Own = Callee.getInstructionCount();
-  if (isSpent() || Own + Caller.getInstructionCount() > Most.Instructions ||
+  const int64_t Own = instructionsOf(Callee);
+  if (isSpent() || Own + instructionsOf(Caller) > Most.Instructions ||
       !canCopy(Caller) || !canCopy(Callee))
     return false;
   int64_t Calls = 0;
@@ -184,17 +195,16 @@ std::optional<int64_t> InliningTrials::bytesOf(ArrayRef<const Function *> Functi
   const Function &F = *Functions.front();
   for (const Function *Each : Functions)
     Left -= Each->getInstructionCount();
-  const std::unique_ptr<Module> M = extract(Functions);
-  std::string Text; // Bitcode also tells which kinds of metadata the compiler knows.
-  raw_string_ostream(Text) << *M;
-  const auto Hash = xxh3_128bits(arrayRefFromStringRef(Text));
+  const SmallVector<char, 0> Bitcode = extract(Functions);
+  const StringRef Bytes(Bitcode.data(), Bitcode.size());
+  const auto Hash = xxh3_128bits(arrayRefFromStringRef(Bytes));
   const KnownSizes::Key Key(Hash.high64, Hash.low64);
   if (const KnownSizes::Size *Known = Sizes.find(Key))
     return *Known;
   if (!Compiler)
     Compiler.emplace(*F.getParent());
-  return Sizes.note(
-      Key, Compiler->of(*M, Inlined ? Inlined->getName() : "", F.hasMinSize()));
+  return Sizes.note(Key, Compiler->of(MemoryBufferRef(Bytes, "trial"),
+                                      Inlined ? Inlined->getName() : "", F.hasMinSize()));
 }
 
 } // namespace nestor

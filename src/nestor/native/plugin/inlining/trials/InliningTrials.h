@@ -19,6 +19,7 @@
 #include "CodeBytes.h"
 #include "KnownSizes.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/PassManager.h"
@@ -63,6 +64,14 @@ public:
   /// Tries \p C if there is something to try.
   Result of(const Candidate &C);
 
+  /// To be called when any function may have changed, apart from inlining.
+  void clear() { Counts.clear(); }
+  /// To be called after a call was inlined into \p Caller. A deleted callee is as good as changed.
+  void onInlined(const llvm::Function &Caller, const llvm::Function &Callee) {
+    Counts.erase(&Caller);
+    Counts.erase(&Callee);
+  }
+
   /// Whether nothing more is tried in this module, so that no policy makes a compile endless.
   bool isSpent() const { return Left < 0; }
 
@@ -79,6 +88,7 @@ private:
     Result R;
     unsigned Times = 0;
   };
+  int64_t instructionsOf(const llvm::Function &F);
   bool canInline(llvm::CallBase &CB, llvm::Function &Callee);
   bool findCallers(Candidate &C);
   Result tryAll(const Candidate &C);
@@ -90,6 +100,8 @@ private:
   std::optional<CodeBytes> Compiler;
   int64_t Left; ///< Instructions that may still be compiled, whether or not they are known.
   std::map<uint64_t, Trial> Tried; ///< By the function's id.
+  /// Of functions as they are. Each question wants those of up to 16 callers.
+  llvm::DenseMap<const llvm::Function *, int64_t> Counts;
   KnownSizes Sizes; ///< A caller of one function calls others too.
 };
 

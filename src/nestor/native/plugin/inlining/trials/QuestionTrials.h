@@ -21,6 +21,15 @@ public:
   }
   /// To be called before each question.
   void onQuestion() { Known = {}; }
+  /// See InliningTrials.
+  void clear() {
+    if (Trials)
+      Trials->clear();
+  }
+  void onInlined(const llvm::Function &Caller, const llvm::Function &Callee) {
+    if (Trials)
+      Trials->onInlined(Caller, Callee);
+  }
   /// From now on, and until the next question, what was not tried is 0.
   void tryNoMore() { Known.MayTry = false; }
 
