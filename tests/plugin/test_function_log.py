@@ -82,6 +82,7 @@ def test_without_a_log_there_is_code(bench: Workbench) -> None:
 
 
 def test_a_log_that_cannot_be_written_fails_the_compile(bench: Workbench) -> None:
-    result = bench.compile(SOURCE, "", "-nestor-function-log=/nonexistent/log")
+    path = bench.folder / "absent" / "log"
+    result = bench.compile(SOURCE, "", f"-nestor-function-log={path}")
     assert result.returncode == 1
-    assert "cannot write the function log '/nonexistent/log'" in result.stderr
+    assert f"cannot write the function log '{path}'" in result.stderr

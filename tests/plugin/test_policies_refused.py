@@ -99,7 +99,7 @@ def test_hostile_policy(bench: Workbench, name: str) -> None:
 
 
 def test_policy_paths_that_are_no_files(bench: Workbench) -> None:
-    for path in ("/nonexistent/policy", str(bench.folder), "/dev/zero"):
+    for path in (str(bench.folder / "absent"), str(bench.folder), "/dev/zero"):
         _refused(bench.compile(SOURCE, path), path)
 
 
@@ -147,7 +147,7 @@ def test_wrong_programs(bench: Workbench, text: str, reason: str) -> None:
 
 def test_program_and_overrides_that_are_no_files(bench: Workbench) -> None:
     for option in ("program", "overrides"):
-        for path in ("/nonexistent/file", str(bench.folder), "/dev/zero"):
+        for path in (str(bench.folder / "absent"), str(bench.folder), "/dev/zero"):
             _refused(bench.compile(SOURCE, "default", f"-nestor-{option}={path}"), path)
 
 
@@ -159,7 +159,7 @@ def test_wrong_temperature(bench: Workbench, temperature: str) -> None:
 
 def test_log_that_cannot_be_written(bench: Workbench) -> None:
     _refused(bench.compile(SOURCE, NEVER, "-nestor-log=/dev/full"), "log", "No space left")
-    path = Path("/nonexistent/folder/log")
+    path = bench.folder / "absent" / "log"
     _refused(bench.compile(SOURCE, NEVER, f"-nestor-log={path}"), str(path))
     # Nor does a module without a single decision end in a crash.
     empty = bench.compile("int x;", NEVER, "-nestor-log=/dev/full")

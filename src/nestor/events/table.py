@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nestor.events.errors import EventsError
-from nestor.files import open_regular, replacing
+from nestor.files import ReadError, open_regular, replacing
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -172,8 +172,7 @@ def write(table: EventTable, path: Path) -> None:
 def read(path: Path) -> EventTable:
     """Return the table that :func:`write` wrote, with its edges.
 
-    :raises ReadError: if one of the files is absent or no regular file.
-    :raises EventsError: if one is damaged or of another run.
+    :raises EventsError: if one of the files is absent, no regular file, damaged, or of another run.
     """
     blocks, about = _file(path, BLOCKS)
     edges, of_edges = _file(edges_path(path), EDGES)
@@ -213,6 +212,8 @@ def _file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, Any]]:
             columns = file.read(columns=schema.names).select(schema.names)
             columns = columns.cast(schema)
             columns.validate(full=True)
+    except ReadError as error:
+        raise EventsError(str(error)) from None
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise EventsError(

@@ -62,8 +62,14 @@ class HarnessSettings:
     read too low. Otherwise they are kept apart, which gives the steady state."""
 
     def options(self) -> list[str]:
-        """Return the harness's options."""
-        core = measuring_core(self.core)
+        """Return the harness's options.
+
+        :raises HarnessError: if the machine has no such core.
+        """
+        try:
+            core = measuring_core(self.core)
+        except NestorError as error:
+            raise HarnessError(str(error)) from None
         numbers = (core, self.rounds, self.runs, self.page_limit, self.milliseconds)
         words = [w for pair in zip("crnpm", numbers, strict=True) for w in (f"-{pair[0]}", pair[1])]
         return [*map(str, words), *([] if self.overlapping else ["-f"])]
