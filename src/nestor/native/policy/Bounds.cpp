@@ -81,58 +81,74 @@ void TreesPolicy::findBounds() {
   }
 }
 
-/// The first node from \p At on whose interval lies on both sides of its threshold, or
-/// the leaf to which the path leads.
-uint32_t TreesPolicy::undecided(uint32_t At, ArrayRef<double> Lowest,
-                                ArrayRef<double> Highest) const {
-  for (;;) {
-    const Node &N = Nodes[At];
-    if (N.Right == At)
-      return At;
-    if (Highest[N.Feature] <= N.Number)
-      At = N.Left;
-    else if (Lowest[N.Feature] > N.Number)
-      At = N.Right;
-    else
-      return At;
-  }
+/// The child of \p At to which the intervals lead, or \p At itself where they lie on both
+/// sides of its threshold, or where it is a leaf.
+uint32_t TreesPolicy::next(uint32_t At, ArrayRef<double> Lowest,
+                           ArrayRef<double> Highest) const {
+  const Node &N = Nodes[At]; // The children of a leaf are the leaf.
+  const uint32_t Otherwise = Lowest[N.Feature] > N.Number ? N.Right : At;
+  return Highest[N.Feature] <= N.Number ? uint32_t(N.Left) : Otherwise;
 }
 
-/// The greatest value that the tree below \p At may have. Where an interval lies on
-/// both sides of a threshold, it looks at both children \p Forks times on a path.
+/// Where the intervals lead from each of at most Lanes nodes, walked in step as in logit().
+std::array<uint32_t, TreesPolicy::Lanes>
+TreesPolicy::ends(ArrayRef<uint32_t> From, ArrayRef<double> Lowest,
+                  ArrayRef<double> Highest) const {
+  std::array<uint32_t, Lanes> At = {};
+  llvm::copy(From, At.begin());
+  for (uint32_t Moved = 1; Moved;) {
+    Moved = 0;
+    for (uint32_t &A : At) {
+      const uint32_t Between = next(A, Lowest, Highest);
+      A = next(Between, Lowest, Highest);
+      Moved |= A ^ Between;
+    }
+  }
+  return At;
+}
+
+/// The greatest value below \p At, where intervals led. Where they decide no further it looks
+/// at both children; on the packaged policies to do so more than once settles no more.
 double TreesPolicy::greatest(uint32_t At, ArrayRef<double> Lowest,
-                             ArrayRef<double> Highest, unsigned Forks) const {
-  At = undecided(At, Lowest, Highest);
+                             ArrayRef<double> Highest) const {
+  auto Below = [&](uint32_t Child) {
+    for (uint32_t Next; (Next = next(Child, Lowest, Highest)) != Child;)
+      Child = Next;
+    return Greatest[Child];
+  };
   const Node &N = Nodes[At];
-  if (!Forks || N.Right == At)
-    return Greatest[At];
-  return std::max(greatest(N.Left, Lowest, Highest, Forks - 1),
-                  greatest(N.Right, Lowest, Highest, Forks - 1));
+  return N.Right == At ? N.Number : std::max(Below(N.Left), Below(N.Right));
 }
 
 bool TreesPolicy::alwaysPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
   if (Greatest.empty())
     findBounds();
   double Sum = 0;
-  for (uint32_t Root : Roots)
-    Sum += Least[undecided(Root, Lowest, Highest)];
+  for (size_t I = 0; I < Roots.size(); I += Lanes) {
+    const auto Group = ArrayRef(Roots).drop_front(I).take_front(Lanes);
+    const auto At = ends(Group, Lowest, Highest);
+    for (size_t K = 0; K < Group.size(); ++K)
+      Sum += Least[At[K]];
+  }
   return Sum > Slack;
 }
 
 // The sum of the greatest values of all trees, made smaller tree by tree. Trees that
 // a person wrote as rules have values that decide alone, and come first.
 bool TreesPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
-  constexpr unsigned Forks = 1; // On the packaged policies more settle no more.
   if (Greatest.empty())
     findBounds();
   double Sum = GreatestSum;
-  for (size_t I = 0; I < Decisive.size(); ++I) {
-    const uint32_t Root = Decisive[I];
-    Sum -= Greatest[Root] - greatest(Root, Lowest, Highest, Forks);
-    if (Sum < -Slack) // Never with values so large that sums are infinite.
-      return true;
-    if (Sum > WidthsAfter[I]) // Even the least values of the rest would leave it so.
-      return false;
+  for (size_t I = 0; I < Decisive.size(); I += Lanes) {
+    const auto Group = ArrayRef(Decisive).drop_front(I).take_front(Lanes);
+    const auto At = ends(Group, Lowest, Highest);
+    for (size_t K = 0; K < Group.size(); ++K) {
+      Sum -= Greatest[Group[K]] - greatest(At[K], Lowest, Highest);
+      if (Sum < -Slack) // Never with values so large that sums are infinite.
+        return true;
+      if (Sum > WidthsAfter[I + K]) // Even the least values of the rest would leave it so.
+        return false;
+    }
   }
   return false;
 }

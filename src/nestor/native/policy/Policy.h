@@ -14,6 +14,7 @@
 #define NESTOR_POLICY_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -98,13 +99,17 @@ public:
                       llvm::ArrayRef<double> Highest) override;
 
 private:
-  void findBounds();
-  double greatest(uint32_t At, llvm::ArrayRef<double> Lowest,
-                  llvm::ArrayRef<double> Highest, unsigned Forks) const;
-  uint32_t undecided(uint32_t At, llvm::ArrayRef<double> Lowest,
-                     llvm::ArrayRef<double> Highest) const;
-
   static constexpr unsigned Lanes = 8; ///< Trees walked in step.
+
+  void findBounds();
+  uint32_t next(uint32_t At, llvm::ArrayRef<double> Lowest,
+                llvm::ArrayRef<double> Highest) const;
+  std::array<uint32_t, Lanes> ends(llvm::ArrayRef<uint32_t> From,
+                                   llvm::ArrayRef<double> Lowest,
+                                   llvm::ArrayRef<double> Highest) const;
+  double greatest(uint32_t At, llvm::ArrayRef<double> Lowest,
+                  llvm::ArrayRef<double> Highest) const;
+
   std::vector<Node> Nodes;
   std::vector<uint32_t> Roots;
   std::vector<unsigned> Depths; ///< Of each group of Lanes trees.
