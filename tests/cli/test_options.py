@@ -117,6 +117,17 @@ _FOLDERS |= {"workload measure"}
 """Commands whose --out is a folder."""
 
 
+def line(name: str, option: str, value: str) -> list[str]:
+    """Return words for a command in which all that it requires is ``x``, but ``option`` a value."""
+    actions = parser(load(COMMANDS[name]), name)._actions
+    places = [action.metavar for action in actions if not action.option_strings]
+    words = [value if option == place else "x" for place in places]
+    for action in actions:
+        if action.required and action.option_strings and option not in action.option_strings:
+            words += [action.option_strings[0], next(iter(action.choices or ["x"]))]
+    return words if option in places else [*words, option, value]
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - _FOLDERS))
 def test_a_file_for_the_result_is_refused_before_the_work(name: str, tmp_path: Path) -> None:
     kind = load(COMMANDS[name])
@@ -124,12 +135,50 @@ def test_a_file_for_the_result_is_refused_before_the_work(name: str, tmp_path: P
     options = {option for action in actions for option in action.option_strings}
     written = {"--out", "--markdown", "--csv", "--page", "--resolved", "--object"}
     for option in written & options:
-        words = ["x" for action in actions if not action.option_strings]
-        for action in actions:
-            if action.required and action.option_strings and option not in action.option_strings:
-                words += [action.option_strings[0], "x"]
         with pytest.raises(NestorError, match="is a folder: name a file to write"):
-            parse(kind, name, [*words, option, str(tmp_path)])
+            parse(kind, name, line(name, option, str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        *((name, "--out") for name in sorted(_FOLDERS)),
+        ("corpus codegen", "OUT"),
+        ("corpus export", "OUT"),
+        ("corpus fetch", "--logs"),
+        ("corpus import", "DIRECTORY"),
+        ("corpus profile", "OUT"),
+    ],
+)
+def test_a_folder_for_the_result_is_refused_before_the_work(
+    name: str, option: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    for place, why in (("file", "it is a file; name a folder"), ("file/new", "is a file; name")):
+        with pytest.raises(NestorError, match=why):
+            parse(load(COMMANDS[name]), name, line(name, option, str(tmp_path / place)))
+    parse(load(COMMANDS[name]), name, line(name, option, str(tmp_path / "new")))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("corpus", "fetch", "tiny", "file"),
+        ("corpus", "fetch", "--package", "lzip", "file"),
+        ("corpus", "sample", "--seed", "1", "--index", "file"),
+        ("flags", "shipped", "--install", "file"),
+        ("make", "--summary", "file", "--", "false"),
+    ],
+)
+def test_other_folders_are_refused_before_the_work(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = nestor(*words, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith("file cannot be written: it is a file; name a folder.\n"), (
+        done.stderr
+    )
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [["--quiet"], ["-q"]])

@@ -8,8 +8,8 @@ adds what all commands share:
 - a default is shown where it says something: not ``False``, ``None`` or an empty list;
 - every command takes ``--quiet``;
 - a whole number is 0 or more, since none of Nestor's options has a meaning below;
-- a file that a command writes when it has done its work (:data:`OutputFile`) is refused before
-  it, where it cannot be written.
+- a file or folder that a command writes (:data:`OutputFile`, :data:`OutputFolder`) is refused
+  before any work, where it cannot be written.
 """
 
 import argparse
@@ -31,17 +31,19 @@ from tyro.constructors import (
 
 from nestor.cli import remarks
 from nestor.errors import NestorError
-from nestor.files import refuse_place
+from nestor.files import refuse_folder, refuse_place
 
 _CONFIG = (tyro.conf.PositionalMetavarFromFieldName,)
 _QUIET = "Print results and errors only: no progress and no remarks."
-_WRITTEN: Final = "written at the end"
 
 _LEAST: Final = {"jobs": 1, "modules": 1}
 """The least value of options, wherever they are, that nothing can be done with at 0."""
 
-OutputFile = Annotated[Path, _WRITTEN]
+OutputFile = Annotated[Path, refuse_place]
 """The type of an option that names the file for what a command has found."""
+
+OutputFolder = Annotated[Path, refuse_folder]
+"""The type of an option that names the folder for what a command makes."""
 
 
 def parse(kind: type, name: str, words: Sequence[str]) -> Any:
@@ -50,7 +52,7 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
     :param kind: the command's dataclass.
     :param name: the words of the command, after ``nestor``.
     :param words: what follows them.
-    :raises NestorError: if a number is too small, or a file for the result cannot be written.
+    :raises NestorError: if a number is too small, or what is to be written cannot be.
     """
     command: Any = tyro.cli(
         kind,
@@ -64,8 +66,9 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
         least = _LEAST.get(option.rpartition(".")[2].lstrip("-"), 0)
         if type(value) is int and value < least:  # a switch is no number
             raise NestorError(f"{option} is {least} or more, not {value}.")
-        if any(_WRITTEN in _marks(part) for part in (hint, *get_args(hint))):
-            refuse_place(value)
+        for mark in (mark for part in (hint, *get_args(hint)) for mark in _marks(part)):
+            if mark in (refuse_place, refuse_folder):
+                mark(value)
     return command
 
 

@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFolder
 from nestor.cli.remarks import remark
 
 # Models take a second to import, so they are imported when a command runs.
@@ -36,7 +37,7 @@ class RecordTrace:
 
     program: tyro.conf.Positional[Path]
     """The program that ran."""
-    out: Path
+    out: OutputFolder
     """The folder to write."""
     max_blocks_per_segment: int = 1 << 23
     """Blocks after which a new segment of the trace begins."""

@@ -12,6 +12,7 @@ from rich.markup import escape
 from nestor.build.build import Build, inside_lto
 from nestor.change import change_pct, change_text
 from nestor.cli.console import counted, json_text, percent, print_json, stdout
+from nestor.cli.options import OutputFolder
 from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.remarks import remark
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_pool, usual_policy
@@ -67,7 +68,7 @@ class Tune:
     """The program's name, or the last part of it."""
     corpus: Path
     """The corpus that holds it."""
-    out: Path
+    out: OutputFolder
     """The folder for the result and what is needed to go on."""
     problem: str = DEFAULT_PROBLEM
     """The problem whose decisions are searched."""

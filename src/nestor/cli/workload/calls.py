@@ -14,6 +14,7 @@ from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import programs_named, ready_pool
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
 from nestor.corpus import store
+from nestor.files import refuse_place
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import PoolSettings
 from nestor.workload.calls import CALLS
@@ -69,6 +70,7 @@ class Calls:
         programs = require_workloads(
             corpus, named or select_programs(corpus, self.split), profile=True
         )
+        refuse_place(self.corpus / CALLS)
         with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
             counted = count_calls(pool, programs, fresh=self.fresh, progress=report)
         if self.json:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nestor.change import interval_text
 from nestor.cli.console import counted, json_text, percent, print_json, stdout
+from nestor.cli.options import OutputFolder
 from nestor.cli.policies.builds import chosen_build, overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import corpus_for, programs_named, ready_pool
@@ -71,7 +72,7 @@ class Measure:
     """Answers that stand above the policies' (docs/reference/formats.md)."""
     lto: LtoKind | None = None
     """Link by LTO of this kind, the policies deciding inside the linker."""
-    out: Path | None = None
+    out: OutputFolder | None = None
     """Folder for the measurements and result.json (default: the cache, and no result.json)."""
     fresh: bool = False
     """Compile the stock side again instead of using stock objects of an earlier command."""
