@@ -101,9 +101,24 @@ def test_of_an_option_with_one_value_the_last_counts() -> None:
         ("sizes", "x --out y --fit.leaves -3", "--fit.leaves is 0 or more, not -3."),
         ("train", "inlining-size --corpus x --out y --seed -1", "--seed is 0 or more, not -1."),
         ("train", "inlining-size --corpus x --out y --bc.steps -1", "--bc.steps is 0 or more"),
+        ("problem check", "x --corpus y --units 0", "--units is 1 or more, not 0."),
+        ("evaluate", "--corpus x --policy y --timeout 0", "--timeout is above 0, not 0.0."),
+        ("evaluate", "--corpus x --policy y --timeout nan", "--timeout is a finite number, not"),
+        ("evaluate", "--corpus x --policy y --timeout 1e30", "--timeout is 10,000,000 or less,"),
+        ("evaluate", "--corpus x --policy y --memory 0", "--memory is 1 or more, not 0."),
+        ("evaluate", "--corpus x --policy y --least-bytes inf", "--least-bytes is a finite number"),
+        ("corpus fetch", "tiny x --minutes inf", "--minutes is a finite number, not inf."),
+        ("corpus fetch", "tiny x --gigabytes -1", "--gigabytes is above 0, not -1.0."),
+        ("events", "x --seconds -1", "--seconds is above 0, not -1.0."),
+        ("size-check", "--base a --head b --limit nan", "--limit is a finite number, not nan."),
+        ("costmodel train", "--blocks x --out y --minutes 0", "--minutes is above 0, not 0.0."),
+        ("train", "inlining-size --corpus x --out y --bc.learning-rate 0", "--bc.learning-rate is"),
+        ("train", "inlining-size --corpus x --out y --bc.hidden 8 -1", "--bc.hidden is 0 or more"),
+        ("train", "x --corpus x --out y --profile.take 0.5 nan", "--profile.take is a finite"),
+        ("train", "x --corpus x --out y --budget.cpu-minutes inf", "cpu_minutes is a finite"),
     ],
 )
-def test_a_number_below_what_can_be_is_refused(name: str, line: str, why: str) -> None:
+def test_a_number_that_cannot_be_is_refused(name: str, line: str, why: str) -> None:
     with pytest.raises(NestorError, match=re.escape(why)):
         parse(load(COMMANDS[name]), name, line.split())
 

@@ -7,7 +7,7 @@ adds what all commands share:
   which says what the switch does, is not read as the effect of ``--no-sweep``;
 - a default is shown where it says something: not ``False``, ``None`` or an empty list;
 - every command takes ``--quiet``;
-- a whole number is 0 or more, since none of Nestor's options has a meaning below;
+- a number is finite and 0 or more, or what else its name says (:mod:`nestor.numbers`);
 - a file or folder that a command writes (:data:`OutputFile`, :data:`OutputFolder`) is refused
   before any work, where it cannot be written.
 """
@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, cast, get_args, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_type_hints
 
 import tyro
 from tyro.constructors import (
@@ -30,14 +30,11 @@ from tyro.constructors import (
 )
 
 from nestor.cli import remarks
-from nestor.errors import NestorError
 from nestor.files import refuse_folder, refuse_place
+from nestor.numbers import refuse_number
 
 _CONFIG = (tyro.conf.PositionalMetavarFromFieldName,)
 _QUIET = "Print results and errors only: no progress and no remarks."
-
-_LEAST: Final = {"jobs": 1, "modules": 1}
-"""The least value of options, wherever they are, that nothing can be done with at 0."""
 
 OutputFile = Annotated[Path, refuse_place]
 """The type of an option that names the file for what a command has found."""
@@ -52,7 +49,7 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
     :param kind: the command's dataclass.
     :param name: the words of the command, after ``nestor``.
     :param words: what follows them.
-    :raises NestorError: if a number is too small, or what is to be written cannot be.
+    :raises NestorError: if a number cannot be what it is, or what is to be written cannot be.
     """
     command: Any = tyro.cli(
         kind,
@@ -63,9 +60,8 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
         registry=_registry(kind),
     )
     for option, hint, value in _values(command):
-        least = _LEAST.get(option.rpartition(".")[2].lstrip("-"), 0)
-        if type(value) is int and value < least:  # a switch is no number
-            raise NestorError(f"{option} is {least} or more, not {value}.")
+        if option != "--compiles":  # of which 'nestor tune' says more
+            refuse_number(option, value)
         for mark in (mark for part in (hint, *get_args(hint)) for mark in _marks(part)):
             if mark in (refuse_place, refuse_folder):
                 mark(value)

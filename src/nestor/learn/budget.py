@@ -16,6 +16,7 @@ from nestor.errors import NestorError
 from nestor.files import read_regular, write_atomically
 from nestor.learn.accounting import Tally
 from nestor.learn.learner import Learner, Metrics
+from nestor.numbers import refuse_numbers
 from nestor.policy.spec import Policy
 
 State = TypeVar("State", bound=Any)
@@ -34,7 +35,8 @@ class Budget:
     def __post_init__(self) -> None:
         if self.cpu_minutes is not None and self.compiles is not None:
             raise NestorError("A budget is in CPU minutes or in compiles: give one of them.")
-        if any(limit is not None and not limit > 0 for limit in (self.cpu_minutes, self.compiles)):
+        refuse_numbers(self)
+        if self.compiles == 0:
             raise NestorError("A budget must be above 0.")
 
     @property

@@ -17,6 +17,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Ending, Limits
 from nestor.corpus.model import Corpus
 from nestor.corpus.release import require_readable
+from nestor.numbers import refuse_numbers
 from nestor.problem.problem import Problem
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.progress import Progress, silent
@@ -63,7 +64,9 @@ class LocalPool:
         """Prepare; nothing runs yet.
 
         :raises CorpusError: if the corpus is of a newer LLVM than the plugin's.
+        :raises NestorError: if a number of the settings cannot be what it is.
         """
+        refuse_numbers(settings or PoolSettings())
         require_readable(corpus, plugin.toolchain)
         self.problem = problem
         self.corpus = corpus

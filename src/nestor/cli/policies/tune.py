@@ -1,5 +1,6 @@
 """``nestor tune``: search for the decisions that make one program smallest."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -101,7 +102,7 @@ class Tune:
 
     def run(self) -> int:
         """Search, write the overrides and print what they save."""
-        if not self.compiles >= 0 or self.trials < 1:
+        if not 0 <= self.compiles < math.inf or self.trials < 1:
             raise NestorError("--compiles must be at least 0, and --trials at least 1.")
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
