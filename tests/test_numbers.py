@@ -12,6 +12,7 @@ from nestor.errors import NestorError
 from nestor.learn.algorithms.distil import DistilSettings
 from nestor.learn.distil.gain_trees import Trees
 from nestor.numbers import refuse_numbers
+from nestor.policy.boosting import Boosting
 from nestor.rollout.local_pool import PoolSettings
 
 
@@ -40,3 +41,9 @@ def test_the_functions_of_python_refuse_it(small_corpus: Corpus, tmp_path: Path)
             nestor.train_policy(pool, tmp_path, learner="bc", settings={"learning_rate": 0})
     with pytest.raises(NestorError, match="cpu_minutes is a finite number"):
         nestor.Budget(cpu_minutes=math.inf)
+
+
+@pytest.mark.parametrize(("rounds", "leaves"), [(0, 31), (10, 1)])
+def test_no_model_is_boosted_of_nothing(rounds: int, leaves: int) -> None:
+    with pytest.raises(NestorError, match=f"with 2 leaves or more, not {rounds} with {leaves}"):
+        Boosting(rounds=rounds, leaves=leaves, learning_rate=0.1, least_rows=1)

@@ -22,7 +22,7 @@ _ABOVE_0: Final = frozenset(
 )
 _MOST: Final = {
     "cpu_minutes": 1e7, "gigabytes": 1e6, "memory": 1 << 30, "minutes": 1e7, "seconds": 1e7,
-    "timeout": 1e7,
+    "smoothing": 1, "timeout": 1e7,
 }  # fmt: skip
 """Above these the system cannot count, or there is no more."""
 
