@@ -196,6 +196,59 @@ def test_other_folders_are_refused_before_the_work(words: tuple[str, ...], tmp_p
     assert done.stderr.count("\n") == 1
 
 
+_EVALUATED = "--policy default --corpus x --program y --split test"
+_IDLE = (
+    ("log", "x.log --policy shipped", "--policy has no effect with the log of a compile"),
+    ("log", "x.log --corpus x", "--corpus has no effect with the log"),
+    ("log", "x.log --unit x", "--unit has no effect with the log"),
+    ("overrides check", "FILE --logs x --policy shipped", "--policy has no effect with --logs"),
+    ("overrides check", "FILE --logs x --lto full", "--lto has no effect with --logs"),
+    ("evaluate", _EVALUATED, "--split has no effect with --program"),
+    ("workload measure", _EVALUATED, "--split has no effect with --program"),
+    ("workload time", _EVALUATED, "--split has no effect with --program"),
+    ("workload calls", "--corpus x --program y --split test", "--split has no effect with"),
+    ("explain", "a.c:1 --compile-commands x --program y", "--program has no effect without"),
+    ("compare", "x --split test", "--split has no effect without --corpus"),
+    ("compare", "x --tables y", "--tables has no effect without --page"),
+    ("corpus fetch", "tiny x --minutes 3", "--minutes has no effect without --package"),
+    ("corpus fetch", "tiny x --logs y", "--logs has no effect without --package"),
+    ("corpus capture", "--out x --jobs 4 -- make", "--jobs has no effect without --compile-"),
+    ("corpus capture", "--out x --level -O2", "--level has no effect where nothing is captured"),
+    ("tune", "a --corpus x --out y --trials 9", "--trials has no effect for inlining-size"),
+    (
+        "tune",
+        "a --corpus x --out y --problem regalloc-eviction --compiles 9",
+        "--compiles has no effect for regalloc-eviction",
+    ),
+    (
+        "train",
+        "inlining-size --corpus x --out y --learner bc --ppo.start.explore 0.5",
+        "--ppo.start.explore has no effect with the learner bc",
+    ),
+    ("events", "x --callgrind y --l1-kib 64", "--l1-kib has no effect with --callgrind or --perf"),
+    ("events", "x --perf y --seconds 9", "--seconds has no effect with --callgrind or --perf"),
+    ("blocks measure", "--self-test --limit 9", "--limit has no effect with --self-test"),
+    ("blocks measure", "--out x --sample 9", "--sample has no effect without --self-test"),
+    ("blocks measure", "--self-test --llvm x", "--llvm has no effect with the back end rdtsc"),
+    ("costmodel train", "--out x --minutes 9", "--minutes has no effect with the kind own"),
+    ("costmodel train", "--out x --split none --test 0.1", "--test has no effect with --split"),
+    ("schedule tune", "x --out y --search tpe --policy z", "--policy has no effect with the"),
+    ("release", "shipped --as mlir --out x --name y", "--name has no effect with --as mlir"),
+    ("size-check", "--base x --head y --policy shipped", "--policy has no effect with two builds"),
+)
+
+
+@pytest.mark.parametrize(("name", "words", "why"), _IDLE)
+def test_an_option_without_effect_is_refused(
+    name: str, words: str, why: str, tmp_path: Path
+) -> None:
+    overrides = tmp_path / "overrides.txt"
+    overrides.write_text("nestor-overrides 1\n")
+    given = words.replace("FILE", str(overrides)).split()
+    with pytest.raises(NestorError, match=f"^{re.escape(why)}.*: leave it out"):
+        parse(load(COMMANDS[name]), name, given).run()
+
+
 @pytest.mark.parametrize("words", [["--quiet"], ["-q"]])
 def test_every_command_is_quiet_on_request(
     words: list[str], capsys: pytest.CaptureFixture[str]

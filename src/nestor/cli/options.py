@@ -17,7 +17,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args, get_type_hints
 
@@ -30,6 +30,7 @@ from tyro.constructors import (
 )
 
 from nestor.cli import remarks
+from nestor.errors import NestorError
 from nestor.files import refuse_folder, refuse_place
 from nestor.numbers import refuse_number
 
@@ -66,6 +67,26 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
             if mark in (refuse_place, refuse_folder):
                 mark(value)
     return command
+
+
+def refuse_idle(settings: Any, where: str, *names: str, prefix: str = "--") -> None:
+    """Refuse options that a user has changed where they have no effect.
+
+    :param settings: a command, or settings that are among its options.
+    :param where: ends the sentence: "with --logs".
+    :param names: of the fields; none means all.
+    :param prefix: of the options' names.
+    :raises NestorError: if one of them is not what it is by default.
+    """
+    for field in fields(settings):
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        value = getattr(settings, field.name)
+        if value == default or (names and field.name not in names):
+            continue
+        option = prefix + field.name.replace("_", "-")
+        if is_dataclass(value):
+            refuse_idle(value, where, prefix=f"{option}.")
+        raise NestorError(f"{option} has no effect {where}: leave it out.")
 
 
 def _values(command: Any, prefix: str = "--") -> Iterator[tuple[str, Any, Any]]:

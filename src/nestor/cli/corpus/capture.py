@@ -11,7 +11,7 @@ import tyro
 
 from nestor.cli.console import progress
 from nestor.cli.corpus.show import show
-from nestor.cli.options import OutputFolder
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.compiler import toolchain
 from nestor.corpus import store
@@ -88,6 +88,10 @@ class Capture:
         existed = out.exists()
         journal = Journal(out / JOURNAL)
         captures = bool(self.command) or self.compile_commands is not None
+        if self.compile_commands is None:
+            refuse_idle(self, "without --compile-commands", "jobs")
+        if not captures:
+            refuse_idle(self, "where nothing is captured", "level", "lines", "project")
         if captures and (out / MANIFEST).exists():
             earlier = store.load(out)
             require_level(earlier, self.level)

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.corpus.show import as_json, print_table
-from nestor.cli.options import OutputFolder
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.cli.wrong_words import USAGE_ERROR
 from nestor.compiler import toolchain
@@ -80,6 +80,7 @@ class Fetch:
         """Fetch; 1 if no project of the tier, or no package, could be built."""
         if self.package:
             return self._packages()
+        refuse_idle(self, "without --package", "minutes", "gigabytes", "split", "logs")
         if self.what not in TIERS or len(self.directory) != 1:
             sys.stderr.write(
                 f"nestor: write a tier ({', '.join(TIERS)}) and the folder of the corpus, or"

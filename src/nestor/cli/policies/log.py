@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_pool
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import ToolchainError, find
@@ -72,6 +73,8 @@ class Log:
 
     def run(self) -> int:
         """Print the decisions."""
+        if self.file is not None:
+            refuse_idle(self, "with the log of a compile", "corpus", "unit", "policy")
         problem = find_problem(self.problem)
         log = self._compiled(problem) if self.file is None else self._read(problem, self.file)
         chosen = [

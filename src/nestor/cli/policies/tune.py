@@ -13,7 +13,7 @@ from rich.markup import escape
 from nestor.build.build import Build, inside_lto
 from nestor.change import change_pct, change_text
 from nestor.cli.console import counted, json_text, percent, print_json, stdout
-from nestor.cli.options import OutputFolder
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.remarks import remark
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_pool, usual_policy
@@ -106,6 +106,10 @@ class Tune:
             raise NestorError("--compiles must be at least 0, and --trials at least 1.")
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
+        if compiler_search_of(problem) is None:
+            refuse_idle(self, f"for {problem.name}", "trials")
+        else:
+            refuse_idle(self, f"for {problem.name}", "compiles", "mode", "summary", "sweep")
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
         remark_on_build(build, () if self.policy is None else (self.policy,))
         corpus = store.load(self.corpus)

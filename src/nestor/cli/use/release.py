@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from nestor.api.releases import release_policy
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.options import OutputFolder
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.release.forms import Form, Released, ReleaseSettings
 
@@ -56,6 +56,8 @@ class Release:
 
     def run(self) -> int:
         """Write the files and say how they are used."""
+        if self.form != "plugin":
+            refuse_idle(self.settings, f"with --as {self.form}")
         with progress() as report:
             released = release_policy(
                 self.policies,

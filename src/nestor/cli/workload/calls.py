@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import programs_named, ready_pool
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
@@ -64,6 +65,8 @@ class Calls:
         from nestor.evaluate.workload_calls import count_calls
         from nestor.evaluate.workloads import require_workloads
 
+        if self.program:
+            refuse_idle(self, "with --program", "split")
         problem = find_problem(DEFAULT_PROBLEM)
         corpus = store.load(self.corpus)
         named = programs_named(corpus, self.program)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from nestor.change import interval_text
 from nestor.cli.console import counted, json_text, percent, print_json, stdout
-from nestor.cli.options import OutputFolder
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.policies.builds import chosen_build, overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import corpus_for, programs_named, ready_pool
@@ -92,6 +92,8 @@ class Measure:
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
             raise NestorError("Nothing to measure: name a policy.")
+        if self.program:
+            refuse_idle(self, "with --program", "split")
         also = policies_beside(problem, self.also)
         overrides = overrides_text(problem, self.overrides)
         build = chosen_build(problem, None, self.lto)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import counted, print_json, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.policies.builds import chosen_build, overrides_text
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import corpus_for, programs_named, ready_pool
@@ -80,6 +81,8 @@ class Time:
             raise NestorError("Nothing to time: name a policy.")
         if self.rounds < 3:
             raise NestorError("Too few rounds for an interval: --rounds takes 3 or more.")
+        if self.program:
+            refuse_idle(self, "with --program", "split")
         core = measuring_core(self.core)
         overrides = overrides_text(problem, self.overrides)
         build = chosen_build(problem, None, self.lto)
