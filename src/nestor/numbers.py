@@ -27,12 +27,16 @@ _MOST: Final = {
 """Above these the system cannot count, or there is no more."""
 
 
+class NumberError(NestorError, ValueError):
+    """A number that cannot be what it is; the text has its name and what it can be."""
+
+
 def refuse_number(name: str, value: object) -> None:
     """Refuse a number that no setting, or no setting of this name, can be.
 
     :param name: as the user writes it: ``jobs``, ``--fit.learning-rate``.
     :param value: a number or several; anything else passes.
-    :raises NestorError: with the name and what it can be.
+    :raises NumberError: with the name and what it can be.
     """
     if isinstance(value, tuple):
         for one in value:
@@ -42,19 +46,19 @@ def refuse_number(name: str, value: object) -> None:
     key = name.rpartition(".")[2].lstrip("-").replace("-", "_")
     least, most = int(key in _FROM_1), _MOST.get(key, math.inf)
     if not math.isfinite(value):
-        raise NestorError(f"{name} is a finite number, not {value}.")
+        raise NumberError(f"{name} is a finite number, not {value}.")
     if key in _ABOVE_0 and value <= 0:
-        raise NestorError(f"{name} is above 0, not {value}.")
+        raise NumberError(f"{name} is above 0, not {value}.")
     if value < least:
-        raise NestorError(f"{name} is {least} or more, not {value}.")
+        raise NumberError(f"{name} is {least} or more, not {value}.")
     if value > most:
-        raise NestorError(f"{name} is {most:,.0f} or less, not {value}.")
+        raise NumberError(f"{name} is {most:,.0f} or less, not {value}.")
 
 
 def refuse_numbers(settings: Any) -> None:
     """Refuse a dataclass in which a number cannot be what it is, those of its parts too.
 
-    :raises NestorError: as :func:`refuse_number` does.
+    :raises NumberError: as :func:`refuse_number` does.
     """
     for field in fields(settings):
         value = getattr(settings, field.name)

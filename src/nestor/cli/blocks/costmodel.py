@@ -81,10 +81,8 @@ class Train:
         kind = f"with the kind {self.kind}"
         if self.kind != "own":
             refuse_idle(self, kind, "borrow")
-        if self.kind not in ("lstm", "granite"):
-            refuse_idle(self.trainer, kind, "minutes")
-        if self.kind != "llvm-mca":
-            refuse_idle(self.trainer, kind, "cpu")
+        if self.kind in ("own", "bound"):
+            refuse_idle(self.trainer, kind)
         if self.split == "none":
             refuse_idle(self, "with --split none", "test")
         rows = table.joined(self.blocks)

@@ -199,7 +199,7 @@ def show(result: Evaluation) -> None:
         )
     stdout.print(table)
     total = result.total()
-    if total["ci95"] is not None:
+    if total[f"{report.score}_geomean_pct"] is not None:
         others = "".join(
             f", {column} {percent(total[f'{column}_change_pct'])}"
             for column in report.columns

@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from nestor.change import interval_text
 from nestor.cli.console import counted, print_json, stdout
 from nestor.cli.options import refuse_idle
 from nestor.cli.policies.builds import chosen_build, overrides_text
@@ -129,8 +130,9 @@ def _mean(
     changes = [timing.effect(build).of_medians for timing in there]
     from nestor.evaluate.statistics import mean_interval
 
-    low, high = mean_interval([projects[timing.program] for timing in there], changes)
-    return {"mean_pct": sum(changes) / len(changes), "ci95": [low, high], "programs": len(changes)}
+    groups = [projects[timing.program] for timing in there]
+    ends = list(mean_interval(groups, changes)) if len(set(groups)) > 1 else None
+    return {"mean_pct": sum(changes) / len(changes), "ci95": ends, "programs": len(changes)}
 
 
 def _show(timings: Sequence[Timing], policies: Sequence[str], projects: Mapping[str, str]) -> None:
@@ -154,10 +156,9 @@ def _show(timings: Sequence[Timing], policies: Sequence[str], projects: Mapping[
     for name in (NULL, *policies):
         mean = _mean(timings, name, projects)
         if mean is not None:
-            low, high = mean["ci95"]
             stdout.print(
                 f"{escape(name)}: mean {mean['mean_pct']:+.2f} % of"
                 f" {counted(mean['programs'], 'program')}"
-                f" (95 % interval by project {low:+.2f} … {high:+.2f} %)",
+                f" (95 % interval by project {interval_text(mean['ci95'])})",
                 soft_wrap=True,
             )
