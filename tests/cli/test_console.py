@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-
 from rich.table import Table
 
 from nestor.cli.console import json_text, percent, print_json, print_table

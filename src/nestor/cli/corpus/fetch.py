@@ -47,7 +47,7 @@ class Fetch:
         nestor corpus fetch bench corpus/bench      the projects that results are reported on
         nestor corpus fetch fresh corpus/fresh      projects to evaluate on once, at the end
         nestor corpus fetch speed corpus/speed      programs with workloads, at -O2
-        nestor corpus fetch tiny corpus/tiny-o2 --level -O2     for register allocation
+        nestor corpus fetch tiny corpus/tiny-O2 --level -O2     for register allocation
         nestor corpus fetch --package lzip dash corpus/mine     two source packages
         nestor corpus fetch --package $(nestor corpus sample --seed 1) corpus/sample
     """

@@ -41,7 +41,7 @@ DEFAULT_PROBLEM: Final = "regalloc-eviction"
 
 @dataclass(frozen=True)
 class Measure:
-    """Run programs on their workloads under callgrind, stock and under policies, and compare.
+    r"""Run programs on their workloads under callgrind, stock and under policies, and compare.
 
     J is what the run executed: instructions + data reads + data writes, of the whole process. It
     is a count and no time: the same binary gives the same J on the same machine, and where a

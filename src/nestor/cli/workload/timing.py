@@ -27,7 +27,7 @@ from nestor.workload.timing import NULL, STOCK, Clock, Timing
 
 @dataclass(frozen=True)
 class Time:
-    """Time programs on their workloads, stock and under policies, against stock's own noise.
+    r"""Time programs on their workloads, stock and under policies, against stock's own noise.
 
     Each round runs stock, stock again and every policy's build once, in changing order, pinned to
     one processor. "stock again" is the same binary: an effect that is not larger than what stock
