@@ -39,7 +39,7 @@ def test_the_functions_of_python_refuse_it(small_corpus: Corpus, tmp_path: Path)
             nestor.tune_program(pool, "one", tmp_path, compiles=math.nan)
         with pytest.raises(NestorError, match="learning_rate is above 0"):
             nestor.train_policy(pool, tmp_path, learner="bc", settings={"learning_rate": 0})
-    with pytest.raises(NestorError, match="cpu_minutes is a finite number"):
+    with pytest.raises(NestorError, match="above 0, and finite"):
         nestor.Budget(cpu_minutes=math.inf)
 
 

@@ -115,7 +115,7 @@ def test_of_an_option_with_one_value_the_last_counts() -> None:
         ("train", "inlining-size --corpus x --out y --bc.learning-rate 0", "--bc.learning-rate is"),
         ("train", "inlining-size --corpus x --out y --bc.hidden 8 -1", "--bc.hidden is 0 or more"),
         ("train", "x --corpus x --out y --profile.take 0.5 nan", "--profile.take is a finite"),
-        ("train", "x --corpus x --out y --budget.cpu-minutes inf", "cpu_minutes is a finite"),
+        ("train", "x --corpus x --out y --budget.cpu-minutes inf", "A budget must be above 0, and"),
     ],
 )
 def test_a_number_that_cannot_be_is_refused(name: str, line: str, why: str) -> None:

@@ -35,8 +35,7 @@ class Prediction:
     """Lower end of the interval that holds 90 % of measurements; NaN without an interval."""
     high: "NDArray[np.float64]"
     refused: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
-    """By row, why a block has no answer. Of those that cannot be decoded a model itself need not
-    say it; :func:`nestor.cost.predict.answers.answers` does."""
+    """By row, why a block that can be decoded has no answer."""
     untrained: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """By row, the instructions that the model never saw in training; the interval is wider."""
 

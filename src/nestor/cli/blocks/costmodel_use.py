@@ -148,11 +148,18 @@ def _blocks_json(blocks: tuple[bytes, ...], predicted: "Prediction") -> list[dic
             "cycles": float(predicted.cycles[i]),
             "low": float(predicted.low[i]),
             "high": float(predicted.high[i]),
-            "reason": predicted.refused.get(i),
+            "reason": _reason(predicted, i),
             "not_in_training": list(predicted.untrained.get(i, ())),
         }
         for i, block in enumerate(blocks)
     ]
+
+
+def _reason(predicted: "Prediction", row: int) -> str | None:
+    """Return why a block has no answer; None if it has one."""
+    if math.isfinite(predicted.cycles[row]):
+        return None
+    return predicted.refused.get(row, "it cannot be decoded, or the model has no answer for it")
 
 
 def _notes(found: "list[Prediction]") -> list[str]:
@@ -182,5 +189,5 @@ def _show_blocks(blocks: tuple[bytes, ...], predicted: "Prediction") -> None:
 
 def _cells(predicted: "Prediction", row: int) -> tuple[str, str]:
     if not math.isfinite(predicted.cycles[row]):
-        return "[red]no answer[/]", ""
+        return "[red]no answer[/]" if row in predicted.refused else "[red]undecodable[/]", ""
     return f"{predicted.cycles[row]:,.2f}", interval(predicted.low[row], predicted.high[row])

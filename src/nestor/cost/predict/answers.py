@@ -14,27 +14,19 @@ from nestor.cost.isa.refusals import refusal
 
 
 def answers(model: CostModel, blocks: Sequence[bytes]) -> Prediction:
-    """Return the cycles of ``blocks``; NaN, with a reason, where there is no answer."""
+    """Return the cycles of ``blocks``; NaN, with a reason, where there is nothing to predict."""
     predicted = model.predict(blocks)
-    refused = dict(predicted.refused)
-    answered = np.isfinite(predicted.cycles)
-    to_judge = ~answered if getattr(model, "refuses", False) else np.ones_like(answered)
-    for row in np.flatnonzero(to_judge).tolist():
-        reason = refused.get(row) or _reason(blocks[row], answered=bool(answered[row]))
+    if getattr(model, "refuses", False):
+        return predicted
+    refused = {}
+    for row in np.flatnonzero(np.isfinite(predicted.cycles)).tolist():
+        try:
+            reason = refusal(blocks[row])
+        except DecodeError:
+            continue
         if reason:
             refused[row] = reason
     cycles, low, high = (np.array(x) for x in (predicted.cycles, predicted.low, predicted.high))
     for part in (cycles, low, high):
         part[list(refused)] = np.nan
     return Prediction(cycles, low, high, refused, predicted.untrained)
-
-
-def _reason(block: bytes, *, answered: bool) -> str | None:
-    """Return why a block has no answer, or must have none; None if it keeps the one it has."""
-    if not block:
-        return "it has no instruction"
-    try:
-        reason = refusal(block)
-    except DecodeError:
-        return None if answered else "it cannot be decoded as x86-64 code"
-    return reason or (None if answered else "the model has no answer for it")

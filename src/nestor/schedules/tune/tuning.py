@@ -142,8 +142,8 @@ def tune(
             reused += 1
         history.append(evaluation)
         progress(f"tuning {task.payload.name}", number + 1, total)
-    known = (result.evaluation for result in database.results(key))
-    right = [e for e in known if e.least is not None and fixed.items() <= e.choice.items()]
+    every = (result.evaluation for result in database.results(key))
+    right = [e for e in every if e.least is not None and fixed.items() <= e.choice.items()]
     if not right:
         reasons = "; ".join(dict.fromkeys(e.reason for e in history))
         raise NestorError(f"No choice gave a right kernel: {reasons[:500]}.")
