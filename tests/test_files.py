@@ -16,6 +16,7 @@ from nestor.files import (
     claimed,
     read_regular,
     read_regular_text,
+    refuse_folder,
     refuse_place,
     write_atomically,
 )
@@ -132,6 +133,36 @@ def test_a_place_below_a_file_or_a_read_only_folder_is_refused(strange: Path) ->
     refuse_place(strange / "larger")
     refuse_place(strange / "new" / "new")
     refuse_place(Path("new"))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("pipe", "it is a named pipe; name a folder"),
+        ("zero", "it is a device; name a folder"),
+        ("larger", "it is a file; name a folder"),
+        ("nowhere", "it is a link to nothing; name a folder"),
+        ("larger/new", "cannot be written: .*larger is a file; name another place"),
+        ("pipe/new/new", "cannot be written: .*pipe is a named pipe; name another place"),
+        ("read-only", "the folder .*read-only is read-only"),
+        ("read-only/new", "the folder .*read-only is read-only"),
+    ],
+)
+def test_a_folder_that_cannot_be_made_or_written_is_refused(
+    strange: Path, name: str, why: str
+) -> None:
+    (strange / "nowhere").symlink_to("absent")
+    (strange / "read-only").symlink_to("/proc/self")
+    with pytest.raises(NestorError, match=why):
+        refuse_folder(strange / name)
+    with pytest.raises(NestorError, match=why), claimed(strange / name):
+        pass
+
+
+def test_a_folder_that_can_be_written_is_taken(strange: Path) -> None:
+    for name in ("folder", "new", "new/new"):
+        refuse_folder(strange / name)
+    assert not (strange / "new").exists()
 
 
 def test_a_run_folder_with_pipes_in_it(small_corpus: Corpus, tmp_path: Path) -> None:

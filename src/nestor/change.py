@@ -19,7 +19,10 @@ def change_text(change: float) -> str:
     return f"{change:+.2f} %" if math.isfinite(change) else "–"
 
 
-def interval_text(interval: tuple[float, float]) -> str:
-    """Return the two ends of an interval of changes in per cent; a dash if one is not finite."""
-    low, high = interval
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """Return the two ends of an interval of changes in per cent.
+
+    A dash if there is none, or an end is not finite.
+    """
+    low, high = interval or (math.nan, math.nan)
     return f"{low:+.2f} … {high:+.2f} %" if math.isfinite(low + high) else "–"

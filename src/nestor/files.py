@@ -14,7 +14,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -180,9 +180,26 @@ def refuse_place(path: Path) -> None:
     """
     if (kind := _kind_at(path)) is not None:
         raise NestorError(f"{path} is {kind}: name a file to write.")
-    folder = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
-    if not folder.is_dir():
-        raise NestorError(f"{path} cannot be written: {folder} is a file; name another place.")
+    _refuse_below(path, path.absolute().parents)
+
+
+def refuse_folder(path: Path) -> None:
+    """Find out that a folder cannot be made or written before the work whose results it is to hold.
+
+    :raises NestorError: if what is there is no folder, or no file can be put into it.
+    """
+    if os.path.lexists(path) and not os.path.isdir(path):  # noqa: PTH112  no error without rights
+        kind = _kind_at(path) or ("a file" if os.path.exists(path) else "a link to nothing")  # noqa: PTH110
+        raise NestorError(f"{path} cannot be written: it is {kind}; name a folder.")
+    _refuse_below(path, (path.absolute(), *path.absolute().parents))
+
+
+def _refuse_below(path: Path, folders: Iterable[Path]) -> None:
+    """Refuse ``path`` if the first of ``folders`` that is there takes nothing new."""
+    folder = next(folder for folder in folders if os.path.lexists(folder))
+    if not os.path.isdir(folder):  # noqa: PTH112
+        kind = _kind_at(folder) or "a file"
+        raise NestorError(f"{path} cannot be written: {folder} is {kind}; name another place.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise NestorError(
             f"{path} cannot be written: the folder {folder} is read-only; name another place."
@@ -266,10 +283,11 @@ def claimed(folder: Path, *, remedy: str = "take another --out") -> Iterator[Non
     claim, and in which nothing was written, goes away with it.
 
     :param remedy: what else one can do than wait, to end the message's sentence.
-    :raises NestorError: if another process holds it.
+    :raises NestorError: if another process holds it, or it cannot be written.
     """
     import fcntl
 
+    refuse_folder(folder)
     is_new = not folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / ".lock"

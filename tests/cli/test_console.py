@@ -5,8 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from rich.table import Table
 
-from nestor.cli.console import json_text, percent, print_json
+from nestor.cli.console import json_text, percent, print_json, print_table
 
 
 def test_json_has_no_infinity_and_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,3 +28,12 @@ def test_percent() -> None:
     assert percent(-1.0) == "[green]-1.00 %[/]"
     assert percent(math.inf) == "[red]–[/]"
     assert percent(math.nan) == "[default]–[/]"
+
+
+def test_no_table_is_folded_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(*(f"column {number}" for number in range(30)))
+    table.add_row(*("123,456,789" for _ in range(30)))
+    print_table(table)
+    said = capsys.readouterr().out
+    assert said.count("123,456,789") == 30
+    assert len(said.splitlines()) == 5

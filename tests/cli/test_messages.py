@@ -62,3 +62,32 @@ def test_a_broken_file_is_named(
     said = capsys.readouterr().err.strip()
     assert name in said
     assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "problem check inlinig-size --corpus x",
+            "'inlinig-size' (is 'inlining-size' meant?); there",
+        ),
+        ("problem check ./noise --corpus x", "is no Python module: name a folder or a .py file"),
+        ("log empty", "empty is a folder: name a log."),
+        (
+            "workload measure --policy default --also shipped-eviction --corpus x",
+            "as those of --policy do: leave it out of --also.",
+        ),
+    ],
+)
+def test_a_mistake_is_said_with_its_remedy(
+    words: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noise").touch()
+    (tmp_path / "empty").mkdir()
+    assert main(words.split()) == 1
+    assert said in capsys.readouterr().err

@@ -101,9 +101,24 @@ def test_of_an_option_with_one_value_the_last_counts() -> None:
         ("sizes", "x --out y --fit.leaves -3", "--fit.leaves is 0 or more, not -3."),
         ("train", "inlining-size --corpus x --out y --seed -1", "--seed is 0 or more, not -1."),
         ("train", "inlining-size --corpus x --out y --bc.steps -1", "--bc.steps is 0 or more"),
+        ("problem check", "x --corpus y --units 0", "--units is 1 or more, not 0."),
+        ("evaluate", "--corpus x --policy y --timeout 0", "--timeout is above 0, not 0.0."),
+        ("evaluate", "--corpus x --policy y --timeout nan", "--timeout is a finite number, not"),
+        ("evaluate", "--corpus x --policy y --timeout 1e30", "--timeout is 10,000,000 or less,"),
+        ("evaluate", "--corpus x --policy y --memory 0", "--memory is 1 or more, not 0."),
+        ("evaluate", "--corpus x --policy y --least-bytes inf", "--least-bytes is a finite number"),
+        ("corpus fetch", "tiny x --minutes inf", "--minutes is a finite number, not inf."),
+        ("corpus fetch", "tiny x --gigabytes -1", "--gigabytes is above 0, not -1.0."),
+        ("events", "x --seconds -1", "--seconds is above 0, not -1.0."),
+        ("size-check", "--base a --head b --limit nan", "--limit is a finite number, not nan."),
+        ("costmodel train", "--blocks x --out y --minutes 0", "--minutes is above 0, not 0.0."),
+        ("train", "inlining-size --corpus x --out y --bc.learning-rate 0", "--bc.learning-rate is"),
+        ("train", "inlining-size --corpus x --out y --bc.hidden 8 -1", "--bc.hidden is 0 or more"),
+        ("train", "x --corpus x --out y --profile.take 0.5 nan", "--profile.take is a finite"),
+        ("train", "x --corpus x --out y --budget.cpu-minutes inf", "A budget must be above 0, and"),
     ],
 )
-def test_a_number_below_what_can_be_is_refused(name: str, line: str, why: str) -> None:
+def test_a_number_that_cannot_be_is_refused(name: str, line: str, why: str) -> None:
     with pytest.raises(NestorError, match=re.escape(why)):
         parse(load(COMMANDS[name]), name, line.split())
 
@@ -117,6 +132,17 @@ _FOLDERS |= {"workload measure"}
 """Commands whose --out is a folder."""
 
 
+def line(name: str, option: str, value: str) -> list[str]:
+    """Return words for a command in which all that it requires is ``x``, but ``option`` a value."""
+    actions = parser(load(COMMANDS[name]), name)._actions
+    places = [action.metavar for action in actions if not action.option_strings]
+    words = [value if option == place else "x" for place in places]
+    for action in actions:
+        if action.required and action.option_strings and option not in action.option_strings:
+            words += [action.option_strings[0], next(iter(action.choices or ["x"]))]
+    return words if option in places else [*words, option, value]
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - _FOLDERS))
 def test_a_file_for_the_result_is_refused_before_the_work(name: str, tmp_path: Path) -> None:
     kind = load(COMMANDS[name])
@@ -124,12 +150,103 @@ def test_a_file_for_the_result_is_refused_before_the_work(name: str, tmp_path: P
     options = {option for action in actions for option in action.option_strings}
     written = {"--out", "--markdown", "--csv", "--page", "--resolved", "--object"}
     for option in written & options:
-        words = ["x" for action in actions if not action.option_strings]
-        for action in actions:
-            if action.required and action.option_strings and option not in action.option_strings:
-                words += [action.option_strings[0], "x"]
         with pytest.raises(NestorError, match="is a folder: name a file to write"):
-            parse(kind, name, [*words, option, str(tmp_path)])
+            parse(kind, name, line(name, option, str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        *((name, "--out") for name in sorted(_FOLDERS)),
+        ("corpus codegen", "OUT"),
+        ("corpus export", "OUT"),
+        ("corpus fetch", "--logs"),
+        ("corpus import", "DIRECTORY"),
+        ("corpus profile", "OUT"),
+    ],
+)
+def test_a_folder_for_the_result_is_refused_before_the_work(
+    name: str, option: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    for place, why in (("file", "it is a file; name a folder"), ("file/new", "is a file; name")):
+        with pytest.raises(NestorError, match=why):
+            parse(load(COMMANDS[name]), name, line(name, option, str(tmp_path / place)))
+    parse(load(COMMANDS[name]), name, line(name, option, str(tmp_path / "new")))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("corpus", "fetch", "tiny", "file"),
+        ("corpus", "fetch", "--package", "lzip", "file"),
+        ("corpus", "sample", "--seed", "1", "--index", "file"),
+        ("flags", "shipped", "--install", "file"),
+        ("make", "--summary", "file", "--", "false"),
+    ],
+)
+def test_other_folders_are_refused_before_the_work(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = nestor(*words, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith("file cannot be written: it is a file; name a folder.\n"), (
+        done.stderr
+    )
+    assert done.stderr.count("\n") == 1
+
+
+_EVALUATED = "--policy default --corpus x --program y --split test"
+_IDLE = (
+    ("log", "x.log --policy shipped", "--policy has no effect with the log of a compile"),
+    ("log", "x.log --corpus x", "--corpus has no effect with the log"),
+    ("log", "x.log --unit x", "--unit has no effect with the log"),
+    ("overrides check", "FILE --logs x --policy shipped", "--policy has no effect with --logs"),
+    ("overrides check", "FILE --logs x --lto full", "--lto has no effect with --logs"),
+    ("evaluate", _EVALUATED, "--split has no effect with --program"),
+    ("workload measure", _EVALUATED, "--split has no effect with --program"),
+    ("workload time", _EVALUATED, "--split has no effect with --program"),
+    ("workload calls", "--corpus x --program y --split test", "--split has no effect with"),
+    ("explain", "a.c:1 --compile-commands x --program y", "--program has no effect without"),
+    ("compare", "x --split test", "--split has no effect without --corpus"),
+    ("compare", "x --tables y", "--tables has no effect without --page"),
+    ("corpus fetch", "tiny x --minutes 3", "--minutes has no effect without --package"),
+    ("corpus fetch", "tiny x --logs y", "--logs has no effect without --package"),
+    ("corpus capture", "--out x --jobs 4 -- make", "--jobs has no effect without --compile-"),
+    ("corpus capture", "--out x --level -O2", "--level has no effect where nothing is captured"),
+    ("tune", "a --corpus x --out y --trials 9", "--trials has no effect for inlining-size"),
+    (
+        "tune",
+        "a --corpus x --out y --problem regalloc-eviction --compiles 9",
+        "--compiles has no effect for regalloc-eviction",
+    ),
+    (
+        "train",
+        "inlining-size --corpus x --out y --learner bc --ppo.start.explore 0.5",
+        "--ppo.start.explore has no effect with the learner bc",
+    ),
+    ("events", "x --callgrind y --l1-kib 64", "--l1-kib has no effect with --callgrind or --perf"),
+    ("events", "x --perf y --seconds 9", "--seconds has no effect with --callgrind or --perf"),
+    ("blocks measure", "--self-test --limit 9", "--limit has no effect with --self-test"),
+    ("blocks measure", "--out x --sample 9", "--sample has no effect without --self-test"),
+    ("blocks measure", "--self-test --llvm x", "--llvm has no effect with the back end rdtsc"),
+    ("costmodel train", "--out x --minutes 9", "--minutes has no effect with the kind own"),
+    ("costmodel train", "--out x --split none --test 0.1", "--test has no effect with --split"),
+    ("schedule tune", "x --out y --search tpe --policy z", "--policy has no effect with the"),
+    ("release", "shipped --as mlir --out x --name y", "--name has no effect with --as mlir"),
+    ("size-check", "--base x --head y --policy shipped", "--policy has no effect with two builds"),
+)
+
+
+@pytest.mark.parametrize(("name", "words", "why"), _IDLE)
+def test_an_option_without_effect_is_refused(
+    name: str, words: str, why: str, tmp_path: Path
+) -> None:
+    overrides = tmp_path / "overrides.txt"
+    overrides.write_text("nestor-overrides 1\n")
+    given = words.replace("FILE", str(overrides)).split()
+    with pytest.raises(NestorError, match=f"^{re.escape(why)}.*: leave it out"):
+        parse(load(COMMANDS[name]), name, given).run()
 
 
 @pytest.mark.parametrize("words", [["--quiet"], ["-q"]])

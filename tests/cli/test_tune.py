@@ -117,7 +117,10 @@ def test_tune_says_what_is_wrong(small_corpus: Corpus, tmp_path: Path) -> None:
     assert not (tmp_path / "tuned").exists()
 
 
-@pytest.mark.parametrize("words", [("--compiles", "-1"), ("--compiles", "nan"), ("--trials", "0")])
+@pytest.mark.parametrize(
+    "words",
+    [("--compiles", "-1"), ("--compiles", "nan"), ("--compiles", "inf"), ("--trials", "0")],
+)
 def test_tune_refuses_what_no_search_can_spend(words: tuple[str, str], tmp_path: Path) -> None:
     done = nestor("tune", "one", "--corpus", "x", "--out", str(tmp_path / "out"), *words)
     assert done.returncode == 1

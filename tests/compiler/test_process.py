@@ -1,6 +1,7 @@
 """Processes: every way in which a compiler can end is told apart, and nothing is left behind."""
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -70,6 +71,23 @@ def test_memory_limit(toolchain: Toolchain, tmp_path: Path) -> None:
     source.write_text("int f(void) { return 1; }")
     done = run([toolchain.clang, "-c", source, "-o", tmp_path / "x.o"], Limits(memory_mib=16))
     assert not done.ok
+
+
+def test_a_lower_limit_of_the_users_own_stays() -> None:
+    """As under ulimit -v and -t: without rights it could not be raised, and with them must not."""
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        resource.setrlimit(resource.RLIMIT_CPU, (5, 7))
+
+    with subprocess.Popen(["sleep", "60"], preexec_fn=limited) as sleeping:
+        process.restrict(sleeping.pid, Limits(seconds=60, memory_mib=4096))
+        assert resource.prlimit(sleeping.pid, resource.RLIMIT_AS) == (1 << 30, 1 << 30)
+        assert resource.prlimit(sleeping.pid, resource.RLIMIT_CPU) == (5, 5)
+        process.restrict(sleeping.pid, Limits(seconds=2, memory_mib=512))
+        assert resource.prlimit(sleeping.pid, resource.RLIMIT_AS) == (512 << 20, 512 << 20)
+        assert resource.prlimit(sleeping.pid, resource.RLIMIT_CPU) == (3, 3)
+        sleeping.kill()
 
 
 def test_killed_worker_is_a_crash(tmp_path: Path) -> None:

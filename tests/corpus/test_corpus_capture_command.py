@@ -84,7 +84,7 @@ def test_a_corpus_that_cannot_be_written_is_named(tree: SourceTree, words: list[
     tree.write("file", "")
     done = nestor("corpus", "capture", "--out", "file", *words, cwd=tree.source)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("nestor: The corpus file cannot be used")
+    assert done.stderr.startswith("nestor: file cannot be written: it is a file")
 
 
 def test_nothing_to_capture_leaves_nothing(tree: SourceTree) -> None:

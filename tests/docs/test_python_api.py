@@ -43,6 +43,29 @@ def test_the_examples_run_from_top_to_bottom(
     assert names["tuned"].best.total <= names["tuned"].stock.total
 
 
+def test_a_closed_pool_says_so(small_corpus: Corpus) -> None:
+    with nestor.open_pool(small_corpus) as pool:
+        pass
+    with pytest.raises(nestor.NestorError, match="This pool is closed"):
+        nestor.roll_out(pool, small_corpus.modules[0])
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
+def test_an_environment_needs_time(timeout: float) -> None:
+    with pytest.raises(nestor.NestorError, match="timeout is"):
+        nestor.make_environment(timeout=timeout)
+
+
+def test_blocks_without_an_answer_have_a_reason() -> None:
+    predicted = nestor.predict_cycles([b"\xff", "90", b"", "cf"])
+    assert predicted.refused[0] == "it cannot be decoded as x86-64 code"
+    assert predicted.refused[2] == "it has no instruction"
+    assert sorted(predicted.refused) == [0, 2, 3]
+    for blocks in (b"\x90", "90"):
+        with pytest.raises(nestor.NestorError, match=r"write \[block\]"):
+            nestor.predict_cycles(blocks)  # type: ignore[arg-type]
+
+
 def test_the_page_lists_what_is_public() -> None:
     listed = [name for row in _LISTED.findall(PAGE.read_text()) for name in re.findall(r"\w+", row)]
     assert sorted(listed) == sorted(set(nestor.__all__) - {"__version__"})

@@ -63,6 +63,16 @@ def test_programs_in_which_stock_costs_nothing_have_no_ratio(tmp_path: Path) -> 
     assert learner.change_pct == pytest.approx(100 * ((0.95 * 1.02) ** 0.5 - 1))
 
 
+def test_one_run_on_one_project_has_no_interval(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "0", "ppo", 0)
+    path = folder / "evaluation.json"
+    content = json.loads(path.read_text())
+    del content["evaluations"][0]["programs"][1:]
+    path.write_text(json.dumps(content))
+    (learner,) = compare([read_run(folder)])
+    assert (learner.programs, learner.interval) == (1, None)
+
+
 def test_seeds_are_one_learner_and_settings_are_named(tmp_path: Path) -> None:
     folders = [
         write_run(tmp_path / "0", "ppo", 0, clip=0.2, steps=9),

@@ -1,6 +1,7 @@
 """Groups: by language and style, failures kept, small programs left out of the means."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,17 @@ def test_growth_from_nothing_is_a_dash_and_null(capsys: pytest.CaptureFixture[st
     assert found[0]["total"]["linked_change_pct"] is found[0]["total"]["linked_geomean_pct"] is None
     assert found[0]["total"]["ci95"] == [None, None]
     assert found[1]["worst"] == {"name": "a", "linked_change_pct": None}
+
+
+def test_one_project_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    one = evaluation(result("a", "old", 100, 90))
+    assert one.total()["ci95"] is None
+    show(one)
+    said = capsys.readouterr().out
+    assert "-10.00 % (95 % interval by project –), geometric mean" in said
+    twice = replace(one, programs=(*one.programs, replace(one.programs[0], name="b")))
+    assert twice.total()["ci95"] is None
+    assert evaluation(result("a", "old", 100, 90), result("b", "old", 9, 8)).total()["ci95"]
 
 
 def test_failures_are_named_whatever_the_size() -> None:

@@ -69,6 +69,20 @@ def test_a_search_keeps_results_and_uses_them_again(task: Task, tmp_path: Path) 
     assert database.stale(key_of(task)) == []
 
 
+def test_the_best_is_never_worse_than_what_an_earlier_search_found(
+    task: Task, tmp_path: Path
+) -> None:
+    computed, fixed = problem_of(task)
+    database = Database(tmp_path / "results.sqlite")
+    other = next(d for d in computed.decisions if len(d.options) > 1)
+    option = next(o for o in other.options if o != computed.guess[other.name])
+    before = Evaluation({**computed.guess, other.name: option} | fixed, "ok", "", 1e-12, 1e-12)
+    database.add(task, before)
+    tuned = tune(task, TuneSettings("random", 1), database)
+    assert tuned.history != (before,)
+    assert tuned.best == before
+
+
 def test_a_search_by_a_policy_tries_what_is_computed_second(task: Task, tmp_path: Path) -> None:
     computed, fixed = problem_of(task)
     wide = any_lanes_above(computed.guess["lanes"])

@@ -51,6 +51,7 @@ def test_the_default_changes_nothing_and_a_bad_policy_does(
     assert total["programs"] == 2
     assert total["ci95"][0] <= total["mean_pct"] <= total["ci95"][1]
     assert total["worst_pct"] == worst.change_pct()
+    assert replace(first, programs=(worst,)).total()["ci95"] is None
     stock = worst.stock
     assert stock is not None
     assert stock[J] == stock["instructions"] + stock["reads"] + stock["writes"]

@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 def make_environment(problem: str = USUAL_PROBLEM, **settings: Any) -> "Environment":
     """Return a Gymnasium environment in which an episode is one live compile of one module.
 
-    ``gymnasium.make("nestor/InliningSize-v0")`` gives the same one with Gymnasium's usual wrappers.
+    ``gymnasium.make("nestor.registration:nestor/InliningForSize-v0")`` gives the same one with
+    Gymnasium's usual wrappers. Without ``nestor.registration:`` it does so if ``gymnasium`` was
+    imported before ``nestor``.
 
     :param settings: those of :class:`nestor.environment.compile.CompileEnvironment`, such as
         ``corpus`` and ``split``; without a corpus a built-in module is compiled.
-    :raises ProblemError: if there is no such problem, or it has no environment.
+    :raises NestorError: if there is no such problem, or it has no environment, or a setting cannot
+        be what it is.
     """
     return make(problem, **settings)

@@ -17,6 +17,7 @@ from nestor.learn.budget import Budget, Budgeted
 from nestor.learn.learners import check_setup, find_learner, usual_learner
 from nestor.learn.setup import Ready, Setup
 from nestor.learn.training import Result, Run, train
+from nestor.numbers import refuse_number, refuse_numbers
 from nestor.policy import bundle
 from nestor.policy.names import NamedPolicy
 from nestor.policy.spec import Policy
@@ -97,6 +98,8 @@ def run_learner(setup: Setup, name: str, settings: Any) -> Trained:
     :raises NestorError: if the learner cannot do what ``setup`` asks for, or the folder holds
         another run.
     """
+    refuse_numbers(settings)
+    refuse_number("seed", setup.seed)
     meter, entry = Meter(), find_learner(name)
     require_decided(setup.problem, setup.pool.corpus)
     check_setup(name, setup)

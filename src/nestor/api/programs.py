@@ -12,6 +12,7 @@ from nestor.evaluate import compare
 from nestor.evaluate.compare import EvaluateSettings
 from nestor.evaluate.result import Evaluation
 from nestor.files import claimed
+from nestor.numbers import refuse_number
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.in_builds import made_for
 from nestor.problem.levels import require_decided
@@ -92,6 +93,8 @@ def tune_program(
     :raises NestorError: if the folder holds another search, another process is at work in it, or
         the program cannot be built.
     """
+    refuse_number("compiles", compiles)
+    refuse_number("seed", seed)
     way = find_build(pool.problem, build)
     wanted = tuple(modes) or way.modes[:1]
     check_modes(way, wanted)

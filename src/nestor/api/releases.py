@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nestor.api.workplace import USUAL_PROBLEM
 from nestor.compiler.plugin import ensure_plugin
 from nestor.compiler.toolchain import find
+from nestor.files import refuse_folder
 from nestor.policy.names import NamedPolicy
 from nestor.problem.registry import find_policy, find_problem, problem_names
 from nestor.progress import Progress, silent
@@ -36,9 +37,11 @@ def release_policy(
     :param settings: what the plugin and its packages are called.
     :param llvm: a prefix such as ``/usr/lib/llvm-22``, or a clang; None looks for one.
     :raises ReleaseError: if a policy cannot take the form; the text says what stands in the way.
+    :raises NestorError: if the folder cannot be written.
     """
     from nestor.release.forms import release_in_tree, release_plugin
 
+    refuse_folder(Path(out))
     several = [policies] if isinstance(policies, NamedPolicy | str) else list(policies)
     named = [_named(policy) for policy in several]
     toolchain = find(llvm)

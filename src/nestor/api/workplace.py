@@ -8,6 +8,7 @@ from nestor.compiler.plugin import ensure_plugin
 from nestor.compiler.toolchain import find
 from nestor.corpus import store
 from nestor.corpus.model import Corpus, Module
+from nestor.numbers import refuse_numbers
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool, Problem
 from nestor.problem.registry import find_problem
@@ -58,10 +59,12 @@ def open_pool(
     :param timeout: seconds until a compile is killed.
     :param memory: MiB that a compile may use.
     :raises ToolchainError: if there is no usable LLVM.
+    :raises NestorError: if a number cannot be what it is.
     """
     decided = find_problem(problem)
     usual = PoolSettings(timeout=timeout, memory=memory)
     settings = usual if jobs is None else PoolSettings(jobs, timeout, memory)
+    refuse_numbers(settings)
     plugin = require(decided, ensure_plugin(find(llvm), progress))
     return LocalPool(decided, corpus, plugin, settings)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bars
+from rich.table import Table
 
 from nestor.change import change_text
 from nestor.cli.remarks import silenced
@@ -25,6 +27,10 @@ from nestor.progress import Progress, silent
 
 _PIPE_WIDTH = 140
 """Columns of a table in a pipe or file, where no terminal's edge folds it."""
+
+
+_WIDEST = 10_000
+"""No table needs as many."""
 
 
 class _Console(Console):
@@ -85,6 +91,19 @@ def _lines() -> Progress:
 def print_line(text: str) -> None:
     """Print a line as it is, such as one with a path: no brackets are markup, nothing is folded."""
     stdout.print(text, soft_wrap=True, markup=False)
+
+
+def width_of(table: Table) -> int:
+    """Return the columns that a table needs for every cell to be whole."""
+    return Measurement.get(stdout, stdout.options.update(max_width=_WIDEST), table).maximum
+
+
+def print_table(table: Table) -> None:
+    """Print a table with every cell whole; only a terminal's edge folds it."""
+    if stdout.is_terminal:
+        stdout.print(table)
+    else:
+        Console(file=stdout.file, width=width_of(table), highlight=False).print(table)
 
 
 def print_json(value: Any) -> None:

@@ -7,9 +7,9 @@ adds what all commands share:
   which says what the switch does, is not read as the effect of ``--no-sweep``;
 - a default is shown where it says something: not ``False``, ``None`` or an empty list;
 - every command takes ``--quiet``;
-- a whole number is 0 or more, since none of Nestor's options has a meaning below;
-- a file that a command writes when it has done its work (:data:`OutputFile`) is refused before
-  it, where it cannot be written.
+- a number is finite and 0 or more, or what else its name says (:mod:`nestor.numbers`);
+- a file or folder that a command writes (:data:`OutputFile`, :data:`OutputFolder`) is refused
+  before any work, where it cannot be written.
 """
 
 import argparse
@@ -17,9 +17,9 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, cast, get_args, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_type_hints
 
 import tyro
 from tyro.constructors import (
@@ -31,17 +31,17 @@ from tyro.constructors import (
 
 from nestor.cli import remarks
 from nestor.errors import NestorError
-from nestor.files import refuse_place
+from nestor.files import refuse_folder, refuse_place
+from nestor.numbers import refuse_number
 
 _CONFIG = (tyro.conf.PositionalMetavarFromFieldName,)
 _QUIET = "Print results and errors only: no progress and no remarks."
-_WRITTEN: Final = "written at the end"
 
-_LEAST: Final = {"jobs": 1, "modules": 1}
-"""The least value of options, wherever they are, that nothing can be done with at 0."""
-
-OutputFile = Annotated[Path, _WRITTEN]
+OutputFile = Annotated[Path, refuse_place]
 """The type of an option that names the file for what a command has found."""
+
+OutputFolder = Annotated[Path, refuse_folder]
+"""The type of an option that names the folder for what a command makes."""
 
 
 def parse(kind: type, name: str, words: Sequence[str]) -> Any:
@@ -50,7 +50,7 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
     :param kind: the command's dataclass.
     :param name: the words of the command, after ``nestor``.
     :param words: what follows them.
-    :raises NestorError: if a number is too small, or a file for the result cannot be written.
+    :raises NestorError: if a number cannot be what it is, or what is to be written cannot be.
     """
     command: Any = tyro.cli(
         kind,
@@ -61,12 +61,32 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
         registry=_registry(kind),
     )
     for option, hint, value in _values(command):
-        least = _LEAST.get(option.rpartition(".")[2].lstrip("-"), 0)
-        if type(value) is int and value < least:  # a switch is no number
-            raise NestorError(f"{option} is {least} or more, not {value}.")
-        if any(_WRITTEN in _marks(part) for part in (hint, *get_args(hint))):
-            refuse_place(value)
+        if option != "--compiles":  # of which 'nestor tune' says more
+            refuse_number(option, value)
+        for mark in (mark for part in (hint, *get_args(hint)) for mark in _marks(part)):
+            if mark in (refuse_place, refuse_folder):
+                mark(value)
     return command
+
+
+def refuse_idle(settings: Any, where: str, *names: str, prefix: str = "--") -> None:
+    """Refuse options that a user has changed where they have no effect.
+
+    :param settings: a command, or settings that are among its options.
+    :param where: ends the sentence: "with --logs".
+    :param names: of the fields; none means all.
+    :param prefix: of the options' names.
+    :raises NestorError: if one of them is not what it is by default.
+    """
+    for field in fields(settings):
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        value = getattr(settings, field.name)
+        if value == default or (names and field.name not in names):
+            continue
+        option = prefix + field.name.replace("_", "-")
+        if is_dataclass(value):
+            refuse_idle(value, where, prefix=f"{option}.")
+        raise NestorError(f"{option} has no effect {where}: leave it out.")
 
 
 def _values(command: Any, prefix: str = "--") -> Iterator[tuple[str, Any, Any]]:

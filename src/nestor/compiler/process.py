@@ -192,14 +192,20 @@ def run_tool(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
 def restrict(pid: int, limits: Limits) -> None:
     """Let the kernel enforce ``limits`` on a process, also when nobody is left to watch it.
 
-    The CPU time is bounded just above the wall-clock limit, which comes first while we live.
+    A lower limit that the process has already, from the user's shell, stays. The CPU time is
+    bounded just above the wall-clock limit, which comes first while we live.
     """
     size = limits.memory_mib << 20
     cpu = math.ceil(limits.seconds) + 1
     with contextlib.suppress(ProcessLookupError):  # it may be gone already
-        resource.prlimit(pid, resource.RLIMIT_AS, (size, size))
-        resource.prlimit(pid, resource.RLIMIT_CPU, (cpu, cpu))
-        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        for kind, own in (
+            (resource.RLIMIT_AS, size),
+            (resource.RLIMIT_CPU, cpu),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            present = (n for n in resource.prlimit(pid, kind) if n != resource.RLIM_INFINITY)
+            lower = min([own, *present])
+            resource.prlimit(pid, kind, (lower, lower))
 
 
 def messages() -> BinaryIO:

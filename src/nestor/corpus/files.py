@@ -1,10 +1,7 @@
 """Files of a corpus: their names and contents, read without trust."""
 
-import contextlib
 import json
-import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -39,23 +36,6 @@ def read(path: Path, what: str) -> bytes:
         return read_regular(path, what, limit=LIMIT, remedy="make the corpus again")
     except ReadError as error:
         raise CorpusError(str(error)) from None
-
-
-@contextlib.contextmanager
-def using(root: Path) -> Iterator[None]:
-    """Turn what the system says about the folder of a corpus into one sentence.
-
-    :raises CorpusError: if the corpus at ``root`` cannot be written, or a file of it not be read.
-    """
-    try:
-        yield
-    except OSError as error:
-        named = error.filename
-        what = os.fsdecode(named) if isinstance(named, str | bytes) else str(root)
-        why = error.strerror or str(error)
-        raise CorpusError(
-            f"The corpus {root} cannot be used: {what}: {why}; name another folder."
-        ) from error
 
 
 def require_regular(path: Path) -> None:

@@ -1,7 +1,6 @@
 """One compile as an episode of a Gymnasium environment."""
 
 import contextlib
-import math
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from nestor.corpus.model import CorpusError, Split
 from nestor.environment.units import PROBE, Unit, announced, units
 from nestor.errors import NestorError
 from nestor.files import sha256_of
+from nestor.numbers import refuse_number
 from nestor.problem.live import Live, LiveQuestion
 from nestor.temporary import temporary_folder
 
@@ -103,10 +103,9 @@ class CompileEnvironment(Environment):
         :param split: draw a module of these projects for every episode (default: ``train``).
         :param llvm: a prefix, a bin folder or a clang; the best of the machine without.
         :param timeout: seconds that one compile may take; the agent's own time does not count.
-        :raises NestorError: if there is no such module or no usable compiler.
+        :raises NestorError: if there is no such module, no usable compiler or no such timeout.
         """
-        if not (timeout > 0 and math.isfinite(timeout)):
-            raise ValueError(f"timeout must be a positive number of seconds, not {timeout}")
+        refuse_number("timeout", timeout)
         self._live = live
         self._toolchain = find(llvm)
         self._timeout = timeout

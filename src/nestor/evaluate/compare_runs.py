@@ -261,7 +261,7 @@ def _learner(name: str, runs: Sequence[TrainingRun], points: int) -> Learner:
         overhead_pct=100 * own / (own + compilers) if own + compilers else 0.0,
         programs=len(programs),
         change_pct=_geometric(ratios) if ratios.size else None,
-        interval=interval(ratios, projects) if ratios.size else None,
+        interval=interval(ratios, projects) if _varies(ratios, projects) else None,
         worst=worst,
         failures=sum(run.failures for run in evaluated),
         curve=_mean_curve([run.curve for run in runs if run.curve], points),
@@ -283,6 +283,11 @@ def _ratios(runs: Sequence[TrainingRun]) -> tuple[npt.NDArray[np.float64], list[
 def _geometric(ratios: npt.NDArray[np.float64]) -> float:
     """Return the mean over seeds of the geometric mean over programs, as a change in per cent."""
     return float(100 * (np.exp(np.log(ratios).mean(axis=1)).mean() - 1))
+
+
+def _varies(ratios: npt.NDArray[np.float64], projects: Sequence[str]) -> bool:
+    """Tell whether there are several seeds or projects, without which there is no interval."""
+    return ratios.size > 0 and (len(ratios) > 1 or len(set(projects)) > 1)
 
 
 def interval(

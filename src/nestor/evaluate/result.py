@@ -124,7 +124,10 @@ class Evaluation:
                 yield program, program.stock.columns, program.policy.columns
 
     def total(self) -> dict[str, Any]:
-        """Return the change over all programs that both sides built."""
+        """Return the change over all programs that both sides built.
+
+        ``ci95`` is None where they are of one project.
+        """
         rows = list(self.compared())
         score = self.report.score
         result: dict[str, Any] = {
@@ -141,7 +144,8 @@ class Evaluation:
             stock = [columns[score] for _, columns, _ in rows]
             policy = [columns[score] for _, _, columns in rows]
             projects = [program.project for program, _, _ in rows]
-            result["ci95"] = list(paired_bootstrap_pct(projects, stock, policy))
+            if len(set(projects)) > 1:  # one says nothing of how projects differ
+                result["ci95"] = list(paired_bootstrap_pct(projects, stock, policy))
             result[f"{score}_geomean_pct"] = geometric_mean_change_pct(stock, policy)
         return result
 

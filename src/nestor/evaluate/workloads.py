@@ -70,7 +70,10 @@ class WorkloadEvaluation:
         return {name: change for name, change in found if change is not None}
 
     def total(self) -> dict[str, Any]:
-        """Return mean, median, worst and best change of J, with the mean's interval by project."""
+        """Return mean, median, worst and best change of J, with the mean's interval by project.
+
+        There is no interval where all programs are of one project.
+        """
         changes = self.changes()
         if not changes:
             return {"programs": 0}
@@ -82,7 +85,7 @@ class WorkloadEvaluation:
         return {
             "programs": len(ordered),
             "mean_pct": sum(ordered) / len(ordered),
-            "ci95": list(mean_interval(projects, values)),
+            "ci95": list(mean_interval(projects, values)) if len(set(projects)) > 1 else None,
             "median_pct": median,
             "worst_pct": ordered[-1],
             "best_pct": ordered[0],

@@ -7,6 +7,7 @@ compile costs what the stock compile of its unit took when the reference was rec
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,9 @@ class Budget:
     def __post_init__(self) -> None:
         if self.cpu_minutes is not None and self.compiles is not None:
             raise NestorError("A budget is in CPU minutes or in compiles: give one of them.")
-        if any(limit is not None and not limit > 0 for limit in (self.cpu_minutes, self.compiles)):
-            raise NestorError("A budget must be above 0.")
+        limits = (self.cpu_minutes, self.compiles)
+        if any(limit is not None and not 0 < limit < math.inf for limit in limits):
+            raise NestorError("A budget must be above 0, and finite.")
 
     @property
     def unit(self) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from nestor.errors import NestorError
 from nestor.policy.spec import F64
 
 if TYPE_CHECKING:
@@ -37,6 +38,17 @@ class Boosting:
     """Part of the features that a tree may read."""
     l2: float = 5.0
     """How strongly the values of leaves are drawn to 0."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no model.
+
+        :raises NestorError: if there is no tree, or none that splits.
+        """
+        if self.rounds < 1 or self.leaves < 2:
+            raise NestorError(
+                f"Boosting takes 1 round or more, of trees with 2 leaves or more, not {self.rounds}"
+                f" with {self.leaves}."
+            )
 
 
 def boost(x: F64, y: F64, weight: F64, seed: int, settings: Boosting) -> "lightgbm.Booster":

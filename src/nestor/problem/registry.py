@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from nestor.errors import meant
 from nestor.policy.names import Builtins, NamedPolicy, named_policy
 from nestor.policy.spec import Policy
 from nestor.problem.problem import Problem, ProblemError
@@ -55,9 +56,10 @@ def find_problem(name: str) -> Problem:
     if "/" not in name and path.suffix != ".py":
         place = Path()
     if not place.is_file():
+        names = problem_names()
         raise ProblemError(
-            f"There is no problem '{name}'; there are {', '.join(problem_names())}, and the path of"
-            " a folder or a .py file with a PROBLEM of your own (./NAME)."
+            f"There is no problem '{name}'{meant(name, names)}; there are {', '.join(names)}, and"
+            " the path of a folder or a .py file with a PROBLEM of your own (./NAME)."
         )
     return _problem_of(_load(place.resolve()), name)
 
@@ -114,7 +116,9 @@ def _load(place: Path) -> ModuleType:
     folders = [str(place.parent)] if place.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(name, place, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
-        raise ProblemError(f"{place} is no Python module.")
+        raise ProblemError(
+            f"{place} is no Python module: name a folder or a .py file with a PROBLEM."
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -17,6 +17,8 @@ from nestor.compiler.plugin import Plugin
 from nestor.compiler.process import Ending, Limits
 from nestor.corpus.model import Corpus
 from nestor.corpus.release import require_readable
+from nestor.errors import NestorError
+from nestor.numbers import refuse_numbers
 from nestor.problem.problem import Problem
 from nestor.problem.rollout import Request, Rollout, Workplace
 from nestor.progress import Progress, silent
@@ -63,7 +65,9 @@ class LocalPool:
         """Prepare; nothing runs yet.
 
         :raises CorpusError: if the corpus is of a newer LLVM than the plugin's.
+        :raises NestorError: if a number of the settings cannot be what it is.
         """
+        refuse_numbers(settings or PoolSettings())
         require_readable(corpus, plugin.toolchain)
         self.problem = problem
         self.corpus = corpus
@@ -75,6 +79,7 @@ class LocalPool:
         self.place = Workplace(
             corpus, plugin, self.limits, FileStore(Path(self._folder.name) / "files"), self.objects
         )
+        self._closed = False
         self._threads = ThreadPoolExecutor(max(1, self.settings.jobs), "nestor-rollout")
 
     def __enter__(self) -> Self:
@@ -87,6 +92,7 @@ class LocalPool:
         _trace: TracebackType | None,
     ) -> None:
         self.cancel()
+        self._closed = True
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._folder.cleanup()
 
@@ -107,7 +113,10 @@ class LocalPool:
     def run(
         self, requests: Sequence[Request], progress: Progress = silent, stage: str = "Compiling"
     ) -> list[Rollout]:
-        """Run all requests and return their rollouts in the order of the requests."""
+        """Run all requests and return their rollouts in the order of the requests.
+
+        :raises NestorError: if the pool is closed.
+        """
         return self.map(self._rollout, requests, progress, stage)
 
     def map(
@@ -117,7 +126,12 @@ class LocalPool:
         progress: Progress = silent,
         stage: str = "Linking",
     ) -> list[Result]:
-        """Run ``work``, which waits for a process, on every item; results in the items' order."""
+        """Run ``work``, which waits for a process, on every item; results in the items' order.
+
+        :raises NestorError: if the pool is closed.
+        """
+        if self._closed:
+            raise NestorError("This pool is closed: use it in its 'with' block, or open another.")
         futures: list[Future[Result]] = [self._threads.submit(work, item) for item in items]
         pending = set(futures)
         progress(stage, 0, len(futures))

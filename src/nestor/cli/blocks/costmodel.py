@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.options import OutputFile
+from nestor.cli.options import OutputFile, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.cost.settings import Kind, SplitName, TrainerSettings
 
@@ -78,6 +78,13 @@ class Train:
             raise ModelError(
                 f"--test {self.test} is not a share of the rows; name one between 0 and 1."
             )
+        kind = f"with the kind {self.kind}"
+        if self.kind != "own":
+            refuse_idle(self, kind, "borrow")
+        if self.kind in ("own", "bound"):
+            refuse_idle(self.trainer, kind)
+        if self.split == "none":
+            refuse_idle(self, "with --split none", "test")
         rows = table.joined(self.blocks)
         train_on, judge_by = np.arange(len(rows)), None
         if self.split != "none":

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, progress, stdout
-from nestor.cli.options import OutputFile
+from nestor.cli.options import OutputFile, refuse_idle
 from nestor.cost.measure.harness import HarnessSettings
 from nestor.errors import NestorError
 
@@ -73,6 +73,14 @@ class Measure:
 
         if (self.out is None) != self.self_test:
             raise NestorError("Name a file for the labels by --out, or run --self-test.")
+        if self.self_test:
+            refuse_idle(self, "with --self-test", "again", "limit")
+        else:
+            refuse_idle(self, "without --self-test", "sample", "seed")
+        if self.backend == "rdtsc":
+            refuse_idle(self, "with the back end rdtsc", "llvm")
+        else:
+            refuse_idle(self, "with the back end exegesis", "attempts")
         blocks = table.named(self.blocks)
         machine = this_machine()
         with progress() as report:

@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import OutputFolder
 from nestor.cli.remarks import remark
 
 # Models take a second to import, so they are imported when a command runs.
@@ -22,7 +23,7 @@ _COUNTING = "instruction_counting"
 
 @dataclass(frozen=True)
 class RecordTrace:
-    """Make a trace of the basic blocks that a run of a program executes.
+    r"""Make a trace of the basic blocks that a run of a program executes.
 
     Standard input is what valgrind's tool lackey prints of the run. The program must be linked
     with -no-pie from objects compiled with -fbasic-block-address-map; code without a map, such as
@@ -30,13 +31,13 @@ class RecordTrace:
     of Google's ml-compiler-opt.
 
     Examples:
-        valgrind --tool=lackey --trace-mem=yes --log-fd=9 ./sort words 9>&1 >/dev/null | nestor
-        costmodel record-trace ./sort --out trace
+        valgrind --tool=lackey --trace-mem=yes --log-fd=9 ./sort words 9>&1 >/dev/null \
+            | nestor costmodel record-trace ./sort --out trace
     """
 
     program: tyro.conf.Positional[Path]
     """The program that ran."""
-    out: Path
+    out: OutputFolder
     """The folder to write."""
     max_blocks_per_segment: int = 1 << 23
     """Blocks after which a new segment of the trace begins."""
@@ -65,7 +66,7 @@ class RecordTrace:
 
 @dataclass(frozen=True)
 class TraceModel:
-    """Print what a trace costs with the code of the objects at hand: a number for each segment.
+    r"""Print what a trace costs with the code of the objects at hand: a number for each segment.
 
     It takes the arguments and the files of basic_block_trace_model, which the register-allocation
     trainers of Google's ml-compiler-opt start for their reward, and prints what they read; the
@@ -79,8 +80,9 @@ class TraceModel:
     trainer that passes 'mca' is given another one by its extra flags.
 
     Examples:
-        nestor costmodel trace-model --bb-trace-path trace/bb_trace.pb --function-index-path
-        trace/function_index.pb --corpus-path out/corpus_description.json --model-type shipped
+        nestor costmodel trace-model --bb-trace-path trace/bb_trace.pb \
+            --function-index-path trace/function_index.pb \
+            --corpus-path out/corpus_description.json --model-type shipped
     """
 
     bb_trace_path: Path

@@ -11,9 +11,10 @@ import tyro
 
 from nestor.cli.console import progress
 from nestor.cli.corpus.show import show
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.compiler import toolchain
-from nestor.corpus import files, store
+from nestor.corpus import store
 from nestor.corpus.capture import build, merge
 from nestor.corpus.capture.drafts import last_compiles, left_out, of_the_build
 from nestor.corpus.capture.journal import Journal
@@ -57,7 +58,7 @@ class Capture:
 
     command: tyro.conf.Positional[tuple[str, ...]] = ()
     """The build to run, after --."""
-    out: Path = Path("corpus")
+    out: OutputFolder = Path("corpus")
     """The corpus to make or to add to."""
     compile_commands: Path | None = None
     """Capture this compile_commands.json, or the folder of a build by Ninja or CMake, as it is.
@@ -82,14 +83,15 @@ class Capture:
 
     def run(self) -> int:
         """Capture and merge; the build's own exit status if it failed."""
-        with files.using(self.out):
-            return self._run(self.out.absolute())
-
-    def _run(self, out: Path) -> int:
+        out = self.out.absolute()
         found = toolchain.find(self.llvm)
         existed = out.exists()
         journal = Journal(out / JOURNAL)
         captures = bool(self.command) or self.compile_commands is not None
+        if self.compile_commands is None:
+            refuse_idle(self, "without --compile-commands", "jobs")
+        if not captures:
+            refuse_idle(self, "where nothing is captured", "level", "lines", "project")
         if captures and (out / MANIFEST).exists():
             earlier = store.load(out)
             require_level(earlier, self.level)

@@ -7,8 +7,9 @@ import tyro
 
 from nestor.cli.console import progress
 from nestor.cli.corpus.show import show
+from nestor.cli.options import OutputFolder
 from nestor.compiler import toolchain
-from nestor.corpus import files, store
+from nestor.corpus import store
 from nestor.corpus.codegen.make import make_codegen_corpus
 
 
@@ -27,7 +28,7 @@ class Codegen:
 
     directory: tyro.conf.Positional[Path]
     """The corpus to take the modules from."""
-    out: tyro.conf.Positional[Path]
+    out: tyro.conf.Positional[OutputFolder]
     """The new corpus."""
     profile: bool = False
     """Run the programs that have a profile run (they are foreign code), and give their modules the
@@ -46,7 +47,7 @@ class Codegen:
         """Make the corpus; 1 if a module could not be optimised or a program not be run."""
         found = toolchain.find(self.llvm)
         corpus = store.load(self.directory)
-        with files.using(self.out), progress() as report:
+        with progress() as report:
             written = make_codegen_corpus(
                 corpus,
                 self.out,

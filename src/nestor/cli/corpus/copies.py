@@ -7,7 +7,8 @@ import tyro
 
 from nestor.cli.console import counted, print_json, print_line, progress
 from nestor.cli.corpus.show import show
-from nestor.corpus import exchange, files, store
+from nestor.cli.options import OutputFolder
+from nestor.corpus import exchange, store
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,14 @@ class Import:
 
     source: tyro.conf.Positional[Path]
     """The corpus to copy."""
-    directory: tyro.conf.Positional[Path]
+    directory: tyro.conf.Positional[OutputFolder]
     """The new corpus."""
     json: bool = False
     """Print the result as JSON."""
 
     def run(self) -> int:
         """Copy; errors are raised."""
-        with files.using(self.directory), progress() as report:
+        with progress() as report:
             corpus = exchange.import_(self.source, self.directory, report)
         show(corpus, self.json)
         return 0
@@ -45,7 +46,7 @@ class Export:
 
     directory: tyro.conf.Positional[Path]
     """The corpus."""
-    out: tyro.conf.Positional[Path]
+    out: tyro.conf.Positional[OutputFolder]
     """The new folder."""
     json: bool = False
     """Print the result as JSON."""
@@ -53,7 +54,7 @@ class Export:
     def run(self) -> int:
         """Copy; errors are raised."""
         corpus = store.load(self.directory)
-        with files.using(self.out), progress() as report:
+        with progress() as report:
             exchange.export(corpus, self.out, report)
         if self.json:
             print_json({"modules": len(corpus.modules), "out": str(self.out)})

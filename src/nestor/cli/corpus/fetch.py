@@ -10,10 +10,10 @@ from rich.markup import escape
 
 from nestor.cli.console import print_json, progress, stdout
 from nestor.cli.corpus.show import as_json, print_table
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.cli.wrong_words import USAGE_ERROR
 from nestor.compiler import toolchain
-from nestor.corpus import files
 from nestor.corpus.fetch.fetch import fetch
 from nestor.corpus.fetch.tiers import TIERS, recipes, usual_level
 from nestor.corpus.level import DEFAULT_LEVEL, Level
@@ -25,6 +25,7 @@ from nestor.corpus.packages.fetch_packages import (
     fetch_packages,
 )
 from nestor.corpus.packages.package_build import PackageLimits
+from nestor.files import refuse_folder
 
 _TIERS = "{" + ",".join(TIERS) + "}"
 
@@ -46,7 +47,7 @@ class Fetch:
         nestor corpus fetch bench corpus/bench      the projects that results are reported on
         nestor corpus fetch fresh corpus/fresh      projects to evaluate on once, at the end
         nestor corpus fetch speed corpus/speed      programs with workloads, at -O2
-        nestor corpus fetch tiny corpus/tiny-o2 --level -O2     for register allocation
+        nestor corpus fetch tiny corpus/tiny-O2 --level -O2     for register allocation
         nestor corpus fetch --package lzip dash corpus/mine     two source packages
         nestor corpus fetch --package $(nestor corpus sample --seed 1) corpus/sample
     """
@@ -68,7 +69,7 @@ class Fetch:
     """The most disk that the build of one package may take, in GiB."""
     split: Split = PackageSettings.split
     """The split of the packages."""
-    logs: Path | None = None
+    logs: OutputFolder | None = None
     """A folder that gets the output of each package's build."""
     llvm: str | None = None
     """LLVM to use: a prefix or a clang; without it, one is looked for."""
@@ -79,6 +80,7 @@ class Fetch:
         """Fetch; 1 if no project of the tier, or no package, could be built."""
         if self.package:
             return self._packages()
+        refuse_idle(self, "without --package", "minutes", "gigabytes", "split", "logs")
         if self.what not in TIERS or len(self.directory) != 1:
             sys.stderr.write(
                 f"nestor: write a tier ({', '.join(TIERS)}) and the folder of the corpus, or"
@@ -86,8 +88,9 @@ class Fetch:
             )
             return USAGE_ERROR
         tier, directory = self.what, self.directory[0]
+        refuse_folder(directory)
         found = toolchain.find(self.llvm)
-        with files.using(directory), progress() as report:
+        with progress() as report:
             level = self.level or usual_level(tier)
             result = fetch(recipes(tier), directory, found, self.jobs, report, level)
         if self.json:
@@ -102,6 +105,7 @@ class Fetch:
             sys.stderr.write("nestor: write the folder of the corpus after the packages.\n")
             return USAGE_ERROR
         *more, directory = self.directory
+        refuse_folder(directory)
         settings = PackageSettings(
             level=self.level or DEFAULT_LEVEL,
             split=self.split,
@@ -110,7 +114,7 @@ class Fetch:
             logs=self.logs,
         )
         found = toolchain.find(self.llvm)
-        with files.using(directory), progress() as report:
+        with progress() as report:
             result = fetch_packages(
                 [self.what, *map(str, more)], directory, found, settings, report
             )

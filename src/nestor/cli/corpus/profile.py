@@ -7,8 +7,9 @@ import tyro
 
 from nestor.cli.console import progress
 from nestor.cli.corpus.show import show
+from nestor.cli.options import OutputFolder
 from nestor.compiler import toolchain
-from nestor.corpus import files, store
+from nestor.corpus import store
 from nestor.corpus.codegen.profiled import make_profiled_corpus
 
 
@@ -27,7 +28,7 @@ class Profile:
 
     directory: tyro.conf.Positional[Path]
     """The corpus to take the modules from."""
-    out: tyro.conf.Positional[Path]
+    out: tyro.conf.Positional[OutputFolder]
     """The new corpus."""
     jobs: int = 2
     """Compilers at the same time."""
@@ -40,7 +41,7 @@ class Profile:
         """Make the corpus; 1 if a program could not be counted."""
         found = toolchain.find(self.llvm)
         corpus = store.load(self.directory)
-        with files.using(self.out), progress() as report:
+        with progress() as report:
             written = make_profiled_corpus(corpus, self.out, found, jobs=self.jobs, progress=report)
         show(written, self.json)
         return 0 if len(written.missing) == len(corpus.missing) else 1

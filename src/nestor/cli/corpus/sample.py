@@ -9,6 +9,7 @@ from nestor.cli.remarks import remark
 from nestor.corpus.fetch.debian import Archive
 from nestor.corpus.packages.index import Index, copy_lists, has_lists, read_index
 from nestor.corpus.packages.sample import SampleSettings, draw, packages_seen_in_training
+from nestor.files import refuse_folder
 from nestor.temporary import temporary_folder
 
 
@@ -68,6 +69,8 @@ class Sample:
 def _index(folder: Path | None) -> Index:
     if folder is not None and has_lists(folder):
         return read_index(folder)
+    if folder is not None:
+        refuse_folder(folder)
     with temporary_folder("index") as name:
         archive = Archive(Path(name), binaries=True)
         if folder is not None:

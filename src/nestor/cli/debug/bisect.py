@@ -12,6 +12,7 @@ from nestor.bisect.bisect import Bisected, bisect
 from nestor.bisect.check import Check
 from nestor.bisect.compiled import CompiledModules
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.options import OutputFolder
 from nestor.cli.policies.builds import usual_summary
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.corpus.relink import LinkMode
@@ -54,7 +55,7 @@ class Bisect:
     """The corpus that holds it."""
     bad: str
     """The policy under which it fails: a policy file or a built-in."""
-    out: Path
+    out: OutputFolder
     """The folder for the result and what is needed to go on."""
     good: Literal["default"] = "default"
     """What it is good under: the default heuristic, to which each decision can be left."""

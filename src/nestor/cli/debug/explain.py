@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import counted, print_json, progress, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.policies.builds import overrides_text
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
@@ -86,6 +87,8 @@ class Explain:
             raise NestorError("Name one of: the compile after --, --compile-commands, or --corpus.")
         if self.corpus is not None and self.level is not None:
             raise NestorError("A corpus has one level, that of its capture: leave --level out.")
+        if self.corpus is None:
+            refuse_idle(self, "without --corpus", "program")
         policy = problem.policy(self.policy)
         overrides = overrides_text(problem, self.overrides)
         summary = None if self.summary is None else _summary(problem, self.summary)

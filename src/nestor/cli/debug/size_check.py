@@ -8,7 +8,7 @@ import tyro
 from rich.markup import escape
 
 from nestor.cli.console import print_json, stdout
-from nestor.cli.options import OutputFile
+from nestor.cli.options import OutputFile, refuse_idle
 from nestor.cli.setup import (
     DEFAULT_PROBLEM,
     corpus_for,
@@ -91,6 +91,10 @@ class SizeCheckCommand:
             raise NestorError("BASE and HEAD must be two builds or two corpora, not one of each.")
         if (self.base_logs is None) != (self.head_logs is None) or (corpora[0] and self.base_logs):
             raise NestorError("Logs are for two builds: give --base-logs and --head-logs.")
+        if corpora[0]:
+            refuse_idle(self, "with two corpora", "objects")
+        else:
+            refuse_idle(self, "with two builds", "policy", "program")
         make = self._corpus if corpora[0] else self._built
         base, head = (
             make(problem, self.base, self.base_logs),

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stdout
-from nestor.cli.options import OutputFile
+from nestor.cli.options import OutputFile, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.events.simulated.caches import Caches
 
@@ -98,6 +98,8 @@ class Events:
                     "Nothing is run with --callgrind or --perf; leave out the program's arguments,"
                     " --stdin and --stdout."
                 )
+            refuse_idle(self, "with --callgrind or --perf", "seconds")
+            refuse_idle(self.caches, "with --callgrind or --perf")
             if not self.program.is_file():
                 raise EventsError(f"There is no program '{self.program}'; name one by its path.")
         if self.callgrind is not None:

@@ -100,9 +100,9 @@ class _Build:
                 f"{own.folder} cannot be named in a makefile, and neither can the cache,"
                 f" {compilers}: name a folder without blanks and quotes by --summary."
             )
-        for folder in ("compiles", "objects"):
-            (self._place / folder).mkdir(parents=True, exist_ok=True)
         with claimed(self._place, remedy="name another folder by --summary"):
+            for folder in ("compiles", "objects"):
+                (self._place / folder).mkdir(exist_ok=True)
             return self._run(prepare(own))
 
     def _run(self, compilers: "Compilers") -> int:

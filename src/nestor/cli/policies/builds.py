@@ -8,7 +8,7 @@ from nestor.cli.lto_remarks import remark_on_lto
 from nestor.compiler.invocation import LtoKind
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
-from nestor.policy.names import NamedPolicy
+from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.problem.in_builds import problems_in_builds
 from nestor.problem.overrides import OverridesError, read_overrides
 from nestor.problem.problem import Pool, Problem
@@ -69,6 +69,11 @@ def policies_beside(problem: Problem, names: Sequence[str]) -> tuple[NamedPolicy
     others = [name for name in problems_in_builds(first=problem.name) if name != problem.name]
     found: dict[str, NamedPolicy] = {}
     for name in names:
+        if name != DEFAULT.name and name in problem.builtins.names:
+            raise NestorError(
+                f"The policy {name} decides {problem.name}, as those of --policy do: leave it out"
+                " of --also."
+            )
         about, policy = find_policy(name, others)
         if about in found or about not in others:
             raise NestorError(

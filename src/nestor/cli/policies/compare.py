@@ -11,7 +11,7 @@ from rich.table import Table
 
 from nestor.change import interval_text
 from nestor.cli.console import json_text, percent, print_json, stdout
-from nestor.cli.options import OutputFile
+from nestor.cli.options import OutputFile, refuse_idle
 from nestor.cli.policies.builds import chosen_build
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_pool
 from nestor.evaluate.compare import evaluate, select_programs
@@ -70,6 +70,10 @@ class Compare:
 
     def run(self) -> int:
         """Evaluate what is not evaluated, compare and print."""
+        if self.corpus is None:
+            refuse_idle(self, "without --corpus", "problem", "split")
+        if self.page is None:
+            refuse_idle(self, "without --page", "tables")
         runs = [read_run(folder) for folder in dict.fromkeys(self.runs)]
         if self.corpus is not None:
             runs = self._evaluated(runs, self.corpus)

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nestor.change import interval_text
 from nestor.cli.console import counted, percent, print_json, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.policies.builds import (
     check_summary,
     chosen_build,
@@ -104,6 +105,8 @@ class Evaluate:
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
             raise NestorError("Nothing to evaluate: name a policy.")
+        if self.program:
+            refuse_idle(self, "with --program", "split")
         build = chosen_build(problem, self.build, self.lto)
         check_summary(build, self.summary)
         remark_on_build(build, self.policy)
@@ -196,7 +199,7 @@ def show(result: Evaluation) -> None:
         )
     stdout.print(table)
     total = result.total()
-    if total["ci95"] is not None:
+    if total[f"{report.score}_geomean_pct"] is not None:
         others = "".join(
             f", {column} {percent(total[f'{column}_change_pct'])}"
             for column in report.columns

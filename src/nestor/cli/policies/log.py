@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import tyro
 from rich.cells import cell_len
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import print_json, print_table, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, ready_pool
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import ToolchainError, find
@@ -72,6 +72,8 @@ class Log:
 
     def run(self) -> int:
         """Print the decisions."""
+        if self.file is not None:
+            refuse_idle(self, "with the log of a compile", "corpus", "unit", "policy")
         problem = find_problem(self.problem)
         log = self._compiled(problem) if self.file is None else self._read(problem, self.file)
         chosen = [
@@ -110,8 +112,9 @@ class Log:
 
     def _read(self, problem: Problem, file: Path) -> Trajectory:
         if file.is_dir():
-            logs = ", ".join(sorted(path.name for path in file.iterdir())[:3])
-            raise NestorError(f"{file} is a folder: name one of its logs ({logs}…).")
+            logs = ", ".join(sorted(path.name for path in file.iterdir() if path.is_file())[:3])
+            named = f"one of its logs ({logs}…)" if logs else "a log"
+            raise NestorError(f"{file} is a folder: name {named}.")
         if not file.is_file():
             raise NestorError(f"There is no log {file}; compile with -mllvm -nestor-log=FILE.")
         return problem.read_log(file)
@@ -150,8 +153,7 @@ def _print_table(problem: Problem, rows: Sequence[dict[str, Any]]) -> None:
     cells = {name: [_shown(problem, name, row) for row in rows] for name in columns}
     widths = {name: max(map(cell_len, (_title(name), *own))) for name, own in cells.items()}
     if not stdout.is_terminal:
-        whole = Console(file=stdout.file, width=_width(widths), highlight=False)
-        whole.print(_table(cells))
+        print_table(_table(cells))
         return
     without: list[str] = []
     least = {n: min(w, _NAME_WIDTH) if n in _NAMES else w for n, w in widths.items()}

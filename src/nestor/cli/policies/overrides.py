@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from nestor.build.build import BuildError, Job, inside_lto, summary_for
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.policies.builds import chosen_build, overrides_text
 from nestor.cli.setup import (
     DEFAULT_PROBLEM,
@@ -78,6 +79,8 @@ class Check:
         text = overrides_text(problem, self.file) or ""
         if bool(self.logs) == (self.corpus is not None and self.program is not None):
             raise NestorError("Name a program, --corpus DIR --program NAME, or --logs of a build.")
+        if self.logs:
+            refuse_idle(self, "with --logs", "corpus", "program", "policy", "build", "lto")
         trajectories = _read(problem, self.logs) if self.logs else self._compiled(problem, text)
         found = unmatched(problem.overrides(), text, trajectories, find(self.llvm))
         lines = len(problem.overrides().parse(text))

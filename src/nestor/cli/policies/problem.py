@@ -8,7 +8,7 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
-from nestor.cli.console import print_json, stdout
+from nestor.cli.console import counted, print_json, stdout
 from nestor.cli.setup import corpus_for, ready_pool
 from nestor.corpus.model import CorpusError
 from nestor.problem.check import check_problem
@@ -85,7 +85,7 @@ class Check:
         if self.json:
             print_json(_row(problem) | {"units": [unit.name for unit in units], "holds": True})
         else:
-            stdout.print(f"{problem.name}: all holds on {len(units)} units")
+            stdout.print(f"{problem.name}: all holds on {counted(len(units), 'unit')}")
         return 0
 
 

@@ -8,6 +8,7 @@ import tyro
 
 from nestor.api.learning import Trained, run_learner
 from nestor.cli.console import json_text, print_json, print_line, stdout
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.setup import corpus_for, ready_pool
 from nestor.corpus.model import Corpus
 from nestor.errors import NestorError
@@ -63,7 +64,7 @@ class Train:
     """What to train for."""
     corpus: Path
     """The corpus to learn from."""
-    out: Path
+    out: OutputFolder
     """The run's folder."""
     learner: Annotated[str | None, tyro.conf.arg(metavar="{" + ",".join(LEARNERS) + "}")] = None
     """The algorithm (default: distil where programs can be searched, else ppo)."""
@@ -102,6 +103,9 @@ class Train:
             raise NestorError(
                 f"The learner {learner_name} has limits of its own; a budget ends {able}."
             )
+        for name in LEARNERS.keys() - {learner_name}:
+            settings = getattr(self.settings, name.replace("-", "_"))
+            refuse_idle(settings, f"with the learner {learner_name}", prefix=f"--{name}.")
         corpus = corpus_for(problem, self.corpus, None)
         with claimed(self.out):
             self._print(self._train(problem, learner_name, corpus))

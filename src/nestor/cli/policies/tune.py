@@ -1,5 +1,6 @@
 """``nestor tune``: search for the decisions that make one program smallest."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from rich.markup import escape
 from nestor.build.build import Build, inside_lto
 from nestor.change import change_pct, change_text
 from nestor.cli.console import counted, json_text, percent, print_json, stdout
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.policies.builds import chosen_build, remark_on_build
 from nestor.cli.remarks import remark
 from nestor.cli.setup import DEFAULT_PROBLEM, program_named, ready_pool, usual_policy
@@ -67,7 +69,7 @@ class Tune:
     """The program's name, or the last part of it."""
     corpus: Path
     """The corpus that holds it."""
-    out: Path
+    out: OutputFolder
     """The folder for the result and what is needed to go on."""
     problem: str = DEFAULT_PROBLEM
     """The problem whose decisions are searched."""
@@ -100,10 +102,14 @@ class Tune:
 
     def run(self) -> int:
         """Search, write the overrides and print what they save."""
-        if not self.compiles >= 0 or self.trials < 1:
+        if not 0 <= self.compiles < math.inf or self.trials < 1:
             raise NestorError("--compiles must be at least 0, and --trials at least 1.")
         problem = find_problem(self.problem)
         build = chosen_build(problem, self.build, self.lto)
+        if compiler_search_of(problem) is None:
+            refuse_idle(self, f"for {problem.name}", "trials")
+        else:
+            refuse_idle(self, f"for {problem.name}", "compiles", "mode", "summary", "sweep")
         modes = tuple(dict.fromkeys(self.mode)) or build.modes[:1]
         remark_on_build(build, () if self.policy is None else (self.policy,))
         corpus = store.load(self.corpus)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 from nestor.cli.console import print_json, print_line, progress, stdout
-from nestor.cli.options import OutputFile
+from nestor.cli.options import OutputFile, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.cli.schedule.common import (
     database_at,
@@ -82,6 +82,8 @@ class Tune:
 
         if self.settings.evaluations < 1 or self.settings.finalists < 0 or self.rounds < 1:
             raise NestorError("--evaluations and --rounds are 1 or more, --finalists 0 or more.")
+        if self.settings.search != "learned":
+            refuse_idle(self, f"with the search {self.settings.search}", "policy")
         database = database_at(self.database)
         tools = find_tools(self.llvm)
         library = open_library(self.library)

@@ -2,7 +2,6 @@
 
 import shlex
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -10,6 +9,7 @@ from rich.markup import escape
 
 from nestor.api.releases import release_policy
 from nestor.cli.console import print_json, progress, stdout
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.remarks import remark
 from nestor.release.forms import Form, Released, ReleaseSettings
 
@@ -45,7 +45,7 @@ class Release:
     """Policy files or built-ins: one, or for a plugin one for each problem."""
     form: Annotated[Form, tyro.conf.arg(name="as")]
     """What is written."""
-    out: Path
+    out: OutputFolder
     """The folder for it."""
     settings: tyro.conf.OmitArgPrefixes[ReleaseSettings] = field(default_factory=ReleaseSettings)
     """What a plugin and its packages are called."""
@@ -56,6 +56,8 @@ class Release:
 
     def run(self) -> int:
         """Write the files and say how they are used."""
+        if self.form != "plugin":
+            refuse_idle(self.settings, f"with --as {self.form}")
         with progress() as report:
             released = release_policy(
                 self.policies,

@@ -143,16 +143,19 @@ def _flags_text(own: Words, own_words: list[str]) -> str:
     """Return the options as a shell reads them."""
     from nestor.cli import lto_remarks
     from nestor.cli.use import command, install
+    from nestor.files import refuse_folder
 
+    folder = None if own.install is None else Path(own.install)
+    if folder is not None:
+        refuse_folder(folder)
     memory = command.Memory(own)
     found = command.find(own, report_once)
     lto_remarks.remark_on_lto(own.policies, lto=own.lto)
-    if own.install is not None:
-        folder = Path(own.install)
+    if folder is not None:
         found = install.install(found, folder, shlex.join(["nestor", "flags", *own_words]))
         remark(install.sentence(found, folder))
     text = shlex.join(found.link_options() if own.lto else found.compile_options())
-    if own.install is None:
+    if folder is None:
         memory.keep(["flags", *own_words], found, [text])
     return text
 

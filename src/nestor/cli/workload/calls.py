@@ -10,10 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.cli.console import print_json, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import programs_named, ready_pool
 from nestor.cli.workload.measure import DEFAULT_PROBLEM
 from nestor.corpus import store
+from nestor.files import refuse_place
 from nestor.problem.registry import find_problem
 from nestor.rollout.local_pool import PoolSettings
 from nestor.workload.calls import CALLS
@@ -63,12 +65,15 @@ class Calls:
         from nestor.evaluate.workload_calls import count_calls
         from nestor.evaluate.workloads import require_workloads
 
+        if self.program:
+            refuse_idle(self, "with --program", "split")
         problem = find_problem(DEFAULT_PROBLEM)
         corpus = store.load(self.corpus)
         named = programs_named(corpus, self.program)
         programs = require_workloads(
             corpus, named or select_programs(corpus, self.split), profile=True
         )
+        refuse_place(self.corpus / CALLS)
         with ready_pool(problem, corpus, self.llvm, self.pool) as (pool, report):
             counted = count_calls(pool, programs, fresh=self.fresh, progress=report)
         if self.json:

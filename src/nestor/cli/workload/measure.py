@@ -10,7 +10,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from nestor.change import interval_text
-from nestor.cli.console import counted, json_text, percent, print_json, stdout
+from nestor.cli.console import (
+    counted,
+    json_text,
+    percent,
+    print_json,
+    print_table,
+    stdout,
+    width_of,
+)
+from nestor.cli.options import OutputFolder, refuse_idle
 from nestor.cli.policies.builds import chosen_build, overrides_text, policies_beside
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import corpus_for, programs_named, ready_pool
@@ -32,7 +41,7 @@ DEFAULT_PROBLEM: Final = "regalloc-eviction"
 
 @dataclass(frozen=True)
 class Measure:
-    """Run programs on their workloads under callgrind, stock and under policies, and compare.
+    r"""Run programs on their workloads under callgrind, stock and under policies, and compare.
 
     J is what the run executed: instructions + data reads + data writes, of the whole process. It
     is a count and no time: the same binary gives the same J on the same machine, and where a
@@ -71,7 +80,7 @@ class Measure:
     """Answers that stand above the policies' (docs/reference/formats.md)."""
     lto: LtoKind | None = None
     """Link by LTO of this kind, the policies deciding inside the linker."""
-    out: Path | None = None
+    out: OutputFolder | None = None
     """Folder for the measurements and result.json (default: the cache, and no result.json)."""
     fresh: bool = False
     """Compile the stock side again instead of using stock objects of an earlier command."""
@@ -91,6 +100,8 @@ class Measure:
         policies = [problem.policy(name) for name in dict.fromkeys(self.policy)]
         if not policies:
             raise NestorError("Nothing to measure: name a policy.")
+        if self.program:
+            refuse_idle(self, "with --program", "split")
         also = policies_beside(problem, self.also)
         overrides = overrides_text(problem, self.overrides)
         build = chosen_build(problem, None, self.lto)
@@ -124,6 +135,30 @@ class Measure:
 def show(result: "WorkloadEvaluation") -> None:
     """Print one policy's table and its totals."""
     others = _other_columns(result.programs)
+    table = _table(result, others)
+    left_out: list[str] = []
+    while others and stdout.is_terminal and width_of(table) > stdout.width:
+        left_out.insert(0, others.pop())
+        table = _table(result, others)
+    print_table(table)
+    if left_out:
+        stdout.print(f"left out for want of width: {', '.join(left_out)} (--json has all)")
+    total = result.total()
+    if not total["programs"]:
+        stdout.print("no program could be compared")
+        return
+    stdout.print(
+        f"{counted(total['programs'], 'program')}: J mean {percent(total['mean_pct'])}"
+        f" (95 % interval by project {interval_text(total['ci95'])}),"
+        f" median {percent(total['median_pct'])},"
+        f" worst {percent(total['worst_pct'])}, best {percent(total['best_pct'])},"
+        f" {counted(len(result.failures), 'failure')}",
+        soft_wrap=True,
+    )
+
+
+def _table(result: "WorkloadEvaluation", others: "Sequence[str]") -> Table:
+    """Return a row for every program, with columns of its run and ``others`` of its build."""
     table = Table(
         title=f"{escape(result.policy)} against stock, workloads: change of what was executed (J ="
         " instructions + reads + writes) and of the build"
@@ -141,19 +176,7 @@ def show(result: "WorkloadEvaluation") -> None:
             *(_other(row, column) for column in others),
             f"{row.noise_pct:.3f} %" if row.noise_pct else "",
         )
-    stdout.print(table)
-    total = result.total()
-    if not total["programs"]:
-        stdout.print("no program could be compared")
-        return
-    stdout.print(
-        f"{counted(total['programs'], 'program')}: J mean {percent(total['mean_pct'])}"
-        f" (95 % interval by project {interval_text(total['ci95'])}),"
-        f" median {percent(total['median_pct'])},"
-        f" worst {percent(total['worst_pct'])}, best {percent(total['best_pct'])},"
-        f" {counted(len(result.failures), 'failure')}",
-        soft_wrap=True,
-    )
+    return table
 
 
 def _other_columns(rows: "Sequence[WorkloadResult]") -> list[str]:

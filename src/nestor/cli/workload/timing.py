@@ -9,7 +9,9 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from nestor.change import interval_text
 from nestor.cli.console import counted, print_json, stdout
+from nestor.cli.options import refuse_idle
 from nestor.cli.policies.builds import chosen_build, overrides_text
 from nestor.cli.policies.failures import show_failures
 from nestor.cli.setup import corpus_for, programs_named, ready_pool
@@ -25,7 +27,7 @@ from nestor.workload.timing import NULL, STOCK, Clock, Timing
 
 @dataclass(frozen=True)
 class Time:
-    """Time programs on their workloads, stock and under policies, against stock's own noise.
+    r"""Time programs on their workloads, stock and under policies, against stock's own noise.
 
     Each round runs stock, stock again and every policy's build once, in changing order, pinned to
     one processor. "stock again" is the same binary: an effect that is not larger than what stock
@@ -80,6 +82,8 @@ class Time:
             raise NestorError("Nothing to time: name a policy.")
         if self.rounds < 3:
             raise NestorError("Too few rounds for an interval: --rounds takes 3 or more.")
+        if self.program:
+            refuse_idle(self, "with --program", "split")
         core = measuring_core(self.core)
         overrides = overrides_text(problem, self.overrides)
         build = chosen_build(problem, None, self.lto)
@@ -126,8 +130,9 @@ def _mean(
     changes = [timing.effect(build).of_medians for timing in there]
     from nestor.evaluate.statistics import mean_interval
 
-    low, high = mean_interval([projects[timing.program] for timing in there], changes)
-    return {"mean_pct": sum(changes) / len(changes), "ci95": [low, high], "programs": len(changes)}
+    groups = [projects[timing.program] for timing in there]
+    ends = list(mean_interval(groups, changes)) if len(set(groups)) > 1 else None
+    return {"mean_pct": sum(changes) / len(changes), "ci95": ends, "programs": len(changes)}
 
 
 def _show(timings: Sequence[Timing], policies: Sequence[str], projects: Mapping[str, str]) -> None:
@@ -151,10 +156,9 @@ def _show(timings: Sequence[Timing], policies: Sequence[str], projects: Mapping[
     for name in (NULL, *policies):
         mean = _mean(timings, name, projects)
         if mean is not None:
-            low, high = mean["ci95"]
             stdout.print(
                 f"{escape(name)}: mean {mean['mean_pct']:+.2f} % of"
                 f" {counted(mean['programs'], 'program')}"
-                f" (95 % interval by project {low:+.2f} … {high:+.2f} %)",
+                f" (95 % interval by project {interval_text(mean['ci95'])})",
                 soft_wrap=True,
             )

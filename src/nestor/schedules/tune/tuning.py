@@ -45,6 +45,7 @@ class Tuned:
     """What a search found."""
 
     best: Evaluation
+    """The fastest that is known, by this search or an earlier one."""
     first: Evaluation
     """That of the first guess: computed, or picked by the policy."""
     history: tuple[Evaluation, ...]
@@ -111,7 +112,7 @@ def tune(
     policy: Policy | None = None,
     progress: Progress = silent,
 ) -> Tuned:
-    """Search for the fastest choice.
+    """Search for the fastest choice; what the database knows of the payload counts.
 
     :param policy: what ``learned`` starts from; None: as :func:`prior` has it.
     :raises NestorError: if nothing can be decided, or no choice gave a right kernel.
@@ -141,7 +142,8 @@ def tune(
             reused += 1
         history.append(evaluation)
         progress(f"tuning {task.payload.name}", number + 1, total)
-    right = [e for e in history if e.least is not None]
+    every = (result.evaluation for result in database.results(key))
+    right = [e for e in every if e.least is not None and fixed.items() <= e.choice.items()]
     if not right:
         reasons = "; ".join(dict.fromkeys(e.reason for e in history))
         raise NestorError(f"No choice gave a right kernel: {reasons[:500]}.")
