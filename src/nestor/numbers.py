@@ -12,7 +12,7 @@ from nestor.errors import NestorError
 
 _FROM_1: Final = frozenset(
     [
-        "attempts", "batch_size", "candidates", "capacity", "epochs", "fits", "jobs", "memory",
+        "attempts", "batch_size", "candidates", "capacity", "epochs", "jobs", "memory",
         "milliseconds", "minibatch", "modules", "page_limit", "passes", "points", "population",
         "runs", "samples", "threads", "units",
     ]
