@@ -40,7 +40,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
     os.environ.pop(variable, None)
 
-# Begun first, for a worker that ends with one of these files leaves the others idle for minutes.
+# Begun first: a worker that ends with one of these files leaves the others idle for minutes.
 LONGEST = (
     "release/test_plugin.py",
     "cost/test_untrained_opcodes.py",
@@ -50,6 +50,9 @@ LONGEST = (
     "plugin/test_releases.py",
     "plugin/test_site_features.py",
     "corpus/test_corpus_codegen.py",
+    "use/test_make.py",
+    "use/test_make_systems.py",
+    "use/test_make_selection.py",
 )
 
 
