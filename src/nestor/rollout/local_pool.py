@@ -67,12 +67,12 @@ class LocalPool:
         :raises CorpusError: if the corpus is of a newer LLVM than the plugin's.
         :raises NestorError: if a number of the settings cannot be what it is.
         """
-        refuse_numbers(settings or PoolSettings())
+        self.settings = settings or PoolSettings()
+        refuse_numbers(self.settings)
         require_readable(corpus, plugin.toolchain)
         self.problem = problem
         self.corpus = corpus
         self.plugin = plugin
-        self.settings = settings or PoolSettings()
         self.limits = Limits(self.settings.timeout, self.settings.memory)
         self._folder = temporary_folder("pool")
         self.objects = FileStore(Path(self._folder.name) / "objects")
@@ -80,7 +80,7 @@ class LocalPool:
             corpus, plugin, self.limits, FileStore(Path(self._folder.name) / "files"), self.objects
         )
         self._closed = False
-        self._threads = ThreadPoolExecutor(max(1, self.settings.jobs), "nestor-rollout")
+        self._threads = ThreadPoolExecutor(self.settings.jobs, "nestor-rollout")
 
     def __enter__(self) -> Self:
         return self
