@@ -1,14 +1,15 @@
 """What do trials of the compiler say, and is it true? Packages policies that go by them.
 
     python -m benchmarks.inlining_trials make POLICY.safetensors --out FILE [--lto] [--in-callers]
-        [--leave-what-stays] [--bytes N --permille N --calls N --copied N --instructions N]
+        [--leave what-stays inlined-comdats]
+        [--bytes N --permille N --calls N --copied N --instructions N]
     python -m benchmarks.inlining_trials callees CORPUS RESULTS.jsonl --project PROJECT…
     python -m benchmarks.inlining_trials judge CORPUS RESULTS.jsonl NAME=POLICY…
     python -m benchmarks.inlining_trials cost CORPUS COSTS.jsonl NAME=POLICY… --program PROGRAM…
     python -m benchmarks.inlining_trials table RESULTS.jsonl CALLEES.jsonl COSTS.jsonl [--json FILE]
 
 ``make`` adds the rule of ``nestor.problems.inlining_size.trial_rules`` to a policy, with
-``--in-callers`` trials in one caller, and with ``--leave-what-stays`` the rule of that name of
+``--in-callers`` trials in one caller, and with ``--leave`` rules of those names of
 ``nestor.problems.inlining_size.summary_rules``. ``callees`` compiles each module of a project under
 the trees, and with all calls of one function inlined that the plugin tries, one function after the
 other: what the trial says, and what the object comes to. ``judge`` builds training and validation
@@ -39,7 +40,10 @@ from nestor.policy.names import NamedPolicy, named_policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request
-from nestor.problems.inlining_size.summary_rules import leave_what_stays
+from nestor.problems.inlining_size.summary_rules import (
+    leave_inlined_comdats,
+    leave_what_stays,
+)
 from nestor.problems.inlining_size.trial_rules import (
     ALL_SAVED,
     SAVED,
@@ -53,6 +57,10 @@ from nestor.problems.inlining_size.trial_rules import (
 from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.session import summary_for_search
 
+_LEAVING: Final = {
+    "what-stays": leave_what_stays,
+    "inlined-comdats": leave_inlined_comdats,
+}
 CHOSEN: Final = Worth(bytes=8, permille=10)
 _CLASSES: Final = ((-60, -1), (0, 7), (8, 15), (16, 31), (32, 63), (64, 1 << 40))
 """Bytes that trials say are saved, by which functions are grouped in the table."""
@@ -74,8 +82,8 @@ def run_make(options: argparse.Namespace) -> int:
     policy = inline_what_saves(trees, worth, with_summary=not options.lto, limits=limits)
     if options.in_callers:
         policy = inline_where_callers_shrink(policy, CallerTrials())
-    if options.leave_what_stays:
-        policy = leave_what_stays(policy)
+    for name in options.leave:
+        policy = _LEAVING[name](policy)
     write_atomically(options.out, bundle.to_bytes(policy))
     print(f"{options.out}: {bundle.digest(policy)}")
     return 0
@@ -263,9 +271,7 @@ def main() -> int:
     make.add_argument("--permille", type=int, default=CHOSEN.permille)
     make.add_argument("--lto", action="store_true", help="try local functions without a summary")
     make.add_argument("--in-callers", action="store_true", help="try calls in one caller too")
-    make.add_argument(
-        "--leave-what-stays", action="store_true", help="functions that stay are the default's"
-    )
+    make.add_argument("--leave", nargs="+", choices=_LEAVING, default=[], help="to the default")
     for name, most in asdict(Limits()).items():
         make.add_argument(f"--{name}", type=int, default=most, help="limit of what is tried")
     make.set_defaults(run=run_make)

@@ -1,6 +1,6 @@
 """The only call of a function under a summary, as numbers and in linked programs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from nestor.problems.inlining_size.summary_rules import (
     SAVED,
     OnlyCall,
     inline_only_calls,
+    leave_inlined_comdats,
     leave_what_stays,
 )
 from nestor.rollout.local_pool import LocalPool
@@ -122,25 +123,44 @@ def test_other_policies_and_limits_are_refused(trees: TreesPolicy) -> None:
         OnlyCall(bytes=0, code_size=80)
 
 
-def test_what_stays_is_left_to_the_default(trees: TreesPolicy) -> None:
-    """Functions without a COMDAT, where nothing says that the linker drops what is unused."""
-    policy = leave_what_stays(trees)
+def questions(trees: TreesPolicy) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return random rows within the trees' range, and their columns by name."""
     assert trees.range is not None
     random = np.random.default_rng(0)
     low, high = trees.range[:, 0], np.minimum(trees.range[:, 1], 60)
     x = random.integers(low.astype(int), high.astype(int) + 1, (4000, len(low))).astype(float)
+    return x, {name: x[:, index] for index, name in enumerate(trees.features)}
+
+
+def test_what_stays_is_left_to_the_default(trees: TreesPolicy) -> None:
+    """Functions without a COMDAT, where nothing says that the linker drops what is unused."""
+    policy = leave_what_stays(trees)
+    x, column = questions(trees)
     before, after = trees.logits(x), policy.logits(x)
-    column = {name: x[:, trees.features.index(name)] for name in STAYS}
     stays = (column["program_link_gc"] <= 0) & (column["callee_has_comdat"] == 0)
     assert (after[~stays] == before[~stays]).all() and (before[~stays] > 0).any()
     assert (after[stays] < 0).all() and (before[stays] > 0).any()
+
+
+def test_comdats_that_the_default_inlines_are_inlined(trees: TreesPolicy) -> None:
+    policy = leave_inlined_comdats(trees)
+    x, column = questions(trees)
+    before, after = trees.logits(x), policy.logits(x)
+    inlined = (column["inlining_default"] == 1) & (column["callee_has_comdat"] == 1)
+    assert (after[~inlined] == before[~inlined]).all() and (before[~inlined] > 0).any()
+    assert (after[inlined] < 0).all() and (before[inlined] > 0).any()
+
+
+@pytest.mark.parametrize("rule", [leave_what_stays, leave_inlined_comdats])
+def test_a_rule_that_leaves_calls_is_added_once(
+    trees: TreesPolicy, rule: Callable[[TreesPolicy], TreesPolicy]
+) -> None:
     with pytest.raises(PolicyError, match="and once"):
-        leave_what_stays(policy)
+        rule(rule(trees))
     with pytest.raises(PolicyError, match="where to deviate"):
-        leave_what_stays(constant(inline=True))
+        rule(constant(inline=True))
 
 
-STAYS = ("program_link_gc", "callee_has_comdat")
 PARSE = """
 int next(int);
 int parse(int v) {

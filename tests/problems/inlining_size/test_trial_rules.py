@@ -12,7 +12,11 @@ from nestor.problems.inlining_size.builtins import DATA, constant
 from nestor.problems.inlining_size.summary.decisions import _TYPICAL_SAVING as SURE
 from nestor.problems.inlining_size.summary.decisions import expected_savings
 from nestor.problems.inlining_size.summary.program_summary import function_id, parse
-from nestor.problems.inlining_size.summary_rules import inline_only_calls, leave_what_stays
+from nestor.problems.inlining_size.summary_rules import (
+    inline_only_calls,
+    leave_inlined_comdats,
+    leave_what_stays,
+)
 from nestor.problems.inlining_size.trial_rules import (
     CALLS,
     COPIED,
@@ -60,7 +64,7 @@ def trees() -> TreesPolicy:
 
 def test_the_packaged_policies_are_made_so(trees: TreesPolicy) -> None:
     with_rules = inline_what_saves(inline_only_calls(trees, LIMIT), WORTH, with_summary=True)
-    with_rules = leave_what_stays(with_rules)
+    with_rules = leave_inlined_comdats(leave_what_stays(with_rules))
     assert bundle.to_bytes(with_rules) == (DATA / "distilled.safetensors").read_bytes()
     at_os = named_policy("shipped-os", AT_OS).policy
     assert at_os is not None

@@ -104,12 +104,33 @@ def leave_what_stays(policy: TreesPolicy) -> TreesPolicy:
     :raises PolicyError: if the policy does not say where to deviate, has the rule, or does not read
         whether a callee has a COMDAT and how the program is linked.
     """
-    if policy.metadata.answers != "deviation" or "what stays" in policy.metadata.provenance:
-        raise PolicyError("only a policy that says where to deviate can have the rule, and once")
     stays = (("program_link_gc", -1, 0), ("callee_has_comdat", 0, 0))
-    rule = one_tree(policy, all_hold(stays, STOCK))
+    return _leaving(policy, stays, "what stays")
+
+
+def leave_inlined_comdats(policy: TreesPolicy) -> TreesPolicy:
+    """Return ``policy`` that inlines the calls of COMDAT functions that the default inlines.
+
+    A call that is kept keeps the program's copy of such a function, which costs more than tiny
+    functions do in their callers, so trees hardly ever keep one. Most questions of a compile of C++
+    are about them, and the rule needs a glance where trees need all features.
+
+    :raises PolicyError: if the policy does not say where to deviate, has the rule, or does not read
+        the default's answer and whether a callee has a COMDAT.
+    """
+    inlined = (("inlining_default", 1, 1), ("callee_has_comdat", 1, 1))
+    return _leaving(policy, inlined, "inlined comdats")
+
+
+def _leaving(
+    policy: TreesPolicy, conditions: Sequence[tuple[str, int, int]], name: str
+) -> TreesPolicy:
+    """Return ``policy`` with the default's answer where all conditions hold."""
+    if policy.metadata.answers != "deviation" or name in policy.metadata.provenance:
+        raise PolicyError("only a policy that says where to deviate can have the rule, and once")
+    rule = one_tree(policy, all_hold(conditions, STOCK))
     found = replace(weighted_sum([(policy, 1.0), (rule, 1.0)]), range=policy.range)
-    provenance = {**policy.metadata.provenance, "what stays": "default"}
+    provenance = {**policy.metadata.provenance, name: "default"}
     return replace(found, metadata=replace(found.metadata, provenance=provenance))
 
 
