@@ -76,7 +76,7 @@ public:
   /// Whether \p Tensor is 0 until trials are allowed.
   static bool isOfTrial(size_t Tensor) { return isTrial(priceOf(Tensor)); }
   static bool isTrial(Price P) { return P == Price::Trial || P == Price::CallerTrial; }
-  /// \p Folder: see KnownSizes.
+  /// \p Folder: see KnownTrials.
   void allowTrials(llvm::Module &M, llvm::StringRef Folder) {
     Trials.allow(M, FAM, Folder);
   }

@@ -35,9 +35,9 @@ constexpr int64_t MostPerInstruction = 40, MostBesides = 20000;
 
 InliningTrials::InliningTrials(Module &M, FunctionAnalysisManager &FAM, StringRef Folder)
     : FAM(FAM), Left(MostPerInstruction * M.getInstructionCount() + MostBesides),
-      Sizes(Folder, M) {
+      Kept(Folder, M) {
   // Bitcode says which kinds of metadata the compiler knows. These become known when a log is
-  // written and when a call is first inlined, so the sizes of before could not be found again.
+  // written and when a call is first inlined, so the trials of before could not be found again.
   for (StringRef Kind : {StringRef(SiteKeyMetadata), StringRef("heapallocsite")})
     M.getMDKindID(Kind);
 }
@@ -140,6 +140,13 @@ InliningTrials::Result InliningTrials::of(const Candidate &C) {
 }
 
 InliningTrials::Result InliningTrials::tryAll(const Candidate &C) {
+  SmallVector<const Function *, 4> Functions = {C.Callee};
+  for (const auto &Caller : C.Callers)
+    Functions.push_back(Caller.first);
+  return known(Functions, Kind::AllCalls, [&] { return compileAll(C); });
+}
+
+InliningTrials::Result InliningTrials::compileAll(const Candidate &C) {
   Function &Callee = *C.Callee;
   const std::optional<int64_t> Own = bytesOf({&Callee}, nullptr);
   if (!Own)
@@ -149,7 +156,7 @@ InliningTrials::Result InliningTrials::tryAll(const Candidate &C) {
   for (const auto &[Caller, Calls] : C.Callers) {
     if (R.Saved + Left * CallBytes < 0)
       break; // It costs too much already.
-    const std::optional<Result> One = tryOne(*Caller, Callee);
+    const std::optional<Result> One = compileOne(*Caller, Callee);
     if (!One)
       return {};
     R.Apart += One->Apart;
@@ -176,17 +183,41 @@ bool InliningTrials::canTryInCaller(CallBase &CB) {
 }
 
 InliningTrials::Result InliningTrials::inCaller(const CallBase &CB) {
-  return tryOne(*CB.getCaller(), *CB.getCalledFunction()).value_or(Result());
+  const Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  return known({&Callee, &Caller}, Kind::InCaller,
+               [&] { return compileOne(Caller, Callee).value_or(Result()); });
 }
 
 /// What \p Caller takes, and what of it goes with all its calls of \p Callee inlined.
-std::optional<InliningTrials::Result> InliningTrials::tryOne(const Function &Caller,
-                                                             const Function &Callee) {
+std::optional<InliningTrials::Result>
+InliningTrials::compileOne(const Function &Caller, const Function &Callee) {
   const auto Apart = bytesOf({&Caller}, nullptr);
   const auto Inlined = bytesOf({&Caller, &Callee}, &Callee);
   if (!Apart || !Inlined)
     return std::nullopt;
   return Result{*Apart, *Apart - *Inlined};
+}
+
+static KnownTrials::Key hash(ArrayRef<char> Bytes) {
+  const auto Hash = xxh3_128bits(arrayRefFromStringRef(StringRef(Bytes.data(), Bytes.size())));
+  return {Hash.high64, Hash.low64};
+}
+
+/// What \p Compile finds of \p Functions, the callee first, or an earlier compile has found of
+/// the same. It costs as many instructions either way, so that the answers are the same.
+InliningTrials::Result InliningTrials::known(ArrayRef<const Function *> Functions, Kind Is,
+                                             function_ref<Result()> Compile) {
+  SmallVector<char, 0> Bytes = extract(Functions);
+  Bytes.push_back(char(Is));
+  const KnownTrials::Key Key = hash(Bytes);
+  if (const KnownTrials::Trial *T = Kept.find(Key)) {
+    Left -= T->Compiled;
+    return {T->Apart, T->Saved};
+  }
+  const int64_t Before = Left;
+  const Result R = Compile();
+  Kept.note(Key, {R.Apart, R.Saved, Before - Left});
+  return R;
 }
 
 /// Bytes of the first of \p Functions.
@@ -196,15 +227,14 @@ std::optional<int64_t> InliningTrials::bytesOf(ArrayRef<const Function *> Functi
   for (const Function *Each : Functions)
     Left -= Each->getInstructionCount();
   const SmallVector<char, 0> Bitcode = extract(Functions);
-  const StringRef Bytes(Bitcode.data(), Bitcode.size());
-  const auto Hash = xxh3_128bits(arrayRefFromStringRef(Bytes));
-  const KnownSizes::Key Key(Hash.high64, Hash.low64);
-  if (const KnownSizes::Size *Known = Sizes.find(Key))
-    return *Known;
+  const auto [It, IsNew] = Sizes.try_emplace(hash(Bitcode));
+  if (!IsNew)
+    return It->second;
   if (!Compiler)
     Compiler.emplace(*F.getParent());
-  return Sizes.note(Key, Compiler->of(MemoryBufferRef(Bytes, "trial"),
-                                      Inlined ? Inlined->getName() : "", F.hasMinSize()));
+  const MemoryBufferRef Bytes(StringRef(Bitcode.data(), Bitcode.size()), "trial");
+  It->second = Compiler->of(Bytes, Inlined ? Inlined->getName() : "", F.hasMinSize());
+  return It->second;
 }
 
 } // namespace nestor

@@ -17,9 +17,10 @@
 #define NESTOR_INLININGTRIALS_H
 
 #include "CodeBytes.h"
-#include "KnownSizes.h"
+#include "KnownTrials.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/PassManager.h"
@@ -31,7 +32,7 @@ namespace nestor {
 
 class InliningTrials {
 public:
-  /// Trials of functions of \p M. \p Folder: see KnownSizes.
+  /// Trials of functions of \p M. \p Folder: see KnownTrials.
   InliningTrials(llvm::Module &M, llvm::FunctionAnalysisManager &FAM,
                  llvm::StringRef Folder);
 
@@ -92,7 +93,11 @@ private:
   bool canInline(llvm::CallBase &CB, llvm::Function &Callee);
   bool findCallers(Candidate &C);
   Result tryAll(const Candidate &C);
-  std::optional<Result> tryOne(const llvm::Function &Caller, const llvm::Function &Callee);
+  Result compileAll(const Candidate &C);
+  std::optional<Result> compileOne(const llvm::Function &Caller, const llvm::Function &Callee);
+  enum class Kind : char { AllCalls, InCaller };
+  Result known(llvm::ArrayRef<const llvm::Function *> Functions, Kind Is,
+               llvm::function_ref<Result()> Compile);
   std::optional<int64_t> bytesOf(llvm::ArrayRef<const llvm::Function *> Functions,
                                  const llvm::Function *Inlined);
 
@@ -102,7 +107,9 @@ private:
   std::map<uint64_t, Trial> Tried; ///< By the function's id.
   /// Of functions as they are. Each question wants those of up to 16 callers.
   llvm::DenseMap<const llvm::Function *, int64_t> Counts;
-  KnownSizes Sizes; ///< A caller of one function calls others too.
+  KnownTrials Kept;
+  /// By a hash of what was compiled, since a caller of one function calls others too.
+  std::map<KnownTrials::Key, std::optional<int64_t>> Sizes;
 };
 
 } // namespace nestor

@@ -15,7 +15,7 @@ namespace nestor {
 /// Inlining trials for the question that is open: each once, when its result is asked for.
 class QuestionTrials {
 public:
-  /// Until then every result is 0. \p Folder: see KnownSizes.
+  /// Until then every result is 0. \p Folder: see KnownTrials.
   void allow(llvm::Module &M, llvm::FunctionAnalysisManager &FAM, llvm::StringRef Folder) {
     Trials.emplace(M, FAM, Folder);
   }

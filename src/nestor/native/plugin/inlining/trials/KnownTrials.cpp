@@ -1,10 +1,10 @@
-//===- KnownSizes.cpp - What an earlier compile has measured --------------===//
+//===- KnownTrials.cpp - What an earlier compile has tried ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "KnownSizes.h"
+#include "KnownTrials.h"
 #include "plugin/core/TextFile.h"
 #include "policy/PlainFile.h"
 #include "llvm/ADT/SmallString.h"
@@ -19,14 +19,14 @@ using namespace llvm;
 
 namespace nestor {
 
-/// Another LLVM measures other sizes.
-constexpr StringLiteral Header = "nestor-trials 1 " LLVM_VERSION_STRING;
+/// Another LLVM makes other code.
+constexpr StringLiteral Header = "nestor-trials 2 " LLVM_VERSION_STRING;
 
 static std::string hex(uint64_t Value) {
   return utohexstr(Value, /*LowerCase=*/true, /*Width=*/16);
 }
 
-KnownSizes::KnownSizes(StringRef Folder, const Module &M) {
+KnownTrials::KnownTrials(StringRef Folder, const Module &M) {
   SmallString<128> Place;
   if (Folder.empty() || sys::fs::current_path(Place) ||
       sys::fs::create_directories(Folder))
@@ -40,31 +40,32 @@ KnownSizes::KnownSizes(StringRef Folder, const Module &M) {
   load();
 }
 
-KnownSizes::~KnownSizes() {
+KnownTrials::~KnownTrials() {
   if (!Path.empty() && Used != Earlier)
     save();
 }
 
-const KnownSizes::Size *KnownSizes::find(const Key &K) {
+const KnownTrials::Trial *KnownTrials::find(const Key &K) {
   if (auto It = Used.find(K); It != Used.end())
     return &It->second;
   auto It = Earlier.find(K);
   return It == Earlier.end() ? nullptr : &note(K, It->second);
 }
 
-void KnownSizes::load() {
+void KnownTrials::load() {
   auto Buffer = readPlainFile(Path);
   if (!Buffer)
     return consumeError(Buffer.takeError());
   Error E = parseTextFile(
       (*Buffer)->getBuffer(), Header, [&](ArrayRef<StringRef> Words) -> std::string {
         Key K;
-        int64_t Bytes = 0;
-        if (Words.size() != 3 || !parseID(Words[0], K.first) ||
-            !parseID(Words[1], K.second) ||
-            (Words[2] != "none" && (Words[2].getAsInteger(10, Bytes) || Bytes < 0)))
-          return "no size";
-        Earlier[K] = Words[2] == "none" ? Size() : Size(Bytes);
+        Trial T;
+        if (Words.size() != 5 || !parseID(Words[0], K.first) ||
+            !parseID(Words[1], K.second) || Words[2].getAsInteger(10, T.Apart) ||
+            Words[3].getAsInteger(10, T.Saved) || Words[4].getAsInteger(10, T.Compiled) ||
+            T.Apart < 0 || T.Saved > T.Apart || T.Compiled < 0)
+          return "no trial";
+        Earlier[K] = T;
         return "";
       });
   if (!E)
@@ -74,15 +75,15 @@ void KnownSizes::load() {
 }
 
 /// All or nothing, so that a compile beside this one reads a whole file.
-void KnownSizes::save() const {
+void KnownTrials::save() const {
   Expected<sys::fs::TempFile> File = sys::fs::TempFile::create(Path + ".%%%%%%%%");
   if (!File)
     return consumeError(File.takeError());
   raw_fd_ostream Out(File->FD, /*shouldClose=*/false);
   Out << Header << '\n';
-  for (const auto &[K, Bytes] : Used)
-    Out << hex(K.first) << ' ' << hex(K.second) << ' '
-        << (Bytes ? std::to_string(*Bytes) : "none") << '\n';
+  for (const auto &[K, T] : Used)
+    Out << hex(K.first) << ' ' << hex(K.second) << ' ' << T.Apart << ' ' << T.Saved << ' '
+        << T.Compiled << '\n';
   Out.flush();
   const bool Failed = Out.has_error();
   Out.clear_error();
