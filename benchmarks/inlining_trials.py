@@ -40,10 +40,7 @@ from nestor.policy.names import NamedPolicy, named_policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request
-from nestor.problems.inlining_size.summary_rules import (
-    leave_inlined_comdats,
-    leave_what_stays,
-)
+from nestor.problems.inlining_size.summary_rules import leave_inlined_comdats, leave_what_stays
 from nestor.problems.inlining_size.trial_rules import (
     ALL_SAVED,
     SAVED,
@@ -271,7 +268,9 @@ def main() -> int:
     make.add_argument("--permille", type=int, default=CHOSEN.permille)
     make.add_argument("--lto", action="store_true", help="try local functions without a summary")
     make.add_argument("--in-callers", action="store_true", help="try calls in one caller too")
-    make.add_argument("--leave", nargs="+", choices=_LEAVING, default=[], help="to the default")
+    make.add_argument(
+        "--leave", nargs="+", choices=_LEAVING, default=[], help="calls that are the default's"
+    )
     for name, most in asdict(Limits()).items():
         make.add_argument(f"--{name}", type=int, default=most, help="limit of what is tried")
     make.set_defaults(run=run_make)

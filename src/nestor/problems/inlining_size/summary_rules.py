@@ -17,7 +17,8 @@ logits have the same bits as before.
 Where nothing says that the linker drops what is unused, whether since there is no summary or since
 the link keeps all, a function that has no COMDAT stays whatever is inlined, and what trees expect
 to save by inlining it, or by keeping some of its calls, is as often a loss. Such calls can be left
-to the default (:func:`leave_what_stays`).
+to the default (:func:`leave_what_stays`). So can calls that the default inlines, where trees would
+keep hardly one and a compile would read their features for nothing (:func:`leave_inlined_comdats`).
 """
 
 from collections.abc import Sequence
@@ -111,9 +112,9 @@ def leave_what_stays(policy: TreesPolicy) -> TreesPolicy:
 def leave_inlined_comdats(policy: TreesPolicy) -> TreesPolicy:
     """Return ``policy`` that inlines the calls of COMDAT functions that the default inlines.
 
-    A call that is kept keeps the program's copy of such a function, which costs more than tiny
-    functions do in their callers, so trees hardly ever keep one. Most questions of a compile of C++
-    are about them, and the rule needs a glance where trees need all features.
+    To keep one call is to keep the program's copy of the function, so trees hardly ever do it. Most
+    questions of a compile of C++ are of this kind, and the rule answers them by two features that
+    cost nothing to read.
 
     :raises PolicyError: if the policy does not say where to deviate, has the rule, or does not read
         the default's answer and whether a callee has a COMDAT.
