@@ -7,9 +7,10 @@ Sources come from the Debian archive, or from ``--sources``; ``NAME-g`` is NAME 
 information. In each round a project is built by the stock compiler, by ``nestor make``, by
 ``nestor make --again 100``, and twice from source by ``nestor flags`` with the summaries that these
 two have made. The objects of both must be those from source, byte for byte, and so must those of a
-build of ``nestor make`` after a clean. Then a line is added to one source file, and stock,
-``nestor flags`` and ``nestor make`` build again, in turn who is first, so many times as there are
-``--edits``. All builds are made in a folder of one name.
+build of ``nestor make`` after a clean. Then a line is added to a source file that the build
+compiles, and stock, ``nestor flags`` and ``nestor make`` build again, in turn who is first, so many
+times as there are ``--edits``. Files are drawn, each of them once before any comes again. All
+builds are made in a folder of one name.
 
 Costs are CPU seconds of the build command with everything that it starts, one job at a time, over
 those of stock: medians over the rounds. Sizes are read-only bytes and code of the linked program.
@@ -19,6 +20,7 @@ import argparse
 import compileall
 import hashlib
 import os
+import random
 import resource
 import shlex
 import shutil
@@ -50,7 +52,7 @@ class Case:
     program: str
     """Whose size is measured, below the folder of the build."""
     edited: str
-    """The source file that gets another line."""
+    """Which source files get another line, if they are compiled: a pattern."""
     build: tuple[str, ...]
     clean: tuple[str, ...]
     configure: tuple[str, ...] = ()
@@ -73,17 +75,17 @@ def _cmake(program: str, edited: str, *settings: str) -> Case:
 
 
 CASES: Final[Mapping[str, Case]] = {
-    "ninja": _cmake("ninja", "src/build.cc", "-DBUILD_TESTING=OFF"),
+    "ninja": _cmake("ninja", "src/*.cc", "-DBUILD_TESTING=OFF"),
     "jsoncpp": _cmake(
         "bin/jsontestrunner_exe",
-        "src/lib_json/json_writer.cpp",
+        "src/*/*.cpp",
         "-DJSONCPP_WITH_POST_BUILD_UNITTEST=OFF",
         "-DBUILD_OBJECT_LIBS=OFF",
         "-DBUILD_SHARED_LIBS=OFF",
     ),
     "lua": Case(
         "src/lua",
-        "src/lvm.c",
+        "src/*.c",
         ("make", "-C", "src", "posix", "CC=clang-22", "MYCFLAGS=@flags@", f"MYLDFLAGS={_LINK}"),
         ("make", "-C", "src", "clean"),
         flags_in_command=True,
@@ -94,6 +96,7 @@ _DEBUG: Final = "-g"
 """Ends the name of a project that is built with debug information."""
 PROJECTS: Final = [*sorted(CASES), *(f"{name}{_DEBUG}" for name in sorted(CASES))]
 _EDITED: Final = ("stock", "flags", "make")
+_SEED: Final = 1
 _SUMMARY_OF: Final = {"flags": "make", "flags of all": "all"}
 
 
@@ -129,11 +132,19 @@ class Bench:
         """Remove what was built."""
         self._run(way, self._case.clean)
 
-    def edit(self) -> None:
-        """Add a line to one source file in all folders."""
+    def sources(self) -> Sequence[str]:
+        """Return the source files that the stock build has compiled, to be edited."""
+        place = self._folders["stock"]
+        objects = [Path(name) for name in self.objects("stock")]
+        compiled = {(path.name.split(".")[0], part) for path in objects for part in path.parts}
+        found = sorted(place.glob(self._case.edited))
+        return [str(x.relative_to(place)) for x in found if (x.stem, x.parent.name) in compiled]
+
+    def edit(self, source: str) -> None:
+        """Add a line to a source file in all folders."""
         for place in self._folders.values():
-            with (place / self._case.edited).open("a") as file:
-                file.write("// edited\n" if self._case.edited.endswith("cc") else "/* edited */\n")
+            with (place / source).open("a") as file:
+                file.write("/* edited */\n")
 
     def objects(self, way: str) -> Mapping[str, str]:
         """Return the SHA-256 of each object of the build."""
@@ -218,8 +229,10 @@ def measure(
         bench.clean("make")
         bench.build("make")
         _demand_same(name, objects, bench.objects("make"))
+        order = list(bench.sources())
+        random.Random(_SEED).shuffle(order)
         for number in range(edits):
-            bench.edit()
+            bench.edit(order[number % len(order)])
             first_way = number % len(_EDITED)
             for way in (*_EDITED[first_way:], *_EDITED[:first_way]):
                 edited[way].append(bench.build(way))

@@ -97,7 +97,10 @@ static Settled checkBoxes(Policy &P, std::mt19937 &Random) {
         Highest.back() = std::numeric_limits<double>::max();
       }
     }
-    const bool Never = P.neverPositive(Lowest, Highest);
+    const unsigned Parts = P.neverPositive(Lowest, Highest);
+    const bool Never = Parts != 0;
+    CHECK(P.neverPositive(Lowest, Highest, Parts) == Parts);
+    CHECK_FALSE((Parts > 1 && P.neverPositive(Lowest, Highest, Parts - 1)));
     const bool Always = P.alwaysPositive(Lowest, Highest);
     if (Known == 31)
       CHECK(Never == !(P.logit(Lowest) > 0));

@@ -17,9 +17,10 @@ namespace nestor {
 // bounds of each step, computed by the operations and in the order of logit(), hold
 // for what logit() computes, and not only for what it would compute exactly. Finite
 // bounds say that nothing between them overflows.
-bool MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
+unsigned MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest,
+                                  unsigned) {
   if (Quantile.Boundaries)
-    return false;
+    return 0;
   std::vector<float> &FromLow = Low[0], &FromHigh = High[0], &ToLow = Low[1],
                      &ToHigh = High[1];
   FromLow.resize(Lowest.size());
@@ -42,7 +43,7 @@ bool MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest)
     }
     for (unsigned I = 0; I < L.Out; ++I)
       if (!std::isfinite(ToLow[I]) || !std::isfinite(ToHigh[I]))
-        return false;
+        return 0;
     if (&L != &Layers.back())
       for (std::vector<float> *Bounds : {&ToLow, &ToHigh})
         for (float &V : *Bounds)
@@ -53,18 +54,28 @@ bool MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest)
   return (FromHigh.size() == 1 ? FromHigh[0] : FromHigh[1] - FromLow[0]) <= 0;
 }
 
+TreesPolicy::Intervals::Intervals(ArrayRef<double> Lowest, ArrayRef<double> Highest)
+    : Lowest(Lowest), Highest(Highest) {
+  for (size_t I = 0; I < Lowest.size(); ++I)
+    Open |= Lowest[I] == Highest[I] ? 0 : bit(I);
+}
+
 void TreesPolicy::findBounds() {
   Greatest.resize(Nodes.size());
   Least.resize(Nodes.size());
+  std::vector<uint64_t> ReadsBelow(Nodes.size());
   for (size_t I = Nodes.size(); I-- > 0;) { // Children come after their parents.
     const Node &N = Nodes[I];
     const bool IsLeaf = N.Right == I;
     Greatest[I] = IsLeaf ? N.Number : std::max(Greatest[N.Left], Greatest[N.Right]);
     Least[I] = IsLeaf ? N.Number : std::min(Least[N.Left], Least[N.Right]);
+    if (!IsLeaf)
+      ReadsBelow[I] = bit(N.Feature) | ReadsBelow[N.Left] | ReadsBelow[N.Right];
   }
   double Magnitude = 0;
   for (uint32_t Root : Roots) {
     GreatestSum += Greatest[Root];
+    LeastSum += Least[Root];
     Magnitude += std::max(std::abs(Greatest[Root]), std::abs(Least[Root]));
   }
   // More than all that roundings can make of sums of these values in any order: less
@@ -74,45 +85,36 @@ void TreesPolicy::findBounds() {
   auto Width = [&](uint32_t Root) { return Greatest[Root] - Least[Root]; };
   llvm::sort(Decisive, [&](uint32_t A, uint32_t B) { return Width(A) > Width(B); });
   WidthsAfter.resize(Decisive.size());
+  Reads.resize(Decisive.size() / Lanes + 1);
   double Widths = 0;
   for (size_t I = Decisive.size(); I-- > 0;) {
     WidthsAfter[I] = Widths;
     Widths += Width(Decisive[I]);
+    Reads[I / Lanes] |= ReadsBelow[Decisive[I]];
   }
 }
 
 /// The child of \p At to which the intervals lead, or \p At itself where they lie on both
 /// sides of its threshold, or where it is a leaf.
-uint32_t TreesPolicy::next(uint32_t At, ArrayRef<double> Lowest,
-                           ArrayRef<double> Highest) const {
-  const Node &N = Nodes[At]; // The children of a leaf are the leaf.
-  const uint32_t Otherwise = Lowest[N.Feature] > N.Number ? N.Right : At;
-  return Highest[N.Feature] <= N.Number ? uint32_t(N.Left) : Otherwise;
+uint32_t TreesPolicy::next(uint32_t At, const Intervals &Known) const {
+  const Node &N = Nodes[At];
+  const uint32_t Otherwise = Known.Lowest[N.Feature] > N.Number ? N.Right : At;
+  return Known.Highest[N.Feature] <= N.Number ? uint32_t(N.Left) : Otherwise;
 }
 
-/// Where the intervals lead from each of at most Lanes nodes, walked in step as in logit().
-std::array<uint32_t, TreesPolicy::Lanes>
-TreesPolicy::ends(ArrayRef<uint32_t> From, ArrayRef<double> Lowest,
-                  ArrayRef<double> Highest) const {
-  std::array<uint32_t, Lanes> At = {};
-  llvm::copy(From, At.begin());
-  for (uint32_t Moved = 1; Moved;) {
-    Moved = 0;
-    for (uint32_t &A : At) {
-      const uint32_t Between = next(A, Lowest, Highest);
-      A = next(Between, Lowest, Highest);
-      Moved |= A ^ Between;
-    }
-  }
-  return At;
+/// Where the intervals lead in the trees of a group, whose first of Decisive is \p First.
+TreesPolicy::Group TreesPolicy::ends(size_t First, const Intervals &Known) const {
+  const auto From = ArrayRef(Decisive).drop_front(First).take_front(Lanes);
+  if (Reads[First / Lanes] & Known.Open)
+    return walk(From, [&](uint32_t At) { return next(At, Known); });
+  return walk(From, [&](uint32_t At) { return child(At, Known.Lowest); });
 }
 
 /// The greatest value below \p At, where intervals led. Where they decide no further it looks
 /// at both children; on the packaged policies to do so more than once settles no more.
-double TreesPolicy::greatest(uint32_t At, ArrayRef<double> Lowest,
-                             ArrayRef<double> Highest) const {
+double TreesPolicy::greatest(uint32_t At, const Intervals &Known) const {
   auto Below = [&](uint32_t Child) {
-    for (uint32_t Next; (Next = next(Child, Lowest, Highest)) != Child;)
+    for (uint32_t Next; (Next = next(Child, Known)) != Child;)
       Child = Next;
     return Greatest[Child];
   };
@@ -120,37 +122,45 @@ double TreesPolicy::greatest(uint32_t At, ArrayRef<double> Lowest,
   return N.Right == At ? N.Number : std::max(Below(N.Left), Below(N.Right));
 }
 
+// Each begins with the sum of the bounds of whole trees and makes it tighter tree by tree.
+// Trees that a person wrote as rules have values that decide alone, and come first. Nothing
+// is concluded from values so large that sums are infinite.
 bool TreesPolicy::alwaysPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
   if (Greatest.empty())
     findBounds();
-  double Sum = 0;
-  for (size_t I = 0; I < Roots.size(); I += Lanes) {
-    const auto Group = ArrayRef(Roots).drop_front(I).take_front(Lanes);
-    const auto At = ends(Group, Lowest, Highest);
-    for (size_t K = 0; K < Group.size(); ++K)
-      Sum += Least[At[K]];
-  }
-  return Sum > Slack;
-}
-
-// The sum of the greatest values of all trees, made smaller tree by tree. Trees that
-// a person wrote as rules have values that decide alone, and come first.
-bool TreesPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
-  if (Greatest.empty())
-    findBounds();
-  double Sum = GreatestSum;
-  for (size_t I = 0; I < Decisive.size(); I += Lanes) {
-    const auto Group = ArrayRef(Decisive).drop_front(I).take_front(Lanes);
-    const auto At = ends(Group, Lowest, Highest);
-    for (size_t K = 0; K < Group.size(); ++K) {
-      Sum -= Greatest[Group[K]] - greatest(At[K], Lowest, Highest);
-      if (Sum < -Slack) // Never with values so large that sums are infinite.
+  const Intervals Known(Lowest, Highest);
+  double Sum = LeastSum;
+  for (size_t First = 0; First < Decisive.size(); First += Lanes) {
+    const Group At = ends(First, Known);
+    for (size_t I = First; I < std::min(First + Lanes, Decisive.size()); ++I) {
+      Sum += Least[At[I - First]] - Least[Decisive[I]];
+      if (Sum > Slack)
         return true;
-      if (Sum > WidthsAfter[I + K]) // Even the least values of the rest would leave it so.
+      if (Sum < -WidthsAfter[I]) // Even the greatest values of the rest leave it so.
         return false;
     }
   }
   return false;
+}
+
+unsigned TreesPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest,
+                                    unsigned Most) {
+  if (Greatest.empty())
+    findBounds();
+  const Intervals Known(Lowest, Highest);
+  const size_t End = std::min<size_t>(Decisive.size(), Most);
+  double Sum = GreatestSum;
+  for (size_t First = 0; First < End; First += Lanes) {
+    const Group At = ends(First, Known);
+    for (size_t I = First; I < std::min(First + Lanes, End); ++I) {
+      Sum -= Greatest[Decisive[I]] - greatest(At[I - First], Known);
+      if (Sum < -Slack)
+        return I + 1;
+      if (Sum > WidthsAfter[I]) // Even the least values of the rest leave it so.
+        return 0;
+    }
+  }
+  return 0;
 }
 
 } // namespace nestor

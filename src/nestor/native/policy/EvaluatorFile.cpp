@@ -214,7 +214,7 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
       return bad("a tree's root lies outside the nodes");
     Roots.push_back(R);
   }
-  return std::make_unique<TreesPolicy>(std::move(Nodes), std::move(Roots), Heights);
+  return std::make_unique<TreesPolicy>(std::move(Nodes), std::move(Roots));
 }
 
 Expected<std::unique_ptr<Policy>> readEvaluator(TensorReader &Reader,

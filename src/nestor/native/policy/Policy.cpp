@@ -71,40 +71,12 @@ double MLPPolicy::logit(llvm::ArrayRef<double> Features) {
   return X.size() == 1 ? X[0] : X[1] - X[0];
 }
 
-TreesPolicy::TreesPolicy(std::vector<Node> Nodes, std::vector<uint32_t> Roots,
-                         llvm::ArrayRef<uint16_t> Heights)
-    : Nodes(std::move(Nodes)), Roots(std::move(Roots)) {
-  for (size_t I = 0; I < this->Roots.size(); ++I) {
-    if (I % Lanes == 0)
-      Depths.push_back(0);
-    Depths.back() = std::max<unsigned>(Depths.back(), Heights[this->Roots[I]]);
-  }
-}
-
 double TreesPolicy::logit(llvm::ArrayRef<double> Features) {
-  const double *X = Features.data();
   double Sum = 0;
-  for (size_t Group = 0; Group < Depths.size(); ++Group) {
-    const size_t First = Group * Lanes;
-    const unsigned Count = std::min<size_t>(Lanes, Roots.size() - First);
-    uint32_t At[Lanes] = {};
-    std::copy_n(Roots.begin() + First, Count, At);
-    // A lane without a tree walks node 0 and is not added below. Most paths are
-    // much shorter than their tree is deep, so the walk ends when no lane moves.
-    auto Next = [&](uint32_t From) {
-      const Node &N = Nodes[From];
-      return X[N.Feature] <= N.Number ? uint32_t(N.Left) : N.Right;
-    };
-    uint32_t Moved = 1;
-    for (unsigned Step = 0; Moved && Step < Depths[Group]; Step += 2) {
-      Moved = 0;
-      for (unsigned K = 0; K < Lanes; ++K) {
-        const uint32_t Between = Next(At[K]);
-        At[K] = Next(Between);
-        Moved |= At[K] ^ Between;
-      }
-    }
-    for (unsigned K = 0; K < Count; ++K)
+  for (size_t First = 0; First < Roots.size(); First += Lanes) {
+    const auto Group = llvm::ArrayRef(Roots).drop_front(First).take_front(Lanes);
+    const auto At = walk(Group, [&](uint32_t From) { return child(From, Features); });
+    for (size_t K = 0; K < Group.size(); ++K)
       Sum += Nodes[At[K]].Number;
   }
   return Sum;

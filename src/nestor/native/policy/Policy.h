@@ -14,6 +14,7 @@
 #define NESTOR_POLICY_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -27,14 +28,18 @@ public:
   /// \p Features are in the policy's order. Not thread-safe: scratch memory is
   /// reused between calls.
   virtual double logit(llvm::ArrayRef<double> Features) = 0;
+  static constexpr unsigned AllParts = ~0U;
   /// Whether the logit is above 0 for no row that lies, feature by feature, between
-  /// the finite rows \p Lowest and \p Highest. Sound and not complete: "false" says
-  /// nothing. So a greedy answer can be known before all features are.
-  virtual bool neverPositive(llvm::ArrayRef<double> Lowest,
-                             llvm::ArrayRef<double> Highest) {
-    return false;
+  /// the finite rows \p Lowest and \p Highest: after how many parts of the policy (trees,
+  /// the most decisive ones first) that was certain, or 0. No more than \p Most are looked
+  /// at. Sound and not complete: 0 says nothing. So a greedy answer can be known before all
+  /// features are.
+  virtual unsigned neverPositive(llvm::ArrayRef<double> Lowest,
+                                 llvm::ArrayRef<double> Highest,
+                                 unsigned Most = AllParts) {
+    return 0;
   }
-  /// The same for a logit that is above 0 in all of these rows.
+  /// Whether it is above 0 in all of these rows; "false" says nothing either.
   virtual bool alwaysPositive(llvm::ArrayRef<double> Lowest,
                               llvm::ArrayRef<double> Highest) {
     return false;
@@ -63,8 +68,8 @@ public:
   MLPPolicy(LogTransform Log, std::vector<Layer> Layers);
   MLPPolicy(QuantileTransform Quantile, std::vector<Layer> Layers);
   double logit(llvm::ArrayRef<double> Features) override;
-  bool neverPositive(llvm::ArrayRef<double> Lowest,
-                     llvm::ArrayRef<double> Highest) override;
+  unsigned neverPositive(llvm::ArrayRef<double> Lowest, llvm::ArrayRef<double> Highest,
+                         unsigned Most = AllParts) override;
 
 private:
   void normalise(llvm::ArrayRef<double> Features, float *Out) const;
@@ -89,37 +94,62 @@ public:
     uint32_t Left : IndexBits;
     uint32_t Right;
   };
-  /// \p Heights are those of the nodes, in steps to the deepest leaf below.
-  TreesPolicy(std::vector<Node> Nodes, std::vector<uint32_t> Roots,
-              llvm::ArrayRef<uint16_t> Heights);
+  TreesPolicy(std::vector<Node> Nodes, std::vector<uint32_t> Roots)
+      : Nodes(std::move(Nodes)), Roots(std::move(Roots)) {}
   double logit(llvm::ArrayRef<double> Features) override;
-  bool neverPositive(llvm::ArrayRef<double> Lowest,
-                     llvm::ArrayRef<double> Highest) override;
+  unsigned neverPositive(llvm::ArrayRef<double> Lowest, llvm::ArrayRef<double> Highest,
+                         unsigned Most = AllParts) override;
   bool alwaysPositive(llvm::ArrayRef<double> Lowest,
                       llvm::ArrayRef<double> Highest) override;
 
 private:
   static constexpr unsigned Lanes = 8; ///< Trees walked in step.
+  using Group = std::array<uint32_t, Lanes>;
+  /// What is known of a row.
+  struct Intervals {
+    Intervals(llvm::ArrayRef<double> Lowest, llvm::ArrayRef<double> Highest);
+    llvm::ArrayRef<double> Lowest, Highest;
+    uint64_t Open = 0; ///< Bits of the features that are not known exactly.
+  };
+  /// One bit of 64 for each feature; more than 64 features share bits.
+  static uint64_t bit(size_t Feature) { return uint64_t(1) << (Feature % 64); }
+
+  /// Where \p Next leads from each of at most Lanes nodes. Paths are shorter than trees are
+  /// deep, so the walk ends when no lane moves; a lane without a tree walks node 0.
+  template <typename NextNode>
+  static Group walk(llvm::ArrayRef<uint32_t> From, NextNode Next) {
+    Group At = {};
+    llvm::copy(From, At.begin());
+    for (uint32_t Moved = 1; Moved;) {
+      Moved = 0;
+      for (uint32_t &A : At) {
+        const uint32_t Between = Next(A);
+        A = Next(Between);
+        Moved |= A ^ Between;
+      }
+    }
+    return At;
+  }
+  uint32_t child(uint32_t At, llvm::ArrayRef<double> Row) const {
+    const Node &N = Nodes[At]; // The children of a leaf are the leaf.
+    return Row[N.Feature] <= N.Number ? uint32_t(N.Left) : N.Right;
+  }
 
   void findBounds();
-  uint32_t next(uint32_t At, llvm::ArrayRef<double> Lowest,
-                llvm::ArrayRef<double> Highest) const;
-  std::array<uint32_t, Lanes> ends(llvm::ArrayRef<uint32_t> From,
-                                   llvm::ArrayRef<double> Lowest,
-                                   llvm::ArrayRef<double> Highest) const;
-  double greatest(uint32_t At, llvm::ArrayRef<double> Lowest,
-                  llvm::ArrayRef<double> Highest) const;
+  uint32_t next(uint32_t At, const Intervals &Known) const;
+  Group ends(size_t First, const Intervals &Known) const;
+  double greatest(uint32_t At, const Intervals &Known) const;
 
   std::vector<Node> Nodes;
   std::vector<uint32_t> Roots;
-  std::vector<unsigned> Depths; ///< Of each group of Lanes trees.
 
   // For neverPositive() and alwaysPositive(), made when one is first called.
   std::vector<double> Greatest, Least; ///< By node: of the values of its leaves.
   std::vector<uint32_t> Decisive; ///< The roots, those of the widest trees first.
-  /// How much all trees behind that one of Decisive can lower a sum of greatest values.
+  std::vector<uint64_t> Reads; ///< Bits of the features of each group of Lanes of them.
+  /// How much all trees behind that one of Decisive can change a sum of bounds.
   std::vector<double> WidthsAfter;
-  double GreatestSum = 0, Slack = 0;
+  double GreatestSum = 0, LeastSum = 0, Slack = 0;
 };
 
 /// A piecewise-linear log2(1 + |x|) with the sign of x.

@@ -121,11 +121,8 @@ bool BoundPolicy::read(const Decision &D, function_ref<double(size_t)> Read,
     }
     if (IsTrial || !Settles || &S == &Steps.back() || !S.pays())
       continue;
-    ++S.Looks;
-    if (File.Evaluator->neverPositive(Lowest, Highest)) {
-      ++S.Settled;
+    if (S.settledBy(File.Evaluator->neverPositive(Lowest, Highest, S.most())))
       return false;
-    }
   }
   return true;
 }

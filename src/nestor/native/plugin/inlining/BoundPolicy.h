@@ -14,6 +14,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/Support/Error.h"
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -70,13 +71,24 @@ private:
   uint64_t Copyable = ~0ULL, Copied = 0;
 
   /// Features that are read together, and what became of looking whether they settle
-  /// the answer.
+  /// the answer. By this experience it is decided whether to look, which never changes an
+  /// answer, and at how much of the policy.
   struct Step {
     std::vector<size_t> Features; ///< Indices of Inputs.
     Price Costs = Price::Glance;
     unsigned Looks = 0, Settled = 0;
-    /// Whether looking pays, by experience: it never changes an answer.
-    bool pays() const { return Looks < 16 || Settled * 16 >= Looks; }
+    unsigned Longest = 0; ///< The most parts of the policy that settled one.
+
+    bool isNew() const { return Looks < 16; }
+    bool pays() const { return isNew() || Settled * 16 >= Looks; }
+    unsigned most() const { return isNew() ? Policy::AllParts : 2 * Longest; }
+    /// Takes what neverPositive() says as experience; whether it settles the answer.
+    bool settledBy(unsigned Parts) {
+      ++Looks;
+      Settled += Parts != 0;
+      Longest = std::max(Longest, Parts);
+      return Parts != 0;
+    }
   };
   std::vector<Step> Steps; ///< The cheapest first.
   std::vector<double> Lowest, Highest; ///< Scratch: what is known of X.

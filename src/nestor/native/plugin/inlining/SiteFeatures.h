@@ -34,6 +34,7 @@ enum class Price {
   Glance,            ///< The call, types, attributes.
   Function,          ///< A pass over a function or its uses, kept while it is the same.
   Estimate,          ///< LLVM's analysis of the callee for this call.
+  LongPass,          ///< A pass that asks much of every instruction or caller.
   Frequencies,       ///< The caller's block frequencies.
   CalleeFrequencies, ///< The callee's.
   Trial,             ///< Compiles of a function and of all its callers.
