@@ -11,6 +11,7 @@ from nestor.compiler import plugin
 from nestor.compiler.releases import (
     ABILITIES,
     FUNCTION_LOG,
+    MAIN_RELEASE,
     REGISTER_ALLOCATION,
     VOCABULARIES,
     Ability,
@@ -39,6 +40,21 @@ def test_named_by_prefix_bin_or_compiler(toolchain: Toolchain, what: str) -> Non
 def test_environment_names_one(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NESTOR_LLVM", str(toolchain.prefix))
     assert discover() == [toolchain]
+
+
+def test_what_is_preferred_to_all_others_is_the_only_one_started(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = _impostor(tmp_path, "19.1.7") / "bin" / "clang"
+    other.write_text(f"{other.read_text()}touch {tmp_path}/started\n")
+    (other.parent / f"clang-{MAIN_RELEASE}").symlink_to(toolchain.clang)
+    monkeypatch.setenv("PATH", f"{other.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("NESTOR_LLVM", raising=False)
+    assert find() == toolchain
+    assert not (tmp_path / "started").exists()
+    found = discover()
+    assert (found[0], found[-1].major) == (toolchain, 19)
+    assert (tmp_path / "started").exists()
 
 
 def test_nothing_there(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import re
 import shutil
 import struct
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,22 +132,28 @@ def discover(llvm: str | None = None) -> list[Toolchain]:
         such as ``clang-19``, or ``19`` for short, is looked for on ``PATH``.
     :raises ToolchainError: if ``llvm`` (or ``NESTOR_LLVM``) names no working clang.
     """
+    return sorted(_installed(llvm), key=lambda t: by_preference(t.major))
+
+
+def _installed(llvm: str | None) -> Iterator[Toolchain]:
+    """Yield each installation of :func:`discover` as it is found."""
     named = llvm or os.environ.get("NESTOR_LLVM")
     if named:
         clang = _clang_of(_named(named))
         toolchain = _probe(clang) if clang else None
         if toolchain is None:
             raise ToolchainError(f"'{named}' is no LLVM installation: {INSTALL_HINT}.")
-        return [toolchain]
+        yield toolchain
+        return
     on_path = [shutil.which(f"clang-{MAIN_RELEASE}"), shutil.which("clang")]
     installed = sorted(Path("/usr/lib").glob("llvm-*/bin/clang"), reverse=True)
-    found: dict[Path, Toolchain] = {}
+    found: set[Path] = set()
     every = [*(Path(path) for path in on_path if path), *installed]
     for clang in dict.fromkeys(path.resolve() for path in every):  # links start one compiler once
         toolchain = _probe(clang)
-        if toolchain:
-            found.setdefault(toolchain.prefix, toolchain)
-    return sorted(found.values(), key=lambda t: by_preference(t.major))
+        if toolchain and toolchain.prefix not in found:
+            found.add(toolchain.prefix)
+            yield toolchain
 
 
 def find(llvm: str | None = None) -> Toolchain:
@@ -154,7 +161,12 @@ def find(llvm: str | None = None) -> Toolchain:
 
     :raises ToolchainError: if there is none that the plugin supports.
     """
-    candidates = discover(llvm)
+    candidates: list[Toolchain] = []
+    for toolchain in _installed(llvm):
+        if toolchain.major == MAIN_RELEASE:
+            return toolchain  # preferred to all others, which need not be started
+        candidates.append(toolchain)
+    candidates.sort(key=lambda t: by_preference(t.major))
     for toolchain in candidates:
         if support(toolchain.major) != "refused":
             return toolchain
