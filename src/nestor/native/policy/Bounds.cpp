@@ -18,8 +18,9 @@ namespace nestor {
 // for what logit() computes, and not only for what it would compute exactly. Finite
 // bounds say that nothing between them overflows.
 unsigned MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest,
-                                  unsigned) {
-  if (Quantile.Boundaries)
+                                  unsigned Most) {
+  const unsigned Parts = Layers.front().Out;
+  if (Quantile.Boundaries || Parts > Most)
     return 0;
   std::vector<float> &FromLow = Low[0], &FromHigh = High[0], &ToLow = Low[1],
                      &ToHigh = High[1];
@@ -51,7 +52,8 @@ unsigned MLPPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> High
     std::swap(FromLow, ToLow);
     std::swap(FromHigh, ToHigh);
   }
-  return (FromHigh.size() == 1 ? FromHigh[0] : FromHigh[1] - FromLow[0]) <= 0;
+  const float Greatest = FromHigh.size() == 1 ? FromHigh[0] : FromHigh[1] - FromLow[0];
+  return Greatest <= 0 ? Parts : 0;
 }
 
 TreesPolicy::Intervals::Intervals(ArrayRef<double> Lowest, ArrayRef<double> Highest)

@@ -30,10 +30,10 @@ public:
   virtual double logit(llvm::ArrayRef<double> Features) = 0;
   static constexpr unsigned AllParts = ~0U;
   /// Whether the logit is above 0 for no row that lies, feature by feature, between
-  /// the finite rows \p Lowest and \p Highest: after how many parts of the policy (trees,
-  /// the most decisive ones first) that was certain, or 0. No more than \p Most are looked
-  /// at. Sound and not complete: 0 says nothing. So a greedy answer can be known before all
-  /// features are.
+  /// the finite rows \p Lowest and \p Highest: after how many parts of the policy that was
+  /// certain, or 0. Parts are trees, the most decisive ones first, or the first layer's units,
+  /// all or none; no more than \p Most are looked at. Sound and not complete: 0 says nothing.
+  /// So a greedy answer can be known before all features are.
   virtual unsigned neverPositive(llvm::ArrayRef<double> Lowest,
                                  llvm::ArrayRef<double> Highest,
                                  unsigned Most = AllParts) {

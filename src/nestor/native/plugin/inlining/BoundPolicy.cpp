@@ -119,9 +119,8 @@ bool BoundPolicy::read(const Decision &D, function_ref<double(size_t)> Read,
         return false;
       Lowest[I] = Highest[I] = X[I];
     }
-    if (IsTrial || !Settles || &S == &Steps.back() || !S.pays())
-      continue;
-    if (S.settledBy(File.Evaluator->neverPositive(Lowest, Highest, S.most())))
+    if (!IsTrial && Settles && &S != &Steps.back() &&
+        S.settledBy(File.Evaluator->neverPositive(Lowest, Highest, S.most())))
       return false;
   }
   return true;

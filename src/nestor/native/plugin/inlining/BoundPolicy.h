@@ -71,17 +71,20 @@ private:
   uint64_t Copyable = ~0ULL, Copied = 0;
 
   /// Features that are read together, and what became of looking whether they settle
-  /// the answer. By this experience it is decided whether to look, which never changes an
-  /// answer, and at how much of the policy.
+  /// the answer. By this experience it is decided how much of the policy to look at, which
+  /// never changes an answer.
   struct Step {
     std::vector<size_t> Features; ///< Indices of Inputs.
     Price Costs = Price::Glance;
     unsigned Looks = 0, Settled = 0;
     unsigned Longest = 0; ///< The most parts of the policy that settled one.
 
-    bool isNew() const { return Looks < 16; }
-    bool pays() const { return isNew() || Settled * 16 >= Looks; }
-    unsigned most() const { return isNew() ? Policy::AllParts : 2 * Longest; }
+    /// A long look has to pay; a short one finds what rules settle, also where the first
+    /// questions of a module are others than the rest.
+    unsigned most() const {
+      const bool IsNew = Looks < 16, Pays = Settled * 16 >= Looks;
+      return IsNew ? Policy::AllParts : Pays ? 2 * Longest : 8;
+    }
     /// Takes what neverPositive() says as experience; whether it settles the answer.
     bool settledBy(unsigned Parts) {
       ++Looks;
