@@ -53,6 +53,19 @@ def test_an_edit_is_compiled_with_the_summary_that_is_there(command: Path, proje
     assert (project / ".nestor" / "summary.txt").read_bytes() == summary
 
 
+def test_a_plain_build_with_the_compilers_that_are_left_makes_the_same(
+    command: Path, project: Path
+) -> None:
+    make(command, BUILD, project)
+    before, stamps = digests(project), times(project)
+    (project / "app.c").write_text(MAIN + "// edited\n")
+    found = f"{project / '.nestor' / 'bin'}:{os.environ['PATH']}"
+    line = [*BUILD, "CC=clang-22"]
+    subprocess.run(line, cwd=project, env=os.environ | {"PATH": found}, check=True)
+    assert times(project)["app.o"] != stamps["app.o"]
+    assert digests(project) == before
+
+
 def test_a_later_build_waits_for_nothing(command: Path, project: Path) -> None:
     first = make(command, IGNORED, project)
     make(command, BUILD, project)
