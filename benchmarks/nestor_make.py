@@ -133,7 +133,7 @@ class Bench:
         """Remove what was built."""
         self._run(way, self._case.clean)
 
-    def sources(self) -> Sequence[str]:
+    def sources(self) -> list[str]:
         """Return the source files that the stock build has compiled, to be edited."""
         place = self._folders["stock"]
         objects = [Path(name) for name in self.objects("stock")]
@@ -231,7 +231,7 @@ def measure(
         bench.clean("make")
         bench.build("make")
         _demand_same(name, objects, bench.objects("make"))
-        order = list(bench.sources())
+        order = bench.sources()
         random.Random(_SEED).shuffle(order)
         for number in range(edits):
             first_way = number % len(_EDITED)

@@ -74,9 +74,9 @@ double MLPPolicy::logit(llvm::ArrayRef<double> Features) {
 double TreesPolicy::logit(llvm::ArrayRef<double> Features) {
   double Sum = 0;
   for (size_t First = 0; First < Roots.size(); First += Lanes) {
-    const auto Group = llvm::ArrayRef(Roots).drop_front(First).take_front(Lanes);
-    const auto At = walk(Group, [&](uint32_t From) { return child(From, Features); });
-    for (size_t K = 0; K < Group.size(); ++K)
+    const auto From = llvm::ArrayRef(Roots).drop_front(First).take_front(Lanes);
+    const Group At = walk(From, [&](uint32_t Index) { return child(Index, Features); });
+    for (size_t K = 0; K < From.size(); ++K)
       Sum += Nodes[At[K]].Number;
   }
   return Sum;
