@@ -48,22 +48,33 @@ static std::unique_ptr<Policy> network(std::mt19937 &Random, int64_t Outputs) {
   return parsed(B);
 }
 
-/// Complete trees of three levels, one of them with values that decide alone.
-static std::unique_ptr<Policy> trees(std::mt19937 &Random) {
+/// How nodes of several trees may lie in a file.
+enum class Layout { TreeByTree, LevelByLevel };
+
+/// Complete trees of three levels, one of them with values that decide alone, and one there twice.
+static std::unique_ptr<Policy> trees(std::mt19937 &Random, double Scale = 1,
+                                     Layout Lie = Layout::TreeByTree) {
   constexpr int32_t Trees = 20, Inner = 7, Each = 15;
-  std::vector<int32_t> Root, Feature, Left, Right;
-  std::vector<double> Threshold, Value;
+  auto Place = [&](int32_t T, int32_t N) {
+    return Lie == Layout::TreeByTree ? T * Each + N : N * Trees + T;
+  };
+  std::vector<int32_t> Root, Feature(Trees * Each, -1), Left(Trees * Each), Right(Trees * Each);
+  std::vector<double> Threshold(Trees * Each), Value(Trees * Each);
   for (int32_t T = 0; T < Trees; ++T) {
-    Root.push_back(T * Each);
+    Root.push_back(Place(T, 0));
     for (int32_t N = 0; N < Each; ++N) {
-      const bool Leaf = N >= Inner;
-      Feature.push_back(Leaf ? -1 : int32_t(Random() % Features));
-      Left.push_back(Leaf ? 0 : T * Each + 2 * N + 1);
-      Right.push_back(Leaf ? 0 : T * Each + 2 * N + 2);
-      Threshold.push_back(Leaf ? 0 : drawn(Random, 100));
-      Value.push_back(!Leaf ? 0 : T == 7 ? (N % 2 ? -1000 : 0) : drawn(Random, 1));
+      const int32_t At = Place(T, N);
+      if (N >= Inner) {
+        Value[At] = Scale * (T == 7 ? (N % 2 ? -1000 : 0) : drawn(Random, 1));
+        continue;
+      }
+      Feature[At] = int32_t(Random() % Features);
+      Left[At] = Place(T, 2 * N + 1);
+      Right[At] = Place(T, 2 * N + 2);
+      Threshold[At] = drawn(Random, 100);
     }
   }
+  Root.push_back(Root.front());
   FileBuilder B;
   B.Meta = metadata("trees", "none", {"a", "b", "c", "d", "e"});
   B.i32("tree.root", Root).i32("tree.feature", Feature).i32("tree.left", Left);
@@ -130,6 +141,32 @@ TEST_CASE("the logits of a box have the sign that the bounds say") {
   CHECK(Networks.Always == 0); // Networks are not asked.
   CHECK(Forests.Never > 400);
   CHECK(Forests.Always > 100);
+}
+
+TEST_CASE("the order of nodes and the size of values do not matter") {
+  std::mt19937 Random(2);
+  Settled Usual, Tiny, Huge;
+  for (unsigned K = 0; K < 10; ++K) {
+    const Layout Lie = K % 2 ? Layout::LevelByLevel : Layout::TreeByTree;
+    Usual += checkBoxes(*trees(Random, 1, Lie), Random);
+    Tiny += checkBoxes(*trees(Random, 0x1p-120, Lie), Random);
+    Huge += checkBoxes(*trees(Random, 0x1p118, Lie), Random);
+  }
+  for (const Settled &S : {Usual, Tiny, Huge}) {
+    CHECK(S.Never > 300);
+    CHECK(S.Always > 20);
+  }
+}
+
+TEST_CASE("values beyond what bounds can hold say nothing that is wrong") {
+  std::mt19937 Random(3);
+  for (double Scale : {1e-300, 1e-43, 0x1p128, 1e300})
+    for (unsigned Box = 0; Box < 200; ++Box) {
+      std::unique_ptr<Policy> P = trees(Random, Scale);
+      const std::vector<double> X = drawnNumbers<double>(Random, Features, 150);
+      CHECK_FALSE((P->neverPositive(X, X) && P->logit(X) > 0));
+      CHECK_FALSE((P->alwaysPositive(X, X) && !(P->logit(X) > 0)));
+    }
 }
 
 TEST_CASE("bounds that are not finite say nothing") {

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from nestor.compiler.plugin import Plugin, ensure_plugin
 from nestor.compiler.toolchain import find
-from nestor.corpus import store
-from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError, meant
 from nestor.progress import Progress
 
 if TYPE_CHECKING:
+    from nestor.corpus.model import Corpus, Program
     from nestor.policy.names import NamedPolicy
     from nestor.problem.problem import Problem
     from nestor.rollout.local_pool import LocalPool, PoolSettings
@@ -34,7 +33,7 @@ def ready_plugin(problem: "Problem", llvm: str | None, progress: Progress) -> Pl
 @contextlib.contextmanager
 def ready_pool(
     problem: "Problem",
-    corpus: Corpus,
+    corpus: "Corpus",
     llvm: str | None,
     settings: "PoolSettings | None" = None,
 ) -> "Iterator[tuple[LocalPool, Progress]]":
@@ -62,12 +61,13 @@ def usual_policy(problem: "Problem", *, lto: bool = False) -> str:
 
 def corpus_for(
     problem: "Problem", folder: Path, policies: "Sequence[NamedPolicy] | None"
-) -> Corpus:
+) -> "Corpus":
     """Return the corpus in ``folder``, on which ``policies`` are to decide.
 
     :param policies: None for one that is still to be made.
     :raises CorpusError: if there is none, or policies of ``problem`` decide nothing at its level.
     """
+    from nestor.corpus import store
     from nestor.problem.levels import require_decided  # Takes numpy.
 
     corpus = store.load(folder)
@@ -75,7 +75,7 @@ def corpus_for(
     return corpus
 
 
-def program_named(corpus: Corpus, name: str) -> Program:
+def program_named(corpus: "Corpus", name: str) -> "Program":
     """Return the program that a user means by its name or the last part of it.
 
     :raises NestorError: if that is not exactly one.
@@ -91,7 +91,7 @@ def program_named(corpus: Corpus, name: str) -> Program:
     return named[0]
 
 
-def programs_named(corpus: Corpus, names: Sequence[str]) -> tuple[Program, ...]:
+def programs_named(corpus: "Corpus", names: Sequence[str]) -> "tuple[Program, ...]":
     """Return the programs that a user means, each once, in the order of ``names``.
 
     :raises NestorError: if a name is not that of exactly one.

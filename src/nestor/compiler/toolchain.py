@@ -12,7 +12,7 @@ import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,7 +132,11 @@ def discover(llvm: str | None = None) -> list[Toolchain]:
         such as ``clang-19``, or ``19`` for short, is looked for on ``PATH``.
     :raises ToolchainError: if ``llvm`` (or ``NESTOR_LLVM``) names no working clang.
     """
-    return sorted(_installed(llvm), key=lambda t: by_preference(t.major))
+    return _best_first(_installed(llvm))
+
+
+def _best_first(found: Iterable[Toolchain]) -> list[Toolchain]:
+    return sorted(found, key=lambda toolchain: by_preference(toolchain.major))
 
 
 def _installed(llvm: str | None) -> Iterator[Toolchain]:
@@ -166,7 +170,7 @@ def find(llvm: str | None = None) -> Toolchain:
         if toolchain.major == MAIN_RELEASE:
             return toolchain  # preferred to all others, which need not be started
         candidates.append(toolchain)
-    candidates.sort(key=lambda t: by_preference(t.major))
+    candidates = _best_first(candidates)
     for toolchain in candidates:
         if support(toolchain.major) != "refused":
             return toolchain

@@ -8,6 +8,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace llvm;
 
@@ -62,37 +63,65 @@ TreesPolicy::Intervals::Intervals(ArrayRef<double> Lowest, ArrayRef<double> High
     Open |= Lowest[I] == Highest[I] ? 0 : bit(I);
 }
 
-void TreesPolicy::findBounds() {
-  Greatest.resize(Nodes.size());
-  Least.resize(Nodes.size());
-  std::vector<uint64_t> ReadsBelow(Nodes.size());
-  for (size_t I = Nodes.size(); I-- > 0;) { // Children come after their parents.
-    const Node &N = Nodes[I];
-    const bool IsLeaf = N.Right == I;
-    Greatest[I] = IsLeaf ? N.Number : std::max(Greatest[N.Left], Greatest[N.Right]);
-    Least[I] = IsLeaf ? N.Number : std::min(Least[N.Left], Least[N.Right]);
-    if (!IsLeaf)
-      ReadsBelow[I] = bit(N.Feature) | ReadsBelow[N.Left] | ReadsBelow[N.Right];
+/// The least number above \p V, or one a little greater.
+static float above(double V) {
+  constexpr float Most = std::numeric_limits<float>::max();
+  const double Wider = V + (std::abs(V) * 0x1p-22 + 0x1p-140); // A float's step is less.
+  return Wider > Most ? HUGE_VALF : float(std::max(Wider, -double(Most)));
+}
+
+TreesPolicy::Bounds TreesPolicy::boundsOf(uint32_t At) const {
+  const Node &N = Nodes[At];
+  if (isLeaf(At))
+    return {-above(-N.Number), above(N.Number)};
+  const Bounds &Left = Below[N.Left], &Right = Below[N.Right];
+  return {std::min(Left.Least, Right.Least), std::max(Left.Greatest, Right.Greatest)};
+}
+
+/// Bits of the features that each of Decisive reads, or all bits where the nodes of a tree do not
+/// lie between its root and the next one.
+std::vector<uint64_t> TreesPolicy::featuresRead() const {
+  std::vector<uint32_t> Starts = Roots;
+  llvm::sort(Starts);
+  Starts.erase(std::unique(Starts.begin(), Starts.end()), Starts.end());
+  Starts.push_back(Nodes.size());
+  std::vector<uint64_t> Result;
+  for (uint32_t Root : Decisive) {
+    const uint32_t End = *llvm::upper_bound(Starts, Root);
+    uint64_t Bits = 0;
+    for (uint32_t I = Root; I < End; ++I) // Children come after their parents.
+      if (const Node &N = Nodes[I]; !isLeaf(I))
+        Bits |= std::max<uint32_t>(N.Left, N.Right) < End ? bit(N.Feature) : ~uint64_t(0);
+    Result.push_back(Bits);
   }
+  return Result;
+}
+
+void TreesPolicy::findBounds() {
+  Below = OwningArrayRef<Bounds>(Nodes.size());
+  for (size_t I = Nodes.size(); I-- > 0;)
+    Below[I] = boundsOf(I);
   double Magnitude = 0;
   for (uint32_t Root : Roots) {
-    GreatestSum += Greatest[Root];
-    LeastSum += Least[Root];
-    Magnitude += std::max(std::abs(Greatest[Root]), std::abs(Least[Root]));
+    const Bounds &B = Below[Root];
+    GreatestSum += B.Greatest;
+    LeastSum += B.Least;
+    Magnitude += std::max(std::abs(B.Greatest), std::abs(B.Least));
   }
   // More than all that roundings can make of sums of these values in any order: less
   // than 8 n operations, each wrong by 2^-53 of at most twice the magnitude.
   Slack = double(Roots.size()) * Magnitude * 0x1p-48;
   Decisive = Roots;
-  auto Width = [&](uint32_t Root) { return Greatest[Root] - Least[Root]; };
-  llvm::sort(Decisive, [&](uint32_t A, uint32_t B) { return Width(A) > Width(B); });
+  auto Width = [&](uint32_t Root) { return double(Below[Root].Greatest) - Below[Root].Least; };
+  llvm::stable_sort(Decisive, [&](uint32_t A, uint32_t B) { return Width(A) > Width(B); });
+  const std::vector<uint64_t> ReadsOf = featuresRead();
   WidthsAfter.resize(Decisive.size());
   Reads.resize(Decisive.size() / Lanes + 1);
   double Widths = 0;
   for (size_t I = Decisive.size(); I-- > 0;) {
     WidthsAfter[I] = Widths;
     Widths += Width(Decisive[I]);
-    Reads[I / Lanes] |= ReadsBelow[Decisive[I]];
+    Reads[I / Lanes] |= ReadsOf[I];
   }
 }
 
@@ -115,27 +144,27 @@ TreesPolicy::Group TreesPolicy::ends(size_t First, const Intervals &Known) const
 /// The greatest value below \p At, where intervals led. Where they decide no further it looks
 /// at both children; on the packaged policies to do so more than once settles no more.
 double TreesPolicy::greatest(uint32_t At, const Intervals &Known) const {
-  auto Below = [&](uint32_t Child) {
+  auto Past = [&](uint32_t Child) {
     for (uint32_t Next; (Next = next(Child, Known)) != Child;)
       Child = Next;
-    return Greatest[Child];
+    return Below[Child].Greatest;
   };
   const Node &N = Nodes[At];
-  return N.Right == At ? N.Number : std::max(Below(N.Left), Below(N.Right));
+  return isLeaf(At) ? N.Number : std::max(Past(N.Left), Past(N.Right));
 }
 
 // Each begins with the sum of the bounds of whole trees and makes it tighter tree by tree.
 // Trees that a person wrote as rules have values that decide alone, and come first. Nothing
 // is concluded from values so large that sums are infinite.
 bool TreesPolicy::alwaysPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest) {
-  if (Greatest.empty())
+  if (Below.empty())
     findBounds();
   const Intervals Known(Lowest, Highest);
   double Sum = LeastSum;
   for (size_t First = 0; First < Decisive.size(); First += Lanes) {
     const Group At = ends(First, Known);
     for (size_t I = First; I < std::min(First + Lanes, Decisive.size()); ++I) {
-      Sum += Least[At[I - First]] - Least[Decisive[I]];
+      Sum += least(At[I - First]) - Below[Decisive[I]].Least;
       if (Sum > Slack)
         return true;
       if (Sum < -WidthsAfter[I]) // Even the greatest values of the rest leave it so.
@@ -147,7 +176,7 @@ bool TreesPolicy::alwaysPositive(ArrayRef<double> Lowest, ArrayRef<double> Highe
 
 unsigned TreesPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Highest,
                                     unsigned Most) {
-  if (Greatest.empty())
+  if (Below.empty())
     findBounds();
   const Intervals Known(Lowest, Highest);
   const size_t End = std::min<size_t>(Decisive.size(), Most);
@@ -155,7 +184,7 @@ unsigned TreesPolicy::neverPositive(ArrayRef<double> Lowest, ArrayRef<double> Hi
   for (size_t First = 0; First < End; First += Lanes) {
     const Group At = ends(First, Known);
     for (size_t I = First; I < std::min(First + Lanes, End); ++I) {
-      Sum -= Greatest[Decisive[I]] - greatest(At[I - First], Known);
+      Sum -= Below[Decisive[I]].Greatest - greatest(At[I - First], Known);
       if (Sum < -Slack)
         return I + 1;
       if (Sum > WidthsAfter[I]) // Even the least values of the rest leave it so.

@@ -185,10 +185,11 @@ static Expected<std::unique_ptr<Policy>> readTrees(TensorReader &Reader,
 
   // A compile reads these tens of thousands of nodes before it does anything else.
   // Children come after their parents, so one backward pass gives heights too.
-  std::vector<TreesPolicy::Node> Nodes(NodeCount);
-  std::vector<uint16_t> Heights(NodeCount);
+  OwningArrayRef<TreesPolicy::Node> Nodes(NodeCount);
+  OwningArrayRef<uint16_t> Heights(NodeCount);
   for (size_t I = NodeCount; I-- > 0;) {
     int64_t F = (*Feature)[I], L = (*Left)[I], R = (*Right)[I];
+    Heights[I] = 0;
     if (F == -1) { // A leaf is its own child.
       if (L != 0 || R != 0)
         return bad("a tree's leaf has children");

@@ -29,6 +29,8 @@ public:
   /// reused between calls.
   virtual double logit(llvm::ArrayRef<double> Features) = 0;
   static constexpr unsigned AllParts = ~0U;
+  /// Parts that are looked at together: fewer take no less time.
+  static constexpr unsigned Lanes = 8;
   /// Whether the logit is above 0 for no row that lies, feature by feature, between
   /// the finite rows \p Lowest and \p Highest: after how many parts of the policy that was
   /// certain, or 0. Parts are trees, the most decisive ones first, or the first layer's units,
@@ -94,7 +96,7 @@ public:
     uint32_t Left : IndexBits;
     uint32_t Right;
   };
-  TreesPolicy(std::vector<Node> Nodes, std::vector<uint32_t> Roots)
+  TreesPolicy(llvm::OwningArrayRef<Node> Nodes, std::vector<uint32_t> Roots)
       : Nodes(std::move(Nodes)), Roots(std::move(Roots)) {}
   double logit(llvm::ArrayRef<double> Features) override;
   unsigned neverPositive(llvm::ArrayRef<double> Lowest, llvm::ArrayRef<double> Highest,
@@ -103,7 +105,6 @@ public:
                       llvm::ArrayRef<double> Highest) override;
 
 private:
-  static constexpr unsigned Lanes = 8; ///< Trees walked in step.
   using Group = std::array<uint32_t, Lanes>;
   /// What is known of a row.
   struct Intervals {
@@ -114,8 +115,9 @@ private:
   /// One bit of 64 for each feature; more than 64 features share bits.
   static uint64_t bit(size_t Feature) { return uint64_t(1) << (Feature % 64); }
 
-  /// Where \p Next leads from each of at most Lanes nodes. Paths are shorter than trees are
-  /// deep, so the walk ends when no lane moves; a lane without a tree walks node 0.
+  /// Where \p Next leads from each of at most Lanes nodes, which are walked in step. Paths are
+  /// shorter than trees are deep, so the walk ends when no lane moves; a lane without a tree
+  /// walks node 0.
   template <typename NextNode>
   static Group walk(llvm::ArrayRef<uint32_t> From, NextNode Next) {
     Group At = {};
@@ -135,16 +137,25 @@ private:
     return Row[N.Feature] <= N.Number ? uint32_t(N.Left) : N.Right;
   }
 
+  /// Of the values of the leaves below a node, rounded outwards. Not doubles: to get the memory
+  /// for them took a compile as long as to fill it.
+  struct Bounds {
+    float Least, Greatest;
+  };
+  bool isLeaf(uint32_t At) const { return Nodes[At].Right == At; }
+  Bounds boundsOf(uint32_t At) const;
   void findBounds();
+  std::vector<uint64_t> featuresRead() const;
   uint32_t next(uint32_t At, const Intervals &Known) const;
   Group ends(size_t First, const Intervals &Known) const;
   double greatest(uint32_t At, const Intervals &Known) const;
+  double least(uint32_t At) const { return isLeaf(At) ? Nodes[At].Number : Below[At].Least; }
 
-  std::vector<Node> Nodes;
+  llvm::OwningArrayRef<Node> Nodes;
   std::vector<uint32_t> Roots;
 
   // For neverPositive() and alwaysPositive(), made when one is first called.
-  std::vector<double> Greatest, Least; ///< By node: of the values of its leaves.
+  llvm::OwningArrayRef<Bounds> Below; ///< By node.
   std::vector<uint32_t> Decisive; ///< The roots, those of the widest trees first.
   std::vector<uint64_t> Reads; ///< Bits of the features of each group of Lanes of them.
   /// How much all trees behind that one of Decisive can change a sum of bounds.

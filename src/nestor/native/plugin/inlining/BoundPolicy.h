@@ -83,7 +83,7 @@ private:
     /// questions of a module are others than the rest.
     unsigned most() const {
       const bool IsNew = Looks < 16, Pays = Settled * 16 >= Looks;
-      return IsNew ? Policy::AllParts : Pays ? 2 * Longest : 8;
+      return IsNew ? Policy::AllParts : Pays ? 2 * Longest : Policy::Lanes;
     }
     /// Takes what neverPositive() says as experience; whether it settles the answer.
     bool settledBy(unsigned Parts) {
