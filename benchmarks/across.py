@@ -30,8 +30,6 @@ from nestor.learn.programs import largest_programs
 from nestor.policy.names import NamedPolicy
 from nestor.problem.problem import Pool
 
-PARTS = 5
-
 
 @dataclass(frozen=True)
 class Change:
@@ -67,15 +65,13 @@ def measure(
     across = gain_model.predict_across(kind, data, settings, 0)
     with_summary = np.arange(len(data.y)) < len(data.y) // 2
     rows = []
-    numbers = np.unique(data.project)
-    np.random.default_rng(0).shuffle(numbers)  # the parts of gain_model.predict_across
-    for part in np.array_split(numbers, PARTS):
-        use = ~np.isin(data.project, part)
+    for held_out in gain_model.parts_of_projects(data.project, settings.folds, 0):
+        use = ~held_out
         seen = data.where(use)
         gain = kind.fit(seen.x, seen.y, seen.weight, 0, coarse=False)
         off = np.abs(data.y - across[0])[use]
         spread = kind.fit(seen.x, off, seen.weight, 0, coarse=True)
-        own = sorted(set(part.tolist()) & programs.keys())
+        own = sorted(set(data.project[held_out].tolist()) & programs.keys())
         for caution in cautions:
             cautious = replace(settings, caution=caution)
             fitted = Fit(gain, spread)

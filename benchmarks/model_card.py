@@ -3,11 +3,13 @@
     nestor evaluate --policy POLICY --mode gc no-gc icf --smoke --corpus CORPUS --json > own.json
     nestor evaluate --policy OTHER… --corpus CORPUS --json > others.json
     python -m benchmarks.model_card POLICY CORPUS own.json others.json [--json FILE]
+        [--earlier FILE]
     python -m benchmarks.tables
 
 FILE is ``benchmarks/results/policy_POLICY.json`` for a built-in policy, and must be named for a
 file of one's own. All figures are read from the evaluations. POLICY is the first policy of the
-first one; all others stand beside it. ``benchmarks.tables`` fills the page of the card.
+first one; all others stand beside it. With ``--earlier``, policies that are not evaluated again
+keep the rows that they have in that result file. ``benchmarks.tables`` fills the page of the card.
 """
 
 import argparse
@@ -78,8 +80,11 @@ def groups(found: Sequence[Column]) -> Table:
     return table([("group", "{}"), ("programs", "{:,}"), *means, last], rows)
 
 
-def others(contents: Sequence[Any]) -> Table:
-    """Return every policy's means by group in the first mode, if possible without a summary."""
+def others(contents: Sequence[Any], earlier: Sequence[Sequence[Any]] = ()) -> Table:
+    """Return every policy's means by group in the first mode, if possible without a summary.
+
+    :param earlier: rows of a card that was written before.
+    """
     mode = contents[0]["evaluations"][0]["link_mode"]
     names = list(dict.fromkeys(g["group"] for g in contents[0]["groups"]))
     found: dict[str, dict[str, Any]] = {}
@@ -91,6 +96,7 @@ def others(contents: Sequence[Any]) -> Table:
         [policy, *(_means(own.get(name)) for name in names), _worst(own[names[0]])]
         for policy, own in found.items()
     ]
+    rows += [list(row) for row in earlier if row[0] not in found]
     means = [(name, _MEANS) for name in names]
     return table([(f"policy ({mode})", "{}"), *means, ("worst", "{}")], rows)
 
@@ -125,10 +131,10 @@ def worst(found: Sequence[Column]) -> Table:
     return table([("program and way of building", "{}"), ("change", _PERCENT)], largest)
 
 
-def worst_of_never(contents: Sequence[Any]) -> float | None:
+def worst_of_never(contents: Sequence[Any], earlier: Mapping[str, Any] | None) -> float | None:
     """Return the largest change of any program, small ones included, if nothing is inlined.
 
-    None unless the policy ``never`` is among those evaluated.
+    None unless the policy ``never`` is among those evaluated, now or for the card ``earlier``.
     """
     changes = [
         program["linked_change_pct"]
@@ -137,7 +143,8 @@ def worst_of_never(contents: Sequence[Any]) -> float | None:
         if evaluation["policy"] == "never"
         for program in evaluation["programs"]
     ]
-    return max((change for change in changes if change is not None), default=None)
+    kept: float | None = (earlier or {}).get("never_worst_of_all_pct")
+    return max((change for change in changes if change is not None), default=kept)
 
 
 def origin(policy: Policy) -> Table:
@@ -193,6 +200,7 @@ def main() -> int:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("evaluation", type=Path, nargs="+")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result file")
+    parser.add_argument("--earlier", type=Path, metavar="FILE", help="a result file with others")
     options = parser.parse_args()
     problem, named = find_policy(options.policy, problem_names())
     policy = named.policy
@@ -203,10 +211,11 @@ def main() -> int:
     contents = [json.loads(path.read_text()) for path in options.evaluation]
     name = contents[0]["evaluations"][0]["policy"]
     found = columns(contents, name)
+    earlier = json.loads(options.earlier.read_text()) if options.earlier else None
     tables = {
         "origin": origin(policy),
         "groups": groups(found),
-        "others": others(contents),
+        "others": others(contents, earlier["tables"]["others"]["rows"] if earlier else ()),
         "programs": programs(found),
         "worst": worst(found),
     }
@@ -220,7 +229,7 @@ def main() -> int:
         {"llvm": corpus.toolchain},
         failures=sum(column.failures for column in found),
         smoke_tests_passed=max(column.smoke_tests_passed for column in found),
-        never_worst_of_all_pct=worst_of_never(contents),
+        never_worst_of_all_pct=worst_of_never(contents, earlier),
     )
     print(f"{path} is new.")
     return 0

@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
@@ -30,7 +31,8 @@ static std::string write(StringRef Path, StringRef Module, StringRef Rest = "") 
   auto OS = openLog(Path, Module);
   if (!OS)
     return toString(OS.takeError());
-  **OS << "{\"features\":[]}\n{\"context\":\"" << Module << "\"}\n" << Rest;
+  **OS << "{\"features\":[]}\n{\"context\":\"" << json::fixUTF8(Module) << "\"}\n"
+       << Rest;
   return "";
 }
 
@@ -49,6 +51,14 @@ TEST_CASE("a file takes the log of one module, again and again") {
   CHECK(content(File) == "{\"features\":[]}\n{\"context\":\"a.c\"}\n");
 }
 
+TEST_CASE("a module's name need not be UTF-8") {
+  Folder F;
+  const std::string File = F / "x.log";
+  CHECK(write(File, "caf\xe9.c") == "");
+  CHECK(write(File, "caf\xe9.c") == "");
+  CHECK(write(File, "other.c") != "");
+}
+
 TEST_CASE("the log of another module is left alone, and the error names it") {
   Folder F;
   const std::string File = F / "x.log";
@@ -62,8 +72,10 @@ TEST_CASE("the log of another module is left alone, and the error names it") {
 TEST_CASE("what is no log is written over, as by any compiler") {
   Folder F;
   const std::string File = F / "x.log";
-  for (StringRef Before : {"", "text", "one\ntwo\nthree", "{}\n{}\n", "\n[1]\n",
-                           "{}\n{\"context\":7}\n"}) {
+  const std::string Deep = "{}\n" + std::string(500000, '[');
+  for (const std::string &Before :
+       std::vector<std::string>{"", "text", "one\ntwo\nthree", "{}\n{}\n", "\n[1]\n",
+                                "{}\n{\"context\":7}\n", Deep}) {
     std::error_code EC;
     raw_fd_ostream(File, EC) << Before;
     CHECK(write(File, "b.c") == "");

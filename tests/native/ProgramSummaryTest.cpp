@@ -60,6 +60,7 @@ TEST_CASE("any other summary is refused, with the number of the line") {
       {"nestor-program 1\nlink gc gc\n", "line 2"},
       {Head + "link gc\n", "line 3"},
       {Head + "module 0123456789abcdef stock\n", "line 3"},
+      {Head + "global 0123456789abcdef 1 1 1 1 0\n", "line 3"},
       {Head + "function 0123456789abcdef 1 1 1 1\n", "line 3"},
       {Head + "function 0123456789abcdef 1 1 1 1 0 0\n", "line 3"},
       {Head + "function 0123456789abcdef 1 1 1 1 2\n", "line 3"},

@@ -280,8 +280,13 @@ def test_the_growth_cap_is_logged(bench: Workbench) -> None:
     )
     assert not free.trajectory.facts["growth_cap_reached"]
     assert len(free.trajectory) == total == 16
-    # The release advisor stops at the same call.
+    # The release advisor stops at the same call, and its log says the same.
     assert bench.compile(GROWING, ALWAYS).bytes == capped.bytes != free.bytes
+    lean = bench.save(random_network(("cost_estimate",)))
+    released = bench.compile(GROWING, ALWAYS, f"-nestor-log-for={lean}", log=True)
+    assert released.bytes == capped.bytes
+    assert released.trajectory.features == ("cost_estimate",)
+    assert released.trajectory.facts == capped.trajectory.facts
 
 
 def test_opt_takes_the_plugin_too(bench: Workbench) -> None:

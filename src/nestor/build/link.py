@@ -1,7 +1,7 @@
 """Programs linked from stand-alone objects, as their recorded link lines say."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import ClassVar, cast, get_args
 from nestor.build.assembly import Assembly, failed_assembly, measured_functions
 from nestor.build.linking import LINKED, TEXT, Link, link, shares
 from nestor.build.unit_build import UnitBuild
-from nestor.compiler.objects import Measure
+from nestor.compiler.objects import Function, Measure
 from nestor.corpus.model import Program
 from nestor.corpus.relink import LinkMode
 from nestor.problem.problem import Pool
@@ -86,7 +86,15 @@ def _functions(
 ) -> dict[int, int]:
     """Return what each function takes of one link, by function id."""
     found: defaultdict[int, int] = defaultdict(int)
+    for function, number in kept_functions(linked, sizes, logs):
+        found[number] += function.size
+    return dict(found)
+
+
+def kept_functions(
+    linked: Link, sizes: Mapping[str, Measure], logs: Mapping[str, Trajectory]
+) -> Iterator[tuple[Function, int]]:
+    """Yield the functions of the units' objects that the link keeps, with their ids."""
     for name, function, number in measured_functions(sizes, logs):
         if (name, function.name) in linked.kept:
-            found[number] += function.size
-    return dict(found)
+            yield function, number

@@ -60,7 +60,8 @@ def train(
     lines of JSON (``curves.jsonl``) to the run's folder.
 
     :raises CheckpointError: if the folder holds another run, one that went further than
-        ``learner`` is to go, or cannot be written.
+        ``learner`` is to go.
+    :raises NestorError: if the folder cannot be written.
     """
     from torch.utils.tensorboard import SummaryWriter  # slow to import
 

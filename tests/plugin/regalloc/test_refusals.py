@@ -1,5 +1,6 @@
 """What cannot be done is one error that says why, with exit status 1."""
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,10 +74,15 @@ def test_logs_that_cannot_be_written(allocator: Allocator, log: str) -> None:
 
 
 def test_logs_that_would_be_one_file(allocator: Allocator) -> None:
-    for logs in (("eviction", "priority"), ("priority", "allocation"), ("eviction", "allocation")):
+    of_regalloc = ["eviction", "priority", "allocation"]
+    options = ["-nestor-log", *(f"-nestor-{of}-log" for of in of_regalloc)]
+    for pair in itertools.combinations(options, 2):
         for place in ("log", "logs/"):
-            options = [f"-nestor-{log}-log={place}" for log in logs]
-            refused(allocator, "need a file or a folder each", *options)
+            given = [f"{option}={place}" for option in pair]
+            refused(allocator, "need a file or a folder each", *given)
+    for of in of_regalloc:  # The log of functions is one file.
+        given = [f"-nestor-{of}-log=log", "-nestor-function-log=log"]
+        refused(allocator, "need a file or a folder each", *given)
 
 
 def test_a_full_disk(allocator: Allocator, full_disk: Path) -> None:

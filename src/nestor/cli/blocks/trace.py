@@ -16,8 +16,6 @@ from nestor.cli.remarks import remark
 if TYPE_CHECKING:
     from nestor.cost.trace.replay import Prices
 
-EXECUTABLE = "basic_block_trace_model"
-"""The name of the program that trainers of others start."""
 _COUNTING = "instruction_counting"
 
 

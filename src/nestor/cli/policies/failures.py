@@ -11,11 +11,8 @@ from nestor.evaluate.result import Failure
 _SHOWN: Final = 20
 
 
-def show_failures(failures: Sequence[Failure], hint: str = "--json shows all") -> int:
-    """Print failures, equal ones once, and return the command's exit status: 1 if there are any.
-
-    :param hint: where to see those that are left out of a long list.
-    """
+def show_failures(failures: Sequence[Failure]) -> int:
+    """Print failures, equal ones once, and return the command's exit status: 1 if there are any."""
     unique = list(dict.fromkeys(failures))
     for failure in unique[:_SHOWN]:
         stderr.print(
@@ -24,5 +21,6 @@ def show_failures(failures: Sequence[Failure], hint: str = "--json shows all") -
             soft_wrap=True,
         )
     if len(unique) > _SHOWN:
-        stderr.print(f"and {len(unique) - _SHOWN} more failures ({hint})", soft_wrap=True)
+        left = len(unique) - _SHOWN
+        stderr.print(f"and {left} more failures (--json shows all)", soft_wrap=True)
     return 1 if unique else 0

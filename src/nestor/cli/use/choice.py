@@ -1,6 +1,6 @@
 """What a user wants of several problems, as options of the plugin."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -186,11 +186,10 @@ def _summary(path: str, decided: Iterable[InBuilds], problems: Mapping[str, InBu
     return Option(kind.option, stored_text(Path(path), kind), _SUMMARY_FILE)
 
 
-def _best(policies: Iterable[str], problems: Mapping[str, InBuilds]) -> Option:
+def _best(policies: Collection[str], problems: Mapping[str, InBuilds]) -> Option:
     """Return the switch; one switch serves all problems that have it."""
-    switches = {each.best for each in problems.values() if each.problem in set(policies)} - {None}
-    for switch in switches:
-        assert switch is not None
-        return Option(switch)
+    for each in problems.values():
+        if each.problem in policies and each.best is not None:
+            return Option(each.best)
     able = " or ".join(sorted(name for name, each in problems.items() if each.best))
     raise NestorError(f"--best needs a policy for {able}.")

@@ -100,9 +100,7 @@ def edges_of(dumps: Sequence[Mapping[str, Any]], features: int) -> tuple[F32, ND
     return np.array([e for s in found for e in sorted(s)], dtype=np.float32), starts
 
 
-def forest_of(
-    dump: Mapping[str, Any], edges: F32, starts: NDArray[np.int32], base: float = 0.0
-) -> Forest:
+def forest_of(dump: Mapping[str, Any], edges: F32, starts: NDArray[np.int32]) -> Forest:
     """Return the trees of a dumped LightGBM model over the bins of :func:`edges_of`."""
     nodes: list[int] = []
     values: list[float] = []
@@ -131,7 +129,7 @@ def forest_of(
         values=np.array(values, dtype=np.float16).astype(np.float32),
         first=np.array(first, dtype=np.int32),
         depth=np.array(depth, dtype=np.int32),
-        base=base,
+        base=0.0,
     )
 
 

@@ -54,6 +54,8 @@ def train(
     chosen = stable(table.select(np.asarray(index, dtype=np.int64)))
     names = np.array(chosen.machine if chosen.machine is not None else ("",) * len(chosen))
     machines = list(dict.fromkeys(names.tolist()))
+    if not machines:
+        raise ModelError("There is nothing to train on: the table has no stable labels.")
     templates = Templates() if source is None else source.parts.templates.copy()
     start = None if source is None else source.part.core
     parts = [
@@ -66,8 +68,6 @@ def train(
         if borrowed is None
         else fit_other_machine(stable(borrowed), templates, max(settings.passes, 1))
     )
-    if not parts:
-        raise ModelError("There is nothing to train on: the table has no stable labels.")
     features = np.concatenate([part.features for part in parts])
     target = np.concatenate([part.target for part in parts])
     folds = Folds(

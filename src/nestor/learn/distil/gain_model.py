@@ -155,7 +155,7 @@ def predict_across(kind: Fitter, data: Rows, settings: GainSettings, seed: int) 
         )
     across = np.empty((settings.repeats, len(data.y)))
     for repeat, predicted in enumerate(across):
-        for held_out in _folds(data.project, settings.folds, seed + repeat):
+        for held_out in parts_of_projects(data.project, settings.folds, seed + repeat):
             use = ~held_out
             model = kind.fit(
                 data.x[use], data.y[use], data.weight[use], seed + repeat, coarse=False
@@ -191,11 +191,14 @@ def policy(
     return replace(summed, range=observed_range(data.x, features, extent, settings.outliers))
 
 
-def _folds(
-    projects: npt.NDArray[np.int64], folds: int, seed: int
+def parts_of_projects(
+    projects: npt.NDArray[np.int64], parts: int, seed: int
 ) -> Iterator[npt.NDArray[np.bool_]]:
-    """Yield the rows of each part of the projects."""
+    """Yield which rows are of each part of the projects, drawn by ``seed``, for cross-validation.
+
+    :param projects: the number of each row's project ``[n]``.
+    """
     names = np.unique(projects)
     np.random.default_rng(seed).shuffle(names)
-    for part in np.array_split(names, min(folds, len(names))):
+    for part in np.array_split(names, min(parts, len(names))):
         yield np.isin(projects, part)

@@ -11,7 +11,7 @@ from nestor.policy.rule import THRESHOLD
 from nestor.policy.spec import Policy
 from nestor.policy.trees import TreesPolicy
 from nestor.problem.benefit import Benefits
-from nestor.problem.problem import Pool, ProblemError
+from nestor.problem.problem import Pool, Problem, ProblemError
 from nestor.problem.rollout import Rollout
 from nestor.problem.score import Report, Scorers
 from nestor.problem.trajectory import Trajectory
@@ -86,15 +86,15 @@ class InliningSpeed(InliningSize):
         progress: Progress = silent,
     ) -> Mapping[tuple[str, str], str]:
         """Return nothing: a search goes by the calls of a run, not by what else could go away."""
-        return {}
+        return Problem.summaries(self, pool, programs, modes, progress)
 
     def estimating(self, pool: Pool, model: Path) -> tuple[Pool, float]:
         """Refuse: there is no model of this score."""
-        raise ProblemError(f"{self.name} has no model of its score: leave out --estimate.")
+        return Problem.estimating(self, pool, model)
 
     def environment(self, **settings: Any) -> Any:
         """Refuse: a compile alone has no run."""
-        raise ProblemError(f"{self.name} has no environment.")
+        return Problem.environment(self, **settings)
 
 
 _NO_UNIT_SCORE: Final = (

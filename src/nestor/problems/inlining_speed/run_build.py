@@ -13,10 +13,10 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Final
 
-from nestor.build.assembly import Assembly, failed_assembly, ids_by_name, measured_functions
+from nestor.build.assembly import Assembly, failed_assembly, ids_by_name
 from nestor.build.calls import Calls
 from nestor.build.incremental import Priced
-from nestor.build.link import link_rollouts
+from nestor.build.link import kept_functions, link_rollouts
 from nestor.build.linking import Link
 from nestor.build.unit_build import UnitBuild
 from nestor.compiler.cache import cache_place
@@ -174,10 +174,9 @@ def functions_of(
     bytes_ = bytes_of(linked, sizes, logs)
     found = defaultdict(float, {number: price * size for number, size in bytes_.items()})
     left = {name: function.counts.total for name, function in run.functions.items()}
-    for name, function, number in measured_functions(sizes, logs):
-        if (name, function.name) in linked.kept:
-            # Static functions of one name are one to callgrind: the first takes all.
-            found[number] += left.pop(reported.get(function.name, function.name), 0)
+    for function, number in kept_functions(linked, sizes, logs):
+        # Static functions of one name are one to callgrind: the first takes all.
+        found[number] += left.pop(reported.get(function.name, function.name), 0)
     outside = {name: function.counts.total for name, function in run.entered.items()}
     for number, symbol in _of_libraries(run, logs).items():
         found[number] += outside.pop(symbol, 0)
@@ -189,9 +188,8 @@ def bytes_of(
 ) -> dict[int, float]:
     """Return the bytes of each function's code that the linker kept, by function id."""
     found: defaultdict[int, float] = defaultdict(float)
-    for name, function, number in measured_functions(sizes, logs):
-        if (name, function.name) in linked.kept:
-            found[number] += function.code
+    for function, number in kept_functions(linked, sizes, logs):
+        found[number] += function.code
     return dict(found)
 
 

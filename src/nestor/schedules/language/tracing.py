@@ -8,7 +8,6 @@ from nestor.schedules.language.text import Place, blanked
 
 _REMARK: Final = re.compile(r"remark: nestor-at (\d+)")
 _STATEMENT: Final = re.compile(r"\s*(?:%[\w$.:, %-]+=\s*)?transform\.(?!named_sequence|yield)")
-_BODY: Final = re.compile(r"transform\.(?:named_sequence|foreach)\b[^\n]*|\^bb0\([^\n]*\):")
 
 
 def traced(linked: Linked) -> str:

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LogFile.h"
+#include "policy/SafeTensors.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -58,7 +59,7 @@ static std::string moduleOfLog(int FD) {
   // The first line declares the columns; the second is {"context": module}.
   const StringRef Lines = StringRef(Head).take_front(*Size);
   Expected<json::Value> Context =
-      json::parse(Lines.split('\n').second.split('\n').first);
+      parseUntrustedJSON(Lines.split('\n').second.split('\n').first);
   if (!Context) {
     consumeError(Context.takeError());
     return "";
@@ -80,7 +81,7 @@ Expected<std::unique_ptr<raw_fd_ostream>> openLog(StringRef Path, StringRef Modu
     return std::move(OS); // A pipe, say.
   (void)sys::fs::lockFile(FD); // Closing unlocks; some file systems have no locks.
   const std::string Other = moduleOfLog(FD);
-  if (!Other.empty() && Other != Module)
+  if (!Other.empty() && Other != json::fixUTF8(Module))
     return createStringError("it holds the log of " + Other +
                              "; with a folder in its place each module gets a log "
                              "of its own");

@@ -72,11 +72,11 @@ std::vector<size_t> BoundPolicy::tensors() const {
 }
 
 bool BoundPolicy::readsDefault() const {
-  return !isCapped() || llvm::is_contained(Inputs, DefaultAsFeature);
+  return deviates() || llvm::is_contained(Inputs, DefaultAsFeature);
 }
 
 void BoundPolicy::limitCopies(const Module &M) {
-  if (!isCapped())
+  if (deviates())
     Copyable = M.getInstructionCount();
 }
 

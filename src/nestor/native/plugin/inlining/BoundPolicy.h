@@ -38,7 +38,7 @@ public:
   /// Whether LLVM's growth cap holds: past it nothing more is inlined. Not for a
   /// policy that deviates, since stopping half-way leaves large modules much
   /// larger than stock. Its deviations have a limit of their own.
-  bool isCapped() const { return File.Meaning == Answers::Decision; }
+  bool isCapped() const { return !deviates(); }
 
   /// Lets its deviations copy as many instructions as \p M has. Past that the default decides.
   void limitCopies(const llvm::Module &M);
@@ -56,13 +56,15 @@ public:
   Rule rule() const { return File.ActionRule; }
   /// The answer to which \p Action comes where the default's is \p Default.
   int64_t answer(int64_t Action, int64_t Default) const {
-    return isCapped() ? Action : Action != Default;
+    return deviates() ? Action != Default : Action;
   }
 
 private:
   BoundPolicy(LoadedPolicy File, std::vector<int> Inputs);
   void orderInputs();
   bool hangs() const;
+  /// Whether its answers say where to leave the default's.
+  bool deviates() const { return File.Meaning == Answers::Deviation; }
 
   LoadedPolicy File;
   const InliningProblem *Problem;

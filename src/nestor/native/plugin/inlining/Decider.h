@@ -61,11 +61,11 @@ public:
     const BoundPolicy *Policy = policyFor(Caller);
     return Policy && Policy->isCapped();
   }
-  /// Whether a policy has spent what it may copy; the default has decided in its
-  /// place since, this many times.
+  /// Whether a policy has spent what it may copy.
   bool isSpent() const {
     return llvm::any_of(Policies, [](const BoundPolicy &P) { return P.isSpent(); });
   }
+  /// How often the default has decided in the place of such a policy.
   uint64_t askedWhenSpent() const { return AskedWhenSpent; }
   /// To be called before \p CB is inlined as \p D says. An answer alone does not
   /// count: there are calls that cannot be inlined, and advisors see that at

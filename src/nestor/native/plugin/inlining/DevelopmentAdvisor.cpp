@@ -14,6 +14,7 @@
 #include "Advisors.h"
 #include "plugin/Compat.h"
 #include "plugin/core/StableIDs.h"
+#include "plugin/core/TensorBuffers.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -27,21 +28,14 @@ namespace {
 
 /// Holds the buffers that MLInlineAdvisor fills. The advisor asks the policy
 /// itself, since an answer needs more than features (default, site key).
-class FeatureBuffers final : public MLModelRunner {
+class FeatureBuffers final : public TensorBuffers {
 public:
-  FeatureBuffers(LLVMContext &C, const std::vector<TensorSpec> &Specs)
-      : MLModelRunner(C, Kind::NoOp, Specs.size()), Storage(Specs.size()) {
-    for (size_t I = 0; I < Specs.size(); ++I) {
-      Storage[I].resize((Specs[I].getTotalTensorBufferSize() + 7) / 8);
-      setUpBufferForTensor(I, Specs[I], Storage[I].data());
-    }
-  }
+  using TensorBuffers::TensorBuffers;
 
 private:
   void *evaluateUntyped() override {
     llvm_unreachable("the advisor asks the policy itself");
   }
-  std::vector<std::vector<uint64_t>> Storage;
 };
 
 class DevelopmentAdvisor final : public MLInlineAdvisor {

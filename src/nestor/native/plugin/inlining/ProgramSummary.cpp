@@ -40,7 +40,7 @@ Expected<ProgramSummary> ProgramSummary::parse(StringRef Text) {
   auto Function = [&](ArrayRef<StringRef> Words) -> std::string {
     uint64_t ID;
     struct Function F;
-    if (Words.size() != 7 || !parseID(Words[1], ID) ||
+    if (Words.size() != 7 || Words[0] != "function" || !parseID(Words[1], ID) ||
         !parseCount(Words[2], F.Copies) || !parseCount(Words[3], F.Bytes) ||
         !parseCount(Words[4], F.Calls) || !parseCount(Words[5], F.Users) ||
         !parseCount(Words[6], F.AddressTaken) || F.AddressTaken > 1)

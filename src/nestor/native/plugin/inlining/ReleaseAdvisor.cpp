@@ -74,7 +74,7 @@ private:
   bool CapReached = false;
   std::unique_ptr<TrajectoryLog> Log; ///< Of the tensors Logged; may be null.
   const std::vector<size_t> Logged;
-  uint64_t Decisions = 0;
+  uint64_t Decisions = 0, AskedAfterCap = 0;
 };
 
 /// Follows a site whose answer was to inline.
@@ -139,7 +139,7 @@ ReleaseAdvisor::~ReleaseAdvisor() {
     finish(*Log, M,
            json::Object{{"decisions", Decisions},
                         {"growth_cap_reached", CapReached || D.isSpent()},
-                        {"asked_after_growth_cap", D.askedWhenSpent()},
+                        {"asked_after_growth_cap", AskedAfterCap + D.askedWhenSpent()},
                         {"overrides", D.overrides()}});
 }
 
@@ -196,6 +196,7 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
     return isInlinedInItself(D, Stock, CB) ? inlineIt(CB) : untracked(CB, false);
   auto MandatoryKind = [&] { return getMandatoryKind(CB, FAM, getCallerORE(CB)); };
   if (CapReached) {
+    AskedAfterCap += D.isCappedIn(Caller);
     // The cap is a policy's: it does not bind the functions of other levels.
     return untracked(CB, D.isCappedIn(Caller)
                              ? MandatoryKind() == MandatoryInliningKind::Always

@@ -341,8 +341,7 @@ const InliningTrials::Extent &SiteFeatures::extentOf(const CallBase &CB) {
 }
 
 InliningTrials::Result SiteFeatures::tryAllCalls(const CallBase &CB) {
-  extentOf(CB);
-  return Trials.ofAllCalls();
+  return Trials.ofAllCalls(CB, [&] { return isOnlyUsedHere(*CB.getCalledFunction()); });
 }
 
 } // namespace nestor

@@ -56,13 +56,13 @@ void AllocationSession::finish() {
   Error E = Error::success();
   if (Log)
     E = joinErrors(std::move(E), Log->finish());
-  if (Questions)
-    E = joinErrors(std::move(E), Questions->finish(M));
-  if (Priorities)
-    E = joinErrors(std::move(E), Priorities->finish(M));
+  if (EvictionRecords)
+    E = joinErrors(std::move(E), EvictionRecords->finish(M));
+  if (PriorityRecords)
+    E = joinErrors(std::move(E), PriorityRecords->finish(M));
   Log.reset();
-  Questions.reset();
-  Priorities.reset();
+  EvictionRecords.reset();
+  PriorityRecords.reset();
   if (E)
     M.getContext().emitError("nestor: cannot write the log: " +
                              toString(std::move(E)));
@@ -84,10 +84,10 @@ void AllocationSession::begin(const MachineFunction &MF) {
     return;
   Run.ID = functionID(MF.getFunction());
   Run.MaxEvictions = maxEvictions(MF);
-  if (Questions)
-    Questions->name(Run.ID, MF.getName());
-  if (Priorities)
-    Priorities->name(Run.ID, MF.getName());
+  if (EvictionRecords)
+    EvictionRecords->name(Run.ID, MF.getName());
+  if (PriorityRecords)
+    PriorityRecords->name(Run.ID, MF.getName());
   Run.IsStock = Overrides.isStock(moduleID(M), Run.ID);
   if (Run.IsStock)
     return;
@@ -101,14 +101,14 @@ void AllocationSession::begin(const MachineFunction &MF) {
   } else if (MayTry && S.Best) {
     Run.Pending = true; // Until an alternative leaves the stock heuristics.
   }
-  if (MayTry && S.Labels && Questions && !isTrial())
+  if (MayTry && S.Labels && EvictionRecords && !isTrial())
     planLabels();
 }
 
 bool AllocationSession::wantsQuestion() const {
   if (!Works)
     return false;
-  if (!isTrial() && (Questions || Run.LabelEvery))
+  if (!isTrial() && (EvictionRecords || Run.LabelEvery))
     return true;
   if (Run.By.Fixed.Evictions.count(Run.Done.Questions))
     return true;
@@ -167,14 +167,14 @@ unsigned AllocationSession::evict(const EvictionQuestion &Q) {
     return Candidate;
   if (Left)
     Run.Taken.Evictions[Run.Done.Questions] = Candidate;
-  if (Questions) {
+  if (EvictionRecords) {
     Record.Function = Run.ID;
     Record.Question = Run.Done.Questions;
     Record.Logit = Answer.Logit;
     Record.LogProbability = Answer.LogProbability;
     Record.Default = unsigned(Q.defaultCandidate());
     Record.Answer = Candidate;
-    Questions->write(*Tensors, Record);
+    EvictionRecords->write(*Tensors, Record);
   }
   return Candidate;
 }
@@ -186,7 +186,7 @@ unsigned AllocationSession::priority(unsigned Stock,
     return Stock;
   PriorityPolicy *Policy =
       Run.IsStock ? nullptr : Alternatives[Run.By.Alternative].Order;
-  const bool Logged = Priorities && !isTrial();
+  const bool Logged = PriorityRecords && !isTrial();
   PriorityRecord Record;
   PriorityAnswer Answer;
   const bool Compared = Run.Pending && !Orderers.empty();
@@ -216,7 +216,7 @@ unsigned AllocationSession::priority(unsigned Stock,
     Record.LogProbability = Answer.LogProbability;
     Record.Default = Stock;
     Record.Priority = Priority;
-    Priorities->write(Record);
+    PriorityRecords->write(Record);
   }
   return Priority;
 }

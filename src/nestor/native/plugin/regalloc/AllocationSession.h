@@ -125,8 +125,8 @@ private:
   std::vector<Alternative> Alternatives; ///< The first is the stock compiler.
   AllocationOverrides Overrides;
   std::unique_ptr<AllocationLog> Log;
-  std::unique_ptr<EvictionLog> Questions;
-  std::unique_ptr<PriorityLog> Priorities;
+  std::unique_ptr<EvictionLog> EvictionRecords;
+  std::unique_ptr<PriorityLog> PriorityRecords;
   Function Run;
   int DefaultCandidate = 0; ///< Of the question that is being asked; -1: none.
   bool Offers = false;      ///< LLVM's advisor describes candidates for it.

@@ -107,9 +107,10 @@ static bool shareFile(ArrayRef<StringRef> Logs) {
 }
 
 Error AllocationSession::openLogs() {
-  if (shareFile({S.AllocationLog, S.EvictionLog, S.PriorityLog}))
-    return createStringError("the logs of evictions, of priorities and of allocations "
-                             "need a file or a folder each");
+  // The first two are written by now; to open one of them again would empty it.
+  if (shareFile({S.Log, S.FunctionLog, S.AllocationLog, S.EvictionLog, S.PriorityLog}))
+    return createStringError("the logs of inlining, of functions, of evictions, of "
+                             "priorities and of allocations need a file or a folder each");
   if (!S.AllocationLog.empty()) {
     auto Opened = AllocationLog::create(S.AllocationLog, M);
     if (!Opened)
@@ -121,13 +122,13 @@ Error AllocationSession::openLogs() {
         EvictionLog::create(S.EvictionLog, M, *Offered, S.LogNames, S.Labels != 0);
     if (!Opened)
       return because("write the log", S.EvictionLog, Opened.takeError());
-    Questions = std::move(*Opened);
+    EvictionRecords = std::move(*Opened);
   }
   if (!S.PriorityLog.empty()) {
     auto Opened = PriorityLog::create(S.PriorityLog, M, S.LogNames);
     if (!Opened)
       return because("write the log", S.PriorityLog, Opened.takeError());
-    Priorities = std::move(*Opened);
+    PriorityRecords = std::move(*Opened);
   }
   return Error::success();
 }

@@ -80,8 +80,8 @@ static std::vector<std::string> policiesFor(StringRef Problem,
 
 RegallocSettings currentRegallocSettings() {
   RegallocOptions &O = options();
-  const Settings Common = currentSettings();
   RegallocSettings S;
+  static_cast<Settings &>(S) = currentSettings();
   S.Eviction = policiesFor("regalloc-eviction", O.Eviction);
   S.Priority = policiesFor("regalloc-priority", O.Priority);
   S.Best = O.Best;
@@ -93,10 +93,7 @@ RegallocSettings currentRegallocSettings() {
   S.EvictionLog = O.EvictionLog;
   S.PriorityLog = O.PriorityLog;
   S.AllocationLog = O.AllocationLog;
-  S.Seed = Common.Seed;
   S.SeedFunctions = O.SeedFunctions;
-  S.Temperature = Common.Temperature;
-  S.LogNames = Common.LogNames;
   return S;
 }
 

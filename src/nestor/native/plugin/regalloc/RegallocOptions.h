@@ -13,9 +13,8 @@
 
 namespace nestor {
 
-/// The values of all options that the allocator's advisors read; those of
-/// Settings about logs and policies are the inliner's.
-struct RegallocSettings {
+/// The values of all options that the allocator's advisors read.
+struct RegallocSettings : Settings {
   /// Policy files, or "default". Several are alternatives, of which Best keeps
   /// the cheapest for each function.
   std::vector<std::string> Eviction, Priority;
@@ -26,10 +25,7 @@ struct RegallocSettings {
   std::string Overrides;
   std::string EvictionLog, PriorityLog; ///< Trajectories.
   std::string AllocationLog;            ///< Functions with their costs.
-  std::optional<uint64_t> Seed; ///< Set: sample instead of being greedy.
-  bool SeedFunctions = false;   ///< Draw one number for all of a function.
-  double Temperature = 1;
-  bool LogNames = false;
+  bool SeedFunctions = false; ///< With a seed, draw one number for all of a function.
 
   bool asksEviction() const { return !Eviction.empty() || !EvictionLog.empty(); }
   bool asksPriority() const { return !Priority.empty() || !PriorityLog.empty(); }

@@ -11,14 +11,6 @@ using namespace llvm;
 
 namespace nestor {
 
-TensorRunner::TensorRunner(LLVMContext &C, const std::vector<TensorSpec> &Specs)
-    : MLModelRunner(C, Kind::NoOp, Specs.size()), Storage(Specs.size()) {
-  for (size_t I = 0; I < Specs.size(); ++I) {
-    Storage[I].resize((Specs[I].getTotalTensorBufferSize() + 7) / 8);
-    setUpBufferForTensor(I, Specs[I], Storage[I].data());
-  }
-}
-
 void *TensorRunner::evaluateUntyped() {
   Index = Answer(*this);
   return &Index;

@@ -14,8 +14,7 @@
 #ifndef NESTOR_TENSORRUNNER_H
 #define NESTOR_TENSORRUNNER_H
 
-#include "llvm/Analysis/MLModelRunner.h"
-#include "llvm/Analysis/TensorSpec.h"
+#include "plugin/core/TensorBuffers.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -25,16 +24,15 @@
 namespace nestor {
 
 /// Holds the tensors that LLVM's advisor fills, and passes its question on.
-class TensorRunner final : public llvm::MLModelRunner {
+class TensorRunner final : public TensorBuffers {
 public:
-  TensorRunner(llvm::LLVMContext &C, const std::vector<llvm::TensorSpec> &Specs);
+  using TensorBuffers::TensorBuffers;
 
   /// Returns the index of a candidate that the mask allows.
   std::function<unsigned(const llvm::MLModelRunner &)> Answer;
 
 private:
   void *evaluateUntyped() override;
-  std::vector<std::vector<uint64_t>> Storage;
   int64_t Index = 0;
 };
 

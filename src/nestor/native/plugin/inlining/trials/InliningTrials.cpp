@@ -152,16 +152,16 @@ InliningTrials::Result InliningTrials::compileAll(const Candidate &C) {
   if (!Own)
     return {};
   Result R{*Own, *Own};
-  int64_t Left = C.All.Calls;
+  int64_t CallsLeft = C.All.Calls;
   for (const auto &[Caller, Calls] : C.Callers) {
-    if (R.Saved + Left * CallBytes < 0)
+    if (R.Saved + CallsLeft * CallBytes < 0)
       break; // It costs too much already.
     const std::optional<Result> One = compileOne(*Caller, Callee);
     if (!One)
       return {};
     R.Apart += One->Apart;
     R.Saved += One->Saved;
-    Left -= Calls;
+    CallsLeft -= Calls;
   }
   return R;
 }

@@ -17,8 +17,9 @@ const InliningTrials::Extent &QuestionTrials::extent(const CallBase &CB,
   return Known.Candidate->All;
 }
 
-InliningTrials::Result QuestionTrials::ofAllCalls() {
-  if (!Known.AllCalls && Known.MayTry && Known.Candidate->All.Calls)
+InliningTrials::Result QuestionTrials::ofAllCalls(const CallBase &CB,
+                                                  function_ref<bool()> GoesAway) {
+  if (!Known.AllCalls && Known.MayTry && extent(CB, GoesAway).Calls)
     Known.AllCalls = Trials->of(*Known.Candidate);
   return Known.AllCalls.value_or(InliningTrials::Result());
 }

@@ -37,8 +37,8 @@ public:
   /// does without it when nothing here refers to it.
   const InliningTrials::Extent &extent(const llvm::CallBase &CB,
                                        llvm::function_ref<bool()> GoesAway);
-  /// To be called after extent().
-  InliningTrials::Result ofAllCalls();
+  InliningTrials::Result ofAllCalls(const llvm::CallBase &CB,
+                                    llvm::function_ref<bool()> GoesAway);
   bool canTryInCaller(const llvm::CallBase &CB);
   InliningTrials::Result inCaller(const llvm::CallBase &CB);
 
