@@ -71,8 +71,8 @@ def test_a_later_build_waits_for_nothing(command: Path, project: Path) -> None:
     make(command, BUILD, project)
     time.sleep(2.5)  # until the time of the summary tells a change for certain
     make(command, BUILD, project)
-    for quiet in ((), ("--quiet",)):
-        line = [sys.executable, "-X", "importtime", str(command), *quiet, "make", "--", *IGNORED]
+    for words in (("make",), ("--quiet", "make"), ("make", "-q")):
+        line = [sys.executable, "-X", "importtime", str(command), *words, "--", *IGNORED]
         later = subprocess.run(line, cwd=project, capture_output=True, text=True, check=True)
         imported = {line.rpartition("|")[2].strip() for line in later.stderr.splitlines()}
         assert "nestor.cli.make.quick" in imported
@@ -142,7 +142,7 @@ def test_a_build_without_our_compilers_is_an_error(
     makefile.write_text(f"CC = {plugin.toolchain.clang}\n{MAKEFILE}")
     done = make(command, BUILD, project)
     assert done.returncode == 1
-    assert "compiled nothing with the compilers of 'nestor make'" in done.stderr
+    assert "made no object with the compilers of 'nestor make'" in done.stderr
     assert "CC=clang" in done.stderr
     make(command, ["make", "clean"], project, "--policy", "shipped")
     done = make(command, [*BUILD, "CC=clang"], project)

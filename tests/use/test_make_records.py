@@ -1,11 +1,13 @@
 """What a compile of ``nestor make`` leaves, and that it is used for its own object alone."""
 
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.use.making import BUILD, LIBRARY, MAIN, MAKEFILE, digests, make, sources
+from nestor.compiler.plugin import Plugin
+from tests.use.making import BUILD, LIBRARY, MAIN, MAKEFILE, OZ, digests, make, sources
 
 UNSHARED = ("unshare", "--map-root-user", "--pid", "--fork", "--mount-proc")
 """In each, process numbers start from 1, as in a container."""
@@ -33,7 +35,7 @@ def test_process_numbers_that_come_again_mix_no_objects(command: Path, project: 
     library = LIBRARY.replace("int library", 'extern "C" int library')
     (project / "app.c").write_text(app)
     (project / "lib.c").write_text(library.replace("step", "other") + "// edited\n")
-    assert "1 objects stay" in unshared(command, project, "--again", "0")
+    assert "1 object stays" in unshared(command, project, "--again", "0")
     (project / "lib.c").write_text(library + app.replace("main", "second"))
     (project / "app.o").touch()
     said = unshared(command, project, "--renew", "--again", "100")
@@ -100,10 +102,49 @@ def test_debug_information_names_the_folder_as_the_build_does(command: Path, pro
     assert digests(inner) == first
 
 
-@pytest.mark.parametrize("option", ["-###", "--version", "-S", "-emit-llvm"])
+@pytest.mark.parametrize("option", ["-###", "--version", "-S", "-emit-llvm", "-xc-header"])
 def test_what_makes_no_object_leaves_no_record(option: str, command: Path, project: Path) -> None:
     make(command, BUILD, project, "--policy", "never")
     line = ["clang", option, "-c", "app.c", "-o", "/dev/null"]
     done = make(command, line, project, "--policy", "never")
     assert done.returncode == 0, done.stderr
     assert not list((project / ".nestor" / "compiles").iterdir())
+
+
+def test_words_of_response_files_count_as_those_of_the_command(
+    command: Path, project: Path, plugin: Plugin
+) -> None:
+    """Whatever they say: what to compile, where to, and that it is for LTO."""
+    words = {"app": f"-c {OZ} -o app.o app.c", "lib": f"-c {OZ} -flto\n-o lib.o lib.c"}
+    for name, text in words.items():
+        (project / f"{name}.words").write_text(text)
+    done = make(command, ["sh", "-c", "clang @app.words && clang @lib.words"], project)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 object compiled again with the summary of" in done.stderr
+    for_lto = project / "lib.o"
+    other = project / "stock.o"
+    line = [plugin.toolchain.clang, *OZ.split(), "-flto", "-c", "lib.c", "-o", other]
+    subprocess.run(line, cwd=project, check=True)
+    assert for_lto.read_bytes() == other.read_bytes()
+    nestor_clang = [str(command), "clang", "shipped", "--", "@lib.words"]
+    said = subprocess.run(nestor_clang, cwd=project, check=True, capture_output=True, text=True)
+    assert "shipped changes nothing inside LTO" in said.stderr
+    assert for_lto.read_bytes() == other.read_bytes()
+
+
+def test_objects_that_cannot_be_summarised_are_left_alone(command: Path, project: Path) -> None:
+    """Those for other processors, some of them in ELF's format of 32 bits."""
+    others = "clang -m32 -Oz -c lib.c -o boot.o && clang --target=aarch64-linux -Oz -c lib.c -o a.o"
+    (project / "lib.c").write_text(
+        LIBRARY.replace("#include <stdio.h>", "int printf(char *, ...);")
+    )
+    done = make(command, ["sh", "-c", others], project)
+    assert done.returncode == 0, done.stderr
+    assert "No object of the build can be summarised" in done.stderr
+    assert not (project / ".nestor" / "summary.txt").exists()
+    first = digests(project)
+    for line in (["sh", "-c", f"{others} && {shlex.join(BUILD)}"], BUILD):
+        done = make(command, line, project)
+        assert done.returncode == 0, done.stderr
+    assert (project / ".nestor" / "summary.txt").exists()
+    assert first.items() <= digests(project).items()

@@ -205,3 +205,15 @@ def test_many_compiles_at_once_in_an_empty_cache(
     assert [process.wait() for process in started] == [0] * 6
     expected = compiled(plugin.toolchain.clang, *flags(command, "never"), cwd=tmp_path)
     assert {(tmp_path / f"{n}.o").read_bytes() for n in range(6)} == {expected}
+
+
+@pytest.mark.usefixtures("plugin")
+def test_output_that_cannot_be_written_is_one_sentence(command: Path) -> None:
+    flags(command, "-q", "default")  # remembered from now on
+    with Path("/dev/full").open("w") as full:
+        line = [str(command), "flags", "default"]
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("nestor: ")
+    assert done.stderr.endswith("no space left on device.\n")
+    assert done.stderr.count("\n") == 1

@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_QUIET = ("--quiet", "-q")
+
 
 def entry() -> None:
     """Run the command line and exit (the console script)."""
@@ -35,5 +37,10 @@ def entry() -> None:
 
 
 def without_quiet(words: Sequence[str]) -> list[str]:
-    """Take ``--quiet`` off the front of a command line."""
-    return list(words[1:] if words and words[0] in ("--quiet", "-q") else words)
+    """Take ``--quiet`` off the front of a command line, or from among the options of a build's."""
+    if words and words[0] in _QUIET:
+        return list(words[1:])
+    if words and words[0] in ("clang", "clang++", "flags", "make"):
+        end = words.index("--") if "--" in words else len(words)
+        return [*(word for word in words[:end] if word not in _QUIET), *words[end:]]
+    return list(words)

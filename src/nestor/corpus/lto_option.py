@@ -4,16 +4,16 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 
-def kind_of_lto(words: Iterable[str]) -> str:
+def kind_of_lto(words: Sequence[str]) -> str:
     """Return the kind of LTO for which the last word about it asks, nothing if for none.
 
     ``auto`` and ``jobserver``, which clang takes from makefiles for gcc, mean full LTO there.
     """
     kind = ""
-    for word in words:
+    for word in spelled_out(words):
         if word.startswith("-flto="):
             kind = word.removeprefix("-flto=")
         elif word == "-flto":
@@ -21,3 +21,12 @@ def kind_of_lto(words: Iterable[str]) -> str:
         elif word == "-fno-lto":
             kind = ""
     return "full" if kind in ("auto", "jobserver") else kind
+
+
+def spelled_out(words: Sequence[str]) -> Sequence[str]:
+    """Return ``words`` with those of response files in their places."""
+    if not any(word.startswith("@") for word in words):
+        return words
+    from nestor.corpus.capture.response_files import expanded  # here, since it takes long
+
+    return expanded(words)

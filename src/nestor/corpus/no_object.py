@@ -7,5 +7,8 @@ NO_CODE = (
     "-dumpmachine", "-###", "-cc1", "-cc1as",
 )  # fmt: skip
 """By which it makes nothing that could be linked: text, or no output at all."""
-NO_OBJECT = (*NO_CODE, "-emit-llvm", "-emit-ast")
+NO_OBJECT = (
+    *NO_CODE, "-emit-llvm", "-emit-ast", "-emit-pch", "c-header", "c++-header", "-xc-header",
+    "-xc++-header",
+)  # fmt: skip
 """By which it makes no object: nothing, or something else in an object's place."""

@@ -122,9 +122,13 @@ class Capture:
             status = build.run_for_user(
                 self.command, out, self.project, found, self.level, stdout, lines=self.lines
             )
-            if status == 0 and not journal.was_called():
+            if status != 0:
+                remark(f"the build ended with the exit status {status}")
+            if not journal.was_called():
                 if not existed:
                     shutil.rmtree(out)  # nothing is in it but the wrappers
+                if status != 0:
+                    return status
                 raise NestorError(_NOT_CALLED)
         with progress() as report:
             corpus = merge.finalise(out, journal, toolchain=found.version, progress=report)

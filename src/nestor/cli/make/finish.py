@@ -38,6 +38,10 @@ _TOGETHER: Final = 64
 """Modules whose decisions are compared at once: their logs are in memory."""
 
 
+class NothingToSummariseError(NestorError):
+    """The objects of a build are for other processors, or no objects at all."""
+
+
 def make_first(
     records: Sequence[Record], recompiler: Recompiler, jobs: int, progress: Progress
 ) -> list[Record]:
@@ -66,9 +70,9 @@ def make_first(
 
 
 def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> ProgramSummary:
-    """Return the summary of the objects of ``records``.
+    """Return the summary of the objects of ``records``; why others have none is in ``report``.
 
-    :raises NestorError: if none can be read.
+    :raises NothingToSummariseError: if none can be read.
     """
     exporting = {out: for_shared_library(record) for record in records for out in record.outputs}
     for path in list(exporting):
@@ -83,8 +87,7 @@ def summarise(records: Sequence[Record], link: LinkMode, report: Report) -> Prog
         except ObjectError as error:
             report.warnings.append(str(error))
     if not uses:
-        said = report.warnings[:1] or ["there is none"]
-        raise NestorError(f"No object of the build can be summarised: {said[0]}")
+        raise NothingToSummariseError("No object of the build can be summarised.")
     others = object_uses.users_of_exports(own for path, own in uses.items() if exporting[path])
     summary = object_uses.combine([*uses.values(), others], link)
     report.functions = len(summary.functions)

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -143,18 +142,18 @@ class _Build:
         if by_lto and not own.json:
             remark(said.linked_by_lto(by_lto, compilers.in_links, has_linker=has_linker))
         if not compiles and not every and not has_objects and (first or not reads):
-            raise NestorError(_no_objects(own.command))
+            raise NestorError(_no_objects())
         if of_build and said.decides_nothing(of_build, compilers.policies):
             report.warnings.append(said.wrong_level(of_build, compilers.policies))
         reading = any(record.level in compilers.reading for record in of_build)
-        if reading and pending:
-            self._finish(of_build, report, compilers, first=first)
+        finished = reading and pending and self._finish(of_build, report, compilers, first=first)
+        if finished:
             status = running.run(own.command, own.folder, cached=True, quiet=own.json)
             if status != 0:
                 return self._ended(status, first=False)
         if of_build and not reading and not report.warnings and not own.json:
             remark(said.without_summary(of_build, compilers.policies))
-        self._say(report, finished=reading and pending)
+        self._say(report, finished=finished)
         return 1 if report.failed else 0
 
     def _finish(
@@ -164,8 +163,11 @@ class _Build:
         compilers: "Compilers",
         *,
         first: bool,
-    ) -> None:
-        """Make the summary if this is a first build, and bring the objects under it."""
+    ) -> bool:
+        """Make the summary if this is a first build, and bring the objects under it.
+
+        :return: False if there is nothing to summarise: the objects stay as they are.
+        """
         from nestor.cli.console import progress
         from nestor.cli.make import finish, selection
         from nestor.cli.make.recompile import Recompiler
@@ -188,7 +190,11 @@ class _Build:
             before = recompiler(with_summary=not first)
             if first:
                 every = finish.make_first(every, before, jobs, bars)
-                summary = finish.summarise(every, cast(LinkMode, own.link), report)
+                try:
+                    summary = finish.summarise(every, cast(LinkMode, own.link), report)
+                except finish.NothingToSummariseError as error:
+                    report.warnings.append(f"{error} They are as they would be without a summary.")
+                    return False
             else:
                 summary = program_summary.load(Path(own.summary))
                 report.functions = len(summary.functions)
@@ -206,6 +212,7 @@ class _Build:
         if not report.failed:
             Path(own.lifted).unlink(missing_ok=True)
             Path(own.unfinished).unlink(missing_ok=True)
+        return True
 
     def _ended(self, status: int, *, first: bool) -> int:
         """Say that the build failed, and return its exit status."""
@@ -238,10 +245,11 @@ class _Build:
                 f" summary of {report.functions:,} functions, {own.summary}"
             )
             if report.left:
+                stay = "object stays as it is" if report.left == 1 else "objects stay as they are"
                 remark(
-                    f"{report.left} objects stay as they are, for an expected"
+                    f"{report.left} {stay}, for an expected"
                     f" {report.saving_left:,.0f} of {report.saving:,.0f} bytes; --again 100"
-                    " compiles them too"
+                    " compiles all"
                 )
         for warning in report.warnings:
             remark(f"warning: {warning}")
@@ -261,10 +269,10 @@ def jobs_of(own: Words) -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _no_objects(command: Sequence[str]) -> str:
+def _no_objects() -> str:
     return (
-        "The build has compiled nothing with the compilers of 'nestor make'. If it was up to date,"
+        "The build has made no object with the compilers of 'nestor make'. If it was up to date,"
         " clean it. If it was configured before (CMake, Meson, autotools), configure it anew under"
-        " 'nestor make'. If a makefile sets CC itself, name the compiler:"
-        f" nestor make -- {command[0]} CC=clang CXX=clang++ …"
+        " 'nestor make'. If a makefile sets CC itself, name the compiler: nestor make -- make"
+        " CC=clang CXX=clang++ …"
     )

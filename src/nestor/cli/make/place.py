@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 
 from nestor.compiler.cache import cache_place
-from nestor.corpus.lto_option import kind_of_lto
+from nestor.corpus.lto_option import kind_of_lto, spelled_out
 from nestor.corpus.no_object import NO_OBJECT
 
 TYPE_CHECKING = False
@@ -86,6 +86,7 @@ def hide_compilers() -> None:
 
 def makes_object(words: Sequence[str]) -> bool:
     """Tell whether a compiler with the arguments ``words`` makes an object file, without LTO."""
+    words = spelled_out(words)
     return "-c" in words and not kind_of_lto(words) and _NO_OBJECT.isdisjoint(words)
 
 

@@ -19,6 +19,8 @@ _OLD: Final = (1, 1)
 _RELOCATABLE: Final = (1).to_bytes(2, "little")
 _OUTPUT_COLUMN: Final = 3
 
+_ELF64: Final = b"\x7fELF\x02\x01"
+"""How a file begins in that format, in little-endian order."""
 _HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 """``Elf64_Ehdr``, and the places of four of its fields."""
 _SECTIONS, _ENTRY_SIZE, _ENTRIES, _NAMES = 6, 11, 12, 13
@@ -61,6 +63,8 @@ def with_settled_sections(content: bytes) -> bytes:
     Where sections were removed, the list of symbols whose address matters keeps its old offset in
     the file if it is empty; the compiler writes it just before the table of strings.
     """
+    if not content.startswith(_ELF64):
+        return content
     data = bytearray(content)
     header = _HEADER.unpack_from(data)
     start, size = header[_SECTIONS], header[_ENTRY_SIZE]

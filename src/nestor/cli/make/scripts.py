@@ -36,28 +36,34 @@ _SCRIPT: Final = """\
 # Written by 'nestor make': {compiler} under policies, with a record of what it makes.
 place={place}
 compile= lto= response= object= before= source= level= linker=
-for word do
-  [ "$before" != -o ] || object=$word
-  before=$word
-  case $word in
+look() {{ # WORD
+  [ "$before" != -o ] || object=$1
+  before=$1
+  case $1 in
     -c) compile=${{compile:-yes}} ;;
     {no_object}) compile=no ;;
     -flto|-flto=*) lto=yes ;;
     -fno-lto) lto= ;;
     -fuse-ld=lld) linker= ;;
-    -fuse-ld=*) linker=$word ;;
-    -O*) level=$word ;;
+    -fuse-ld=*) linker=$1 ;;
+    -O*) level=$1 ;;
+    -*) ;;
+    *.c|*.cc|*.cp|*.cpp|*.cxx|*.c++|*.C|*.CPP|*.m|*.i|*.ii|*.bc|*.ll) source=$1 ;;
+  esac
+}}
+for word do
+  case $word in
     @*)
       response=yes
       set -f
       for inner in $(cat "${{word#@}}" 2>/dev/null); do
-        case $inner in
-          -O*) level=$inner ;;
-        esac
+        look "$inner"
       done
-      set +f ;;
-    -*) ;;
-    *.c|*.cc|*.cp|*.cpp|*.cxx|*.c++|*.C|*.CPP|*.m|*.i|*.ii|*.bc|*.ll) source=$word ;;
+      set +f
+      case $object in
+        *[\\"\\'\\\\]*) object= ;; # Its words are quoted as for a shell.
+      esac ;;
+    *) look "$word" ;;
   esac
 done
 linked=

@@ -108,7 +108,8 @@ def flags(name: str, own_words: list[str]) -> int:
         return status
     except BaseException as error:
         sentence = explain(error) if isinstance(error, OSError) else None
-        print(_failure(sentence or str(error) or type(error).__name__))
+        interrupted = "interrupted" if isinstance(error, KeyboardInterrupt) else ""
+        print(_failure(sentence or str(error) or interrupted or type(error).__name__))
         raise
     return 0
 

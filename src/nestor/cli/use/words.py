@@ -72,6 +72,8 @@ def split(name: str, words: Sequence[str]) -> tuple[Words, list[str] | None]:
                 values[option] = value
         elif word.startswith("-"):
             raise WrongWordsError(f"'{word}' is no option of 'nestor {name}'.")
+        elif not word:
+            raise WrongWordsError("The name of a policy is empty.")
         else:
             policies.append(word)
     if not policies:

@@ -20,7 +20,6 @@ from nestor.corpus.level import LEVELS, Level, last_level, parse_level
 from nestor.corpus.model import Corpus
 from nestor.files import read_regular
 
-_CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C", ".c++")
 _LIMIT = 1 << 30
 
 
@@ -35,7 +34,7 @@ def capture_words(
     """
     own = list(words)
     named = bool(own) and not own[0].startswith("-") and is_compiler(own[0])
-    cxx = "++" in own[0] if named else any(word.endswith(_CXX_SUFFIXES) for word in own)
+    cxx = named and "++" in own[0]  # clang tells C++ by the sources' names
     arguments = ["c++" if cxx else "cc", *own[int(named) :]]
     sources = [word for word in arguments[1:] if Path(word).suffix and Path(word).is_file()]
     file = sources[0] if sources else "."

@@ -15,7 +15,7 @@ namespace nestor {
 
 /// The values of the options that do not depend on what is decided.
 struct Settings {
-  std::string Log; ///< The inliner's: a file, or a folder that gets one for each module.
+  std::string Log; ///< A file, or a folder that gets a log for each module.
   bool LogNames = false;
   std::string FunctionLog; ///< What each function is made of, before it is code.
   bool NoCode = false;     ///< With it: the object stays empty.
