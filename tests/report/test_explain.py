@@ -223,6 +223,20 @@ def test_the_command_takes_a_compile_or_its_database(tmp_path: Path, plugin: Plu
     assert not (tmp_path / "p.o").exists()
 
 
+def test_a_c_file_beside_one_of_cxx_stays_c(tmp_path: Path, plugin: Plugin) -> None:
+    """Site keys are hashes of names, and C++ has others."""
+    (tmp_path / "p.c").write_text(SOURCE)
+    (tmp_path / "q.cpp").write_text("int q;\n")
+    words = ("explain", "p.c:6", "--policy", "always", "--measure", "0", "--json", "--")
+    said = []
+    for compiler in ("", "cc ", "ccache cc ", "c++ "):
+        line = [*compiler.split(), "-Oz", "-c", "q.cpp", "p.c"]
+        done = nestor(*words, *line, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        said.append([decision["override"] for decision in json.loads(done.stdout)["decisions"]])
+    assert said[0] == said[1] == said[2] != said[3]
+
+
 @pytest.mark.parametrize(("level", "threshold"), [("-O2", 337), ("-O3", 375)])
 def test_a_compile_is_explained_at_its_own_level(
     tmp_path: Path, plugin: Plugin, level: str, threshold: int

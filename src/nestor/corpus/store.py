@@ -47,6 +47,8 @@ def load(root: Path) -> Corpus:
     A folder in LLVM's plain layout, without our manifest, is read as well: it has modules only.
     Raises :class:`CorpusError`.
     """
+    if root.is_file():
+        raise CorpusError(f"{root} is a file, and a corpus is a folder.")
     if not root.is_dir():
         raise CorpusError(
             f"There is no corpus at {root}; 'nestor corpus fetch tiny {root}' makes one."

@@ -24,6 +24,7 @@ _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "nestor"})
 _CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
 _BETWEEN = frozenset({"&&", "||", ";"})
 DATABASE = "compile_commands.json"
+WRITTEN_BY = "write it with 'cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON' or 'bear'"
 _LIMIT = 1 << 30
 
 
@@ -108,10 +109,7 @@ def _read(database: Path) -> list[dict[str, Any]]:
 
 
 def _unreadable(database: Path, error: Exception) -> str:
-    return (
-        f"{database} is no {DATABASE} ({type(error).__name__}: {error}); write it with "
-        "'cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON' or 'bear'."
-    )
+    return f"{database} is no {DATABASE} ({type(error).__name__}: {error}); {WRITTEN_BY}."
 
 
 def _ninja(folder: Path) -> list[dict[str, Any]]:

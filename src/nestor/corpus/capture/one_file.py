@@ -12,7 +12,13 @@ from typing import Any
 
 from nestor.compiler.toolchain import Toolchain
 from nestor.corpus.capture import build, merge
-from nestor.corpus.capture.database import DATABASE, DatabaseError, is_compiler, read_commands
+from nestor.corpus.capture.database import (
+    DATABASE,
+    WRITTEN_BY,
+    DatabaseError,
+    is_compiler,
+    read_commands,
+)
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.capture.response_files import expanded
 from nestor.corpus.layout import JOURNAL
@@ -21,6 +27,8 @@ from nestor.corpus.model import Corpus
 from nestor.files import read_regular
 
 _LIMIT = 1 << 30
+_LAUNCHERS = ("ccache", "distcc", "icecc", "sccache")
+"""What stands before a compiler in the commands of many builds."""
 
 
 def capture_words(
@@ -33,11 +41,15 @@ def capture_words(
     :raises DatabaseError: if clang cannot compile that, or it compiles nothing.
     """
     own = list(words)
+    while own and Path(own[0]).name in _LAUNCHERS:
+        del own[0]
     named = bool(own) and not own[0].startswith("-") and is_compiler(own[0])
     cxx = named and "++" in own[0]  # clang tells C++ by the sources' names
     arguments = ["c++" if cxx else "cc", *own[int(named) :]]
     sources = [word for word in arguments[1:] if Path(word).suffix and Path(word).is_file()]
-    file = sources[0] if sources else "."
+    # A file of C++ would make the driver clang++, which takes all of them for C++.
+    of_c = [word for word in sources if word.endswith(".c")]
+    file = next(iter([*of_c, *sources]), ".")
     item = {"directory": str(Path.cwd()), "arguments": arguments, "file": file}
     return _capture([item], root, toolchain, level)
 
@@ -54,7 +66,8 @@ def capture_file(
     """
     path = database / DATABASE if database.is_dir() else database
     try:
-        items = json.loads(read_regular(path, DATABASE, limit=_LIMIT))
+        content = read_regular(path, "commands", limit=_LIMIT, remedy=WRITTEN_BY)
+        items = json.loads(content)
         found = [_absolute(item, path) for item in items if _is_of(item["file"], file)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DatabaseError(f"{path} is no {DATABASE} ({error}).") from None
