@@ -144,3 +144,9 @@ def test_a_library_of_objects_for_lto_is_a_build(command: Path, project: Path) -
     done = make(command, at("-Oz -flto"), project)
     assert done.returncode == 0, done.stderr
     assert (project / "lib.a").is_file()
+
+
+def test_a_policy_for_lto_is_said_to_be_none_for_this_build(command: Path, project: Path) -> None:
+    done = make(command, BUILD, project, "--policy", "shipped-lto")
+    assert done.returncode == 0, done.stderr
+    assert "shipped-lto is made for links by LTO: without -flto use shipped" in done.stderr

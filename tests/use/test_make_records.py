@@ -123,7 +123,7 @@ def test_words_of_response_files_count_as_those_of_the_command(
     assert "1 of 1 object compiled again with the summary of" in done.stderr
     for_lto = project / "lib.o"
     other = project / "stock.o"
-    line = [plugin.toolchain.clang, *OZ.split(), "-flto", "-c", "lib.c", "-o", other]
+    line = [str(plugin.toolchain.clang), *OZ.split(), "-flto", "-c", "lib.c", "-o", str(other)]
     subprocess.run(line, cwd=project, check=True)
     assert for_lto.read_bytes() == other.read_bytes()
     nestor_clang = [str(command), "clang", "shipped", "--", "@lib.words"]

@@ -145,6 +145,10 @@ class _Build:
             raise NestorError(_no_objects())
         if of_build and said.decides_nothing(of_build, compilers.policies):
             report.warnings.append(said.wrong_level(of_build, compilers.policies))
+        if of_build and not own.json:
+            from nestor.cli.lto_remarks import remark_on_lto
+
+            remark_on_lto(own.policies, lto=False)
         reading = any(record.level in compilers.reading for record in of_build)
         finished = reading and pending and self._finish(of_build, report, compilers, first=first)
         if finished:
