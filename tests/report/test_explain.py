@@ -215,6 +215,10 @@ def test_the_command_takes_a_compile_or_its_database(tmp_path: Path, plugin: Plu
     other = nestor("explain", "q.c:6", *words, "--compile-commands", ".", cwd=tmp_path)
     assert other.returncode == 1
     assert "compiles no q.c" in other.stderr
+    beside = nestor("explain", "q.c:6", *words, "--", *compile_words, "-flto", cwd=tmp_path)
+    assert beside.returncode == 1
+    assert "was looked at in 1 module, and no other of that file" in beside.stdout
+    assert "with -flto this object is stock's" in beside.stderr
     absent = nestor("explain", "q.c:6", *words, "--", "cc", "-c", "q.c", cwd=tmp_path)
     assert (
         "clang refuses the command (clang: error: no such file or directory: 'q.c')"

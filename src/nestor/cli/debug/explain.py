@@ -11,10 +11,12 @@ from rich.markup import escape
 from nestor.cli.console import counted, print_json, progress, stdout
 from nestor.cli.options import refuse_idle
 from nestor.cli.policies.builds import overrides_text
+from nestor.cli.remarks import remark
 from nestor.cli.setup import DEFAULT_PROBLEM, corpus_for, program_named, ready_plugin
 from nestor.compiler.demangle import demangle
 from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.level import Level
+from nestor.corpus.lto_option import kind_of_lto
 from nestor.corpus.model import Corpus, Module
 from nestor.errors import NestorError
 from nestor.policy.branches import RULED
@@ -137,6 +139,8 @@ class Explain:
             corpus = capture_file(line.file, path, folder, toolchain, self.level)
         else:
             corpus = capture_words(self.command, folder, toolchain, self.level)
+            if kind_of_lto(self.command):
+                remark("with -flto this object is stock's: what is shown is the compile without it")
         require_decided_at(problem, corpus.level, [policy])
         return corpus, list(corpus.modules)
 
@@ -181,11 +185,11 @@ def _show(problem: Problem, policy: str, found: LineReport, names: Mapping[str, 
         stdout.print(f"[bold]{escape(place)}[/]  in {escape(module)}", soft_wrap=True)
         stdout.print(f"  not asked   {escape(text)}", soft_wrap=True)
     if not found.decisions and not found.others:
-        near = ", ".join(map(str, found.near))
+        lines = ", ".join(map(str, found.near))
+        near = f"; there are some on the lines {lines}" if lines else ", and no other of that file"
         stdout.print(
             f"No call on {escape(found.line.file)}:{found.line.number} was looked at in"
-            f" {counted(found.modules, 'module')}"
-            + (f"; there are some on the lines {near}." if near else "."),
+            f" {counted(found.modules, 'module')}{near}.",
             soft_wrap=True,
         )
 
