@@ -15,7 +15,7 @@ import pytest
 from nestor.cli.use import quick, remembered
 from nestor.compiler import plugin as plugins
 from nestor.compiler.plugin import Plugin
-from nestor.corpus.lto_option import kind_of_lto
+from nestor.corpus.lto_option import OTHER_LINKER, kind_of_link, kind_of_lto
 from nestor.errors import NestorError
 from tests.conftest import SOURCE
 from tests.use.conftest import save_policy
@@ -133,6 +133,9 @@ def test_the_last_word_about_lto_counts() -> None:
     assert kind_of_lto(["-flto", "-fno-lto"]) == ""
     assert kind_of_lto(["-flto-jobs=2", "-x"]) == ""
     assert kind_of_lto(["-flto=auto"]) == "full"
+    assert kind_of_link(["-flto", "-fuse-ld=lld"]) == "full"
+    assert kind_of_link(["-flto", "-fuse-ld=lld", "-fuse-ld=bfd"]) == OTHER_LINKER
+    assert kind_of_link(["-fuse-ld=bfd"]) == ""
 
 
 @pytest.mark.usefixtures("plugin")

@@ -6,6 +6,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+OTHER_LINKER = "other linker"
+
+
+def kind_of_link(words: Sequence[str]) -> str:
+    """Return :func:`kind_of_lto`, or :data:`OTHER_LINKER` where that is to be done by one.
+
+    Policies decide inside lld alone.
+    """
+    kind = kind_of_lto(words)
+    linkers = [word for word in spelled_out(words) if word.startswith("-fuse-ld=")]
+    return OTHER_LINKER if kind and linkers and "lld" not in linkers[-1] else kind
+
 
 def kind_of_lto(words: Sequence[str]) -> str:
     """Return the kind of LTO for which the last word about it asks, nothing if for none.

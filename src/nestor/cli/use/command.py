@@ -20,6 +20,7 @@ from nestor.compiler.cache import cache_place
 from nestor.compiler.invocation import link_flags
 from nestor.compiler.plugin import Plugin, source_files
 from nestor.compiler.toolchain import binaries, looked_for
+from nestor.corpus.lto_option import OTHER_LINKER
 from nestor.errors import NestorError
 from nestor.problem.in_builds import problems_in_builds
 from nestor.progress import Progress
@@ -68,14 +69,16 @@ class Ingredients:
     def compiler(self, name: str, lto: str) -> list[str]:
         """Return the compiler ``clang`` or ``clang++`` with its options, before the user's.
 
-        :param lto: the kind of LTO for which the user's options ask, nothing if for none. With
-            LTO the policies decide in the link.
+        :param lto: as :func:`~nestor.corpus.lto_option.kind_of_link` has it. With LTO the policies
+            decide in the link.
         :raises NestorError: for what this kind of LTO cannot do.
         """
+        path = self.plugin.toolchain.clang.with_name(name)
+        if lto == OTHER_LINKER:
+            return [str(path)]
         if lto == "thin" and self.choice.best:
             raise NestorError(BEST_WITH_THIN_LTO)
         options = self.link_options() if lto else self.compile_options()
-        path = self.plugin.toolchain.clang.with_name(name)
         # The plugin's options must not warn where nothing is compiled, as in a link.
         return [str(path), "--start-no-unused-arguments", *options, "--end-no-unused-arguments"]
 

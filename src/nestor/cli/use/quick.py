@@ -8,7 +8,7 @@ import sys
 from nestor.cli.become import become
 from nestor.cli.make.place import record, with_summary
 from nestor.cli.use.remembered import recall
-from nestor.corpus.lto_option import kind_of_lto
+from nestor.corpus.lto_option import kind_of_link
 
 TYPE_CHECKING = False  # as typing has it, whose import takes longer than all else here
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run(name: str, words: Sequence[str]) -> int | None:
     index = words.index("--")
     rest = words[index + 1 :]
     own = with_summary(list(words[:index]), rest)
-    command = recall(key_of_clang(name, own, kind_of_lto(rest)))
+    command = recall(key_of_clang(name, own, kind_of_link(rest)))
     if command is None:
         return None
     return start(command, rest)

@@ -13,7 +13,7 @@ from nestor.cli.remarks import remark, report_once
 from nestor.cli.use import quick, words
 from nestor.cli.use.words import Words
 from nestor.cli.wrong_words import USAGE_ERROR, WrongWordsError, answer
-from nestor.corpus.lto_option import kind_of_lto
+from nestor.corpus.lto_option import OTHER_LINKER, kind_of_link
 
 _FLAGS_HELP = """\
 usage: nestor flags POLICY… [--best] [--overrides FILE]… [--summary FILE | --lto]
@@ -127,13 +127,16 @@ def clang(name: str, own_words: list[str]) -> int:
         own = replace(own, offered=tuple(offered))
     except WrongWordsError as error:
         return _usage(name, _CLANG_HELP.format(name=name), own_words, error)
-    lto = kind_of_lto(rest)
+    lto = kind_of_link(rest)
     from nestor.cli import lto_remarks  # not needed for help
     from nestor.cli.use import command
 
     memory = command.Memory(own)
     found = command.find(own, report_once)
-    lto_remarks.remark_on_lto(own.policies, lto=bool(lto))
+    if lto == OTHER_LINKER:
+        remark("policies decide inside LTO by lld alone: with another linker all is stock's")
+    else:
+        lto_remarks.remark_on_lto(own.policies, lto=bool(lto))
     line = found.compiler(name, lto)
     key = quick.key_of_clang(name, own_words[: own_words.index("--")], lto)
     memory.keep(key, found, line)
