@@ -28,14 +28,10 @@ def run(name: str, words: Sequence[str]) -> int | None:
         try:
             write_line(text[0])
         except BrokenPipeError:  # the reader has seen enough
-            _discard_output()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
-        except OSError as error:
-            from nestor.cli.ending import explain  # here, since it takes long
-
-            sys.stderr.write(f"nestor: {explain(error) or error}\n")
-            _discard_output()
-            return 1
+        except OSError:
+            return None  # who takes more time says what is wrong
         return 0
     if "--" not in words:
         return None
@@ -46,10 +42,6 @@ def run(name: str, words: Sequence[str]) -> int | None:
     if command is None:
         return None
     return start(command, rest)
-
-
-def _discard_output() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_line(text: str) -> None:
