@@ -143,7 +143,7 @@ def test_an_interrupt_is_no_stock_build(tmp_path: Path) -> None:
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode != 0
-    assert done.stdout == "--nestor-flags-failed=KeyboardInterrupt\n"
+    assert done.stdout == "--nestor-flags-failed=interrupted\n"
 
 
 @pytest.mark.usefixtures("plugin")
