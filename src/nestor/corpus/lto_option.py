@@ -14,8 +14,9 @@ def kind_of_link(words: Sequence[str]) -> str:
 
     Policies decide inside lld alone.
     """
+    words = spelled_out(words)
     kind = kind_of_lto(words)
-    linkers = [word for word in spelled_out(words) if word.startswith("-fuse-ld=")]
+    linkers = [word for word in words if word.startswith("-fuse-ld=")]
     return OTHER_LINKER if kind and linkers and "lld" not in linkers[-1] else kind
 
 

@@ -21,7 +21,6 @@ from nestor.files import read_regular
 
 _COMPILER = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(-[\d.]+)?")
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "nestor"})
-_CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
 _BETWEEN = frozenset({"&&", "||", ";"})
 DATABASE = "compile_commands.json"
 WRITTEN_BY = "write it with 'cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON' or 'bear'"
@@ -136,12 +135,11 @@ def _link_files(folder: Path) -> Iterator[Command | None]:
 
 def _compilation(item: dict[str, Any], beside: Path) -> Command:
     words = item["arguments"] if "arguments" in item else shlex.split(item["command"])
-    words = _without_launchers(words)
+    words = without_launchers(words)
     if not words or not all(isinstance(word, str) for word in words):
         raise ValueError("an entry has no words")
-    cxx = "++" in Path(words[0]).name or _file(item, beside).suffix in _CXX_SUFFIXES
     directory = (beside / item.get("directory", ".")).resolve()
-    return Command(directory, tuple(words[1:]), "c++" if cxx else "c")
+    return Command(directory, tuple(words[1:]), _language(words[0]))
 
 
 def _file(item: dict[str, Any], beside: Path) -> Path:
@@ -153,8 +151,12 @@ def _command(directory: Path, line: str) -> Command | None:
     words = _compiler_words(line)
     if not words:
         return None
-    language = "c++" if "++" in Path(words[0]).name else "c"
-    return Command(directory.resolve(), tuple(words[1:]), language)
+    return Command(directory.resolve(), tuple(words[1:]), _language(words[0]))
+
+
+def _language(compiler: str) -> str:
+    """Return the driver's language: clang++ takes all for C++, clang goes by a source's name."""
+    return "c++" if "++" in Path(compiler).name else "c"
 
 
 def _compiler_words(line: str) -> list[str]:
@@ -164,14 +166,15 @@ def _compiler_words(line: str) -> list[str]:
         if word not in _BETWEEN:
             call.append(word)
             continue
-        call = _without_launchers(call)
+        call = without_launchers(call)
         if call and is_compiler(call[0]):
             return call
         call = []
     return []
 
 
-def _without_launchers(words: Sequence[str]) -> list[str]:
+def without_launchers(words: Sequence[str]) -> list[str]:
+    """Return a command without what stands before its compiler in many builds, such as ccache."""
     rest = list(words)
     while rest and Path(rest[0]).name in _LAUNCHERS:
         del rest[0]

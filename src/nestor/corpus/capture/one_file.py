@@ -18,6 +18,7 @@ from nestor.corpus.capture.database import (
     DatabaseError,
     is_compiler,
     read_commands,
+    without_launchers,
 )
 from nestor.corpus.capture.journal import Journal
 from nestor.corpus.capture.response_files import expanded
@@ -27,8 +28,6 @@ from nestor.corpus.model import Corpus
 from nestor.files import read_regular
 
 _LIMIT = 1 << 30
-_LAUNCHERS = ("ccache", "distcc", "icecc", "sccache")
-"""What stands before a compiler in the commands of many builds."""
 
 
 def capture_words(
@@ -40,16 +39,11 @@ def capture_words(
     :param level: in place of the command's own.
     :raises DatabaseError: if clang cannot compile that, or it compiles nothing.
     """
-    own = list(words)
-    while own and Path(own[0]).name in _LAUNCHERS:
-        del own[0]
+    own = without_launchers(words)
     named = bool(own) and not own[0].startswith("-") and is_compiler(own[0])
-    cxx = named and "++" in own[0]  # clang tells C++ by the sources' names
-    arguments = ["c++" if cxx else "cc", *own[int(named) :]]
+    arguments = ["c++" if named and "++" in own[0] else "cc", *own[int(named) :]]
     sources = [word for word in arguments[1:] if Path(word).suffix and Path(word).is_file()]
-    # A file of C++ would make the driver clang++, which takes all of them for C++.
-    of_c = [word for word in sources if word.endswith(".c")]
-    file = next(iter([*of_c, *sources]), ".")
+    file = sources[0] if sources else "."
     item = {"directory": str(Path.cwd()), "arguments": arguments, "file": file}
     return _capture([item], root, toolchain, level)
 

@@ -63,7 +63,7 @@ TreesPolicy::Intervals::Intervals(ArrayRef<double> Lowest, ArrayRef<double> High
     Open |= Lowest[I] == Highest[I] ? 0 : bit(I);
 }
 
-/// The least number above \p V, or one a little greater.
+/// A float that is not below \p V, and hardly above it.
 static float above(double V) {
   constexpr float Most = std::numeric_limits<float>::max();
   const double Wider = V + (std::abs(V) * 0x1p-22 + 0x1p-140); // A float's step is less.

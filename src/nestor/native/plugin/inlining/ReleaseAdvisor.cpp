@@ -196,11 +196,11 @@ std::unique_ptr<InlineAdvice> ReleaseAdvisor::getAdviceImpl(CallBase &CB) {
     return isInlinedInItself(D, Stock, CB) ? inlineIt(CB) : untracked(CB, false);
   auto MandatoryKind = [&] { return getMandatoryKind(CB, FAM, getCallerORE(CB)); };
   if (CapReached) {
-    AskedAfterCap += D.isCappedIn(Caller);
     // The cap is a policy's: it does not bind the functions of other levels.
-    return untracked(CB, D.isCappedIn(Caller)
-                             ? MandatoryKind() == MandatoryInliningKind::Always
-                             : stockAnswer(Stock, CB));
+    const bool IsCapped = D.isCappedIn(Caller);
+    AskedAfterCap += IsCapped;
+    return untracked(CB, IsCapped ? MandatoryKind() == MandatoryInliningKind::Always
+                                  : stockAnswer(Stock, CB));
   }
   bool Allowed = false; // By the attributes of the call.
   if (CB.hasFnAttr(Attribute::AlwaysInline)) {
