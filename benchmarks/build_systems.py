@@ -15,7 +15,6 @@ on what else the machine does.
 import argparse
 import os
 import random
-import resource
 import shlex
 import shutil
 import statistics
@@ -38,8 +37,9 @@ from benchmarks.build_ways import (
     cmake,
     make,
     meson,
+    write_command,
 )
-from benchmarks.compile_cpu import median_interval
+from benchmarks.compile_cpu import children_cpu_seconds, median_interval
 from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.recipe import Recipe
@@ -135,17 +135,11 @@ def _alternate(commands: Mapping[str, Sequence[str]], rounds: int, folder: Path)
     order = random.Random(0)
     for number in range(rounds + 1):
         for name in order.sample(list(commands), len(commands)):
-            start, before = time.perf_counter(), _cpu_seconds()
+            start, before = time.perf_counter(), children_cpu_seconds()
             subprocess.run(commands[name], cwd=folder, check=True, stdout=subprocess.DEVNULL)
             if number:
-                times[name].append((time.perf_counter() - start, _cpu_seconds() - before))
+                times[name].append((time.perf_counter() - start, children_cpu_seconds() - before))
     return times
-
-
-def _cpu_seconds() -> float:
-    """Return what all processes that were started and waited for have used."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def cost_rows(what: str, times: Times) -> list[list[Any]]:
@@ -208,11 +202,7 @@ def nestor_command(folder: Path) -> Path:
     sources = os.environ.get("PYTHONPATH")
     if installed.exists() and not sources:
         return installed
-    script = folder / "bin" / "nestor"
-    script.parent.mkdir()
-    script.write_text(f"#!{sys.executable}\nfrom nestor.cli.start import entry\n\nentry()\n")
-    script.chmod(0o755)
-    return script
+    return write_command(folder / "bin")
 
 
 if __name__ == "__main__":

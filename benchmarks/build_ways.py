@@ -12,11 +12,13 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+_ROOT: Final = Path(__file__).parents[1]
 WAYS: Final = ("flags", "installed", "wrapper", "ccache, flags", "ccache, installed")
 """``nestor flags``, ``nestor flags --install``, ``nestor clang``; ccache in front of two."""
 
@@ -27,6 +29,18 @@ file=$(mktemp {records}/XXXXXXXX)
 printf '%s\\0' "$PWD" {compiler} "$@" >"$file"
 exec {compiler} "$@"
 """
+
+
+def write_command(folder: Path) -> Path:
+    """Write the command ``nestor`` of these sources into ``folder``, as pip would; return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    by_python = folder / "nestor-python"
+    by_python.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(_ROOT / 'src')!r})\n"
+        "from nestor.cli.start import entry\nentry()\n"
+    )
+    by_python.chmod(0o755)
+    return Path(shutil.copy(_ROOT / "src" / "launcher" / "nestor", folder))
 
 
 @dataclass(frozen=True)

@@ -37,13 +37,21 @@ from nestor.rollout.ready import stored_policy
 RESAMPLES = 10_000
 
 
+def children_cpu_seconds() -> float:
+    """Return what all processes that were started and waited for have used.
+
+    Finer than the ticks of :func:`os.times`.
+    """
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def cost(command: list[str], folder: Path, *, instructions: bool) -> float:
     """Return the processor seconds of ``command``, or the instructions it executes."""
     if not instructions:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = children_cpu_seconds()
         subprocess.run(command, env=environment(), check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return children_cpu_seconds() - before
     valgrind = [
         "valgrind",
         "--tool=callgrind",

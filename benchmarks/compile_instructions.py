@@ -12,7 +12,6 @@ loading: the difference of the medians of processor time.
 """
 
 import argparse
-import resource
 import statistics
 import subprocess
 import tempfile
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import record
-from benchmarks.compile_cpu import cost
+from benchmarks.compile_cpu import children_cpu_seconds, cost
 from benchmarks.machine import describe
 from benchmarks.pool import LINK, PROBLEM, local_pool
 from nestor.compiler.invocation import compile_command
@@ -98,11 +97,9 @@ def of_an_empty_file(
         base = [str(plugin.toolchain.clang), "-cc1", "-Oz", "-emit-obj", str(source), "-o", out]
         for _ in range(compiles):
             for name, words in options.items():
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                before = children_cpu_seconds()
                 subprocess.run([*base, *words], env=environment(), check=True)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-                seconds[name].append(used)
+                seconds[name].append(children_cpu_seconds() - before)
     medians = {name: 1000 * statistics.median(values) for name, values in seconds.items()}
     return {name: median - medians["stock"] for name, median in medians.items()}
 

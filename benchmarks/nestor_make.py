@@ -10,7 +10,8 @@ two have made. The objects of both must be those from source, byte for byte, and
 build of ``nestor make`` after a clean. Then a line is added to a source file that the build
 compiles, and stock, ``nestor make`` and the plain command with the compilers that ``nestor make``
 has left build again, in turn who is first, so many times as there are ``--edits``. Files are drawn,
-each once before any comes again. All builds are made in a folder of one name.
+each once before any comes again. All builds are made in a folder of one name, and no round finds
+inlining trials that were kept by one before it.
 
 Costs are CPU seconds of the build command with everything that it starts, one job at a time, over
 those of stock: medians over the rounds. Sizes are read-only bytes and code of the linked program.
@@ -21,7 +22,6 @@ import compileall
 import hashlib
 import os
 import random
-import resource
 import shlex
 import shutil
 import statistics
@@ -36,7 +36,8 @@ from typing import Any, Final
 import nestor
 from benchmarks import machine, record
 from benchmarks.build_systems import nestor_command
-from benchmarks.compile_cpu import median_interval
+from benchmarks.compile_cpu import children_cpu_seconds, median_interval
+from nestor.compiler.cache import cache_place
 from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.fetch import debian
 from nestor.corpus.fetch.tiers import recipes
@@ -182,7 +183,7 @@ class Bench:
         if way == "plain":
             settings["PATH"] = f"{self._present}/.nestor/bin:{os.environ['PATH']}"
         self._folders[way].rename(self._present)
-        before = _cpu_seconds()
+        before = children_cpu_seconds()
         done = subprocess.run(
             words,
             cwd=self._present,
@@ -192,7 +193,7 @@ class Bench:
             text=True,
             check=False,
         )
-        seconds = _cpu_seconds() - before
+        seconds = children_cpu_seconds() - before
         self._present.rename(self._folders[way])
         if done.returncode != 0:
             raise RuntimeError(f"{shlex.join(words)}:\n{done.stdout[-3000:]}")
@@ -220,6 +221,7 @@ def measure(
     edited: dict[str, list[float]] = {way: [] for way in _EDITED}
     case = CASES[name.removesuffix(_DEBUG)]
     for _ in range(rounds):
+        shutil.rmtree(f"{cache_place()}/trials", ignore_errors=True)
         bench = Bench(case, sources, folder, nestor, debug=name.endswith(_DEBUG))
         for way in _WAYS:
             bench.configure(way)
@@ -267,12 +269,6 @@ def measure(
     ]
 
 
-def _cpu_seconds() -> float:
-    """Return what ended children have taken; finer than the ticks of :func:`os.times`."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def _demand_same(name: str, some: Mapping[str, str], others: Mapping[str, str]) -> None:
     """Compare the objects of two builds.
 
@@ -314,7 +310,9 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="nestor-make-") as text:
         folder = Path(text)
+        os.environ["NESTOR_CACHE"] = str(folder / "cache")
         command = nestor_command(folder)
+        subprocess.run([command, "flags", "distilled"], stdout=subprocess.DEVNULL, check=True)
         plain = dict.fromkeys(name.removesuffix(_DEBUG) for name in options.projects)
         sources = options.sources or fetched(list(plain), folder)
         for name in options.projects:

@@ -15,7 +15,6 @@ be tried.
 import argparse
 import itertools
 import re
-import resource
 import statistics
 import subprocess
 import tempfile
@@ -27,7 +26,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks import record
-from benchmarks.compile_cpu import median_interval
+from benchmarks.compile_cpu import children_cpu_seconds, median_interval
 from benchmarks.machine import describe
 from nestor.compiler.invocation import compile_command
 from nestor.compiler.plugin import Plugin, ensure_plugin
@@ -161,10 +160,9 @@ def chosen(corpus: Corpus, count: int, largest: int) -> list[Module]:
 
 def processor_seconds(command: Sequence[str], _: Path) -> float:
     """Return the processor time of a compile and of the children that it has waited for."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu_seconds()
     subprocess.run(command, env=environment(), check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return children_cpu_seconds() - before
 
 
 def instructions(command: Sequence[str], folder: Path) -> float:

@@ -11,7 +11,6 @@ each should take at most 0.3 s; the ratio is what to compare between machines.
 """
 
 import argparse
-import resource
 import statistics
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import machine, record
+from benchmarks.compile_cpu import children_cpu_seconds
 from nestor.compiler.toolchain import find
 
 _NESTOR = "from nestor.cli.start import entry; entry()"
@@ -34,15 +34,9 @@ COMMANDS = {
 
 def measure(words: Sequence[str]) -> tuple[float, float]:
     """Run one command and return its CPU and wall-clock seconds."""
-    before, start = _cpu_seconds(), time.perf_counter()
+    before, start = children_cpu_seconds(), time.perf_counter()
     subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)
-    return _cpu_seconds() - before, time.perf_counter() - start
-
-
-def _cpu_seconds() -> float:
-    """Return what all processes that were started and waited for have used."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return children_cpu_seconds() - before, time.perf_counter() - start
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ fi
 compile() { PYTHONDONTWRITEBYTECODE='' "$venv/bin/python" -m compileall -q -j 2 src || :; }
 
 # The environment is complete when it carries the digest of what it was made from.
-wanted=$({ cat pyproject.toml scripts/setup.sh; "$python" --version; echo "$torch"; } | sha256sum)
+wanted=$({ cat pyproject.toml scripts/setup.sh src/launcher/nestor; "$python" --version; echo "$torch"; } | sha256sum)
 if [ "$(cat "$venv/.complete" 2>/dev/null || true)" = "$wanted" ]; then
   compile
   exit 0

@@ -1,16 +1,14 @@
 """A policy in ordinary builds: a ``nestor`` on PATH, as users have it."""
 
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from benchmarks.build_ways import Policy
+from benchmarks.build_ways import Policy, write_command
 from nestor.compiler.plugin import Plugin
 from nestor.policy import bundle
 from nestor.problems.inlining_size import builtins
-from tests.conftest import ROOT
 from tests.use.making import sources
 
 PRESSURE: Final = """
@@ -33,23 +31,17 @@ int main(int argc, char **argv) { int p[32] = {argc}; (void)argv; return twice(p
 """More values at a time than registers, and calls to inline."""
 
 
-def write_command(path: Path) -> Path:
-    """Write the command ``nestor`` as pip writes it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT / 'src')!r})\n"
-        "from nestor.cli.start import entry\nentry()\n"
-    )
-    path.chmod(0o755)
-    return path
-
-
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the command ``nestor``, which is first on PATH."""
-    path = write_command(tmp_path / "bin" / "nestor")
+    path = write_command(tmp_path / "bin")
     monkeypatch.setenv("PATH", str(path.parent), prepend=":")
     return path
+
+
+def by_python(command: Path) -> Path:
+    """Return what the command ``nestor`` starts for all that it does not do itself."""
+    return command.with_name("nestor-python")
 
 
 @pytest.fixture

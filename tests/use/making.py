@@ -27,6 +27,25 @@ app: app.o lib.o
 clean:
 \trm -f *.o *.d app
 """
+AUTOTOOLS: Final = {
+    "configure.ac": """
+AC_INIT([p], [1])
+AM_INIT_AUTOMAKE([foreign])
+AM_PROG_AR
+LT_INIT
+AC_PROG_CC
+AC_CONFIG_FILES([Makefile])
+AC_OUTPUT
+""",
+    "Makefile.am": """
+lib_LTLIBRARIES = libboth.la
+libboth_la_SOURCES = lib.c
+bin_PROGRAMS = app
+app_SOURCES = app.c
+app_LDADD = libboth.la
+""",
+}
+"""Texts by the name of the file."""
 BUILD: Final = ("make", f"CFLAGS={OZ}")
 
 

@@ -19,8 +19,8 @@ from benchmarks.build_ways import (
 )
 from nestor.compiler.plugin import Plugin
 from tests.conftest import SOURCE
-from tests.use.autotools import AUTOTOOLS
 from tests.use.conftest import PRESSURE
+from tests.use.making import AUTOTOOLS
 
 _FILES: Final = {
     "CMakeLists.txt": """

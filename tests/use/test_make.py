@@ -4,20 +4,13 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from nestor.compiler.plugin import Plugin
 from tests.use.making import BUILD, LIBRARY, MAIN, MAKEFILE, OZ, digests, make, sources, times
-from tests.use.test_remembered import SLOW
-
-IGNORED = ("sed", "-n", "s/SigIgn:\\s*//p", "/proc/self/status")
-"""Prints which signals it ignores."""
 
 
 def test_the_summary_is_that_of_the_stock_build(
@@ -64,21 +57,6 @@ def test_a_plain_build_with_the_compilers_that_are_left_makes_the_same(
     subprocess.run(line, cwd=project, env=os.environ | {"PATH": found}, check=True)
     assert times(project)["app.o"] != stamps["app.o"]
     assert digests(project) == before
-
-
-def test_a_later_build_waits_for_nothing(command: Path, project: Path) -> None:
-    first = make(command, IGNORED, project)
-    make(command, BUILD, project)
-    time.sleep(2.5)  # until the time of the summary tells a change for certain
-    make(command, BUILD, project)
-    for words in (("make",), ("--quiet", "make"), ("make", "-q")):
-        line = [sys.executable, "-X", "importtime", str(command), *words, "--", *IGNORED]
-        later = subprocess.run(line, cwd=project, capture_output=True, text=True, check=True)
-        imported = {line.rpartition("|")[2].strip() for line in later.stderr.splitlines()}
-        assert "nestor.cli.make.quick" in imported
-        assert not imported & SLOW
-        for ignored in (first.stdout, later.stdout):
-            assert not int(ignored, 16) & 1 << signal.SIGPIPE - 1
 
 
 def test_the_command_may_be_a_compiler(command: Path, project: Path) -> None:

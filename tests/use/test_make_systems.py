@@ -7,8 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.use.autotools import AUTOTOOLS
-from tests.use.making import OZ, digests, make, sources, times
+from tests.use.making import AUTOTOOLS, OZ, digests, make, sources, times
 
 _FILES: Final = {
     "CMakeLists.txt": """

@@ -18,7 +18,7 @@ from nestor.compiler.plugin import Plugin
 from nestor.corpus.lto_option import OTHER_LINKER, kind_of_link, kind_of_lto
 from nestor.errors import NestorError
 from tests.conftest import SOURCE
-from tests.use.conftest import save_policy
+from tests.use.conftest import by_python, save_policy
 from tests.use.test_flags import compiled, flags, run
 
 SLOW: Final = frozenset({"pathlib", "typing", "re", "subprocess", "hashlib", "collections", "json"})
@@ -142,7 +142,7 @@ def test_the_last_word_about_lto_counts() -> None:
 @pytest.mark.parametrize("words", [["flags", "never"], ["clang", "never", "--", "--version"]])
 def test_the_second_start_imports_next_to_nothing(command: Path, words: list[str]) -> None:
     first = run(command, *words)
-    done = run(sys.executable, "-X", "importtime", command, *words)
+    done = run(sys.executable, "-X", "importtime", by_python(command), *words)
     assert (done.returncode, done.stdout) == (0, first.stdout)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "nestor.cli.use.quick" in imported

@@ -27,10 +27,6 @@ def entry() -> None:
         status = quick.run(words[0], words[1:])
         if status is not None:
             sys.exit(status)
-    if words and words[0] == "make":
-        from nestor.cli.make import quick as quick_make
-
-        quick_make.run(words[1:])
     from nestor.cli import main
 
     main.entry()

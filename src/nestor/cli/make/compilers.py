@@ -6,12 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from nestor.cli.make import quick, scripts
-from nestor.cli.make.place import POLICY
+from nestor.cli.make import again, scripts
+from nestor.cli.make.place import POLICY, compiler_names, compilers_folder
 from nestor.cli.make.words import USUAL_INSIDE_LTO, USUAL_POLICIES, Words
 from nestor.cli.remarks import report_once
 from nestor.cli.setup import DEFAULT_PROBLEM
-from nestor.cli.use import command
+from nestor.cli.use import command, remembered
 from nestor.cli.use.choice import DEFAULT_POLICY, choose
 from nestor.cli.use.words import Words as PolicyWords
 from nestor.compiler.plugin import Plugin
@@ -93,9 +93,12 @@ class Compilers:
         changed = scripts.write(self.place, toolchain, options, mode)
         if mode == POLICY and (summary is not None or not self.reading):
             choice = choose(asked_for, _PROBLEMS)
-            found = command.Ingredients(self.plugin, choice)
-            text = scripts.texts(self.place, toolchain, options, mode)
-            memory.keep(quick.key(self.own), found, quick.remembered(text))
+            stamps = memory.stamps(command.Ingredients(self.plugin, choice))
+            if stamps is not None:
+                folder = compilers_folder(self.own.folder)
+                files = [f"{folder}/{name}" for name in compiler_names(toolchain.major)]
+                files += [self.own.summary, self.own.left]  # whether they are there or not
+                again.keep(self.own, stamps | remembered.stamps(files))
         return changed
 
     def _kept(self, *, with_summary: bool) -> tuple[str | None, tuple[str, ...]]:

@@ -155,6 +155,7 @@ class _Build:
             status = running.run(own.command, own.folder, cached=True, quiet=own.json)
             if status != 0:
                 return self._ended(status, first=False)
+            compilers.write(POLICY, with_summary=True)  # for later builds: files are settled now
         if of_build and not reading and not report.warnings and not own.json:
             remark(said.without_summary(of_build, compilers.policies))
         self._say(report, finished=finished)

@@ -118,7 +118,7 @@ def record(compiler: str, rest: Sequence[str]) -> None:
     if not folder or not makes_object(rest):
         return
     variables = [f"{name}={os.environ[name]}" for name in COMPILER_VARIABLES if name in os.environ]
-    fields = [HEADER, POLICY, _present_folder(), "", *variables, compiler, *rest, END]
+    fields = [HEADER, POLICY, present_folder(), "", *variables, compiler, *rest, END]
     try:
         os.makedirs(f"{folder}/compiles", exist_ok=True)  # noqa: PTH103
         path = f"{folder}/compiles/{os.getpid()}-{os.urandom(4).hex()}"
@@ -128,7 +128,7 @@ def record(compiler: str, rest: Sequence[str]) -> None:
         return
 
 
-def _present_folder() -> str:
+def present_folder() -> str:
     """Return the present folder by the name that clang gives it: a shell's, or the real one."""
     name = os.environ.get("PWD", "")
     is_it = os.path.isabs(name) and os.path.isdir(name) and os.path.samefile(name, ".")  # noqa: PTH117, PTH112, PTH121

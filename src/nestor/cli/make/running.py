@@ -1,16 +1,15 @@
 """Run the command of a build with the compilers that lie in the folder beside it."""
 
-from __future__ import annotations
-
 import os
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from nestor.cli.make.place import VARIABLE, compilers_folder
+from nestor.corpus.capture.child import run_to_end
+from nestor.errors import NestorError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-_STDERR = 2
+_STDERR: Final = 2
 
 
 def run(command: Sequence[str], folder: str, *, cached: bool, quiet: bool = False) -> int:
@@ -21,11 +20,6 @@ def run(command: Sequence[str], folder: str, *, cached: bool, quiet: bool = Fals
     :param quiet: send what it prints to standard error, where it mixes with no JSON.
     :raises NestorError: if there is no such command.
     """
-    import shutil  # here, since it takes long, and builds after an edit need no more than the rest
-
-    from nestor.corpus.capture.child import run_to_end
-    from nestor.errors import NestorError
-
     settings = environment(os.environ, folder, cached=cached)
     program = shutil.which(command[0], path=settings["PATH"])
     if program is None:
@@ -37,7 +31,7 @@ def environment(own: Mapping[str, str], folder: str, *, cached: bool) -> dict[st
     """Return the environment of a build.
 
     ``CC`` and ``CXX`` name the compilers, which are first on ``PATH`` too; a ``ccache`` before the
-    user's own compiler stays there.
+    user's own compiler stays there. Builds that ``again.py`` starts have the same.
     """
     compilers = compilers_folder(folder)
     settings = {**own, VARIABLE: folder, "PATH": f"{compilers}:{own.get('PATH', os.defpath)}"}

@@ -1,16 +1,11 @@
-"""The words of ``nestor make`` that are ours. Imports next to nothing."""
-
-from __future__ import annotations
+"""The words of ``nestor make`` that are ours."""
 
 import os
+from collections.abc import Sequence
+from typing import Final
 
 from nestor.cli.make.place import LEFT_MODULES
 from nestor.cli.wrong_words import WrongWordsError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
 
 USUAL_POLICIES: Final = ("distilled", "shipped-os", "shipped-speed")
 """About inlining at -Oz, at -Os, and at -O2 and -O3."""
@@ -28,15 +23,18 @@ class Words:
 
     def __init__(
         self,
+        words: Sequence[str],
         policies: tuple[str, ...],
         values: dict[str, str],
         switches: set[str],
         command: list[str],
     ):
+        self.words = tuple(words)
+        """As they were given."""
         self.policies = policies or USUAL_POLICIES
         """Files or built-ins."""
         folder = values.get("--summary") or os.environ.get("NESTOR_PROGRAM") or ".nestor"
-        self.folder = os.path.abspath(folder)  # noqa: PTH100  pathlib is slow to import
+        self.folder = os.path.abspath(folder)  # noqa: PTH100  keeps what is no path
         """What is kept beside the build."""
         self.link = values.get("--link", "gc")
         self.jobs = values.get("--jobs")
@@ -119,4 +117,4 @@ def split(words: Sequence[str]) -> Words:
         number = values.get(name, "1")
         if not number.isdecimal() or int(number) < least:
             raise WrongWordsError(f"{name} {number} is no whole number from {least} on.")
-    return Words(tuple(policies), values, switches, command)
+    return Words(words[:index], tuple(policies), values, switches, command)

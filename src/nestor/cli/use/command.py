@@ -125,17 +125,25 @@ class Memory:
 
     def keep(self, key: Sequence[str], found: Ingredients, result: Sequence[str]) -> None:
         """Remember ``result`` for the words ``key``, unless a file was written just now."""
+        stamps = self.stamps(found)
+        if stamps is not None:
+            anywhere = all(Path(word).is_absolute() for word in self._user)
+            remembered.remember(key, result, stamps, anywhere=anywhere)
+
+    def stamps(self, found: Ingredients) -> dict[str, str] | None:
+        """Return the stamps of all files on which it depends what was found.
+
+        None if the user's files were written so late that the next change need not show.
+        """
         if not self._settled:
-            return
+            return None
         code = (module.__file__ for name, module in sys.modules.items() if _is_ours(name))
         plugin = found.plugin
         gates = (gate_record(plugin, problem) for problem in found.choice.problems)
         files = [*found.files, plugin.path, *gates, *source_files()]
         files += binaries(plugin.toolchain.prefix)
         files += [Path(path) for path in code if path]
-        stamps = remembered.stamps(map(str, files)) | self._stamps
-        anywhere = all(Path(word).is_absolute() for word in self._user)
-        remembered.remember(key, result, stamps, anywhere=anywhere)
+        return remembered.stamps(map(str, files)) | self._stamps
 
 
 def _is_ours(module: str) -> bool:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _HEADER = "nestor-command 1"
 _VARIABLES = ("NESTOR_LLVM", "PATH", "HOME")
-_ABSENT = "absent"
+ABSENT = "absent"
+"""The stamp of no file."""
 _SETTLED = 2.0
 """Seconds without a change after which the times of a file tell its next change for certain; some
 file systems count in whole seconds."""
@@ -78,7 +79,7 @@ def stamp(path: str) -> str:
     try:
         found = os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
-        return _ABSENT
+        return ABSENT
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 

@@ -1,0 +1,99 @@
+"""A build again without Python: the script that ``nestor make`` leaves for it in the cache.
+
+A build after an edit compiles one file, and Python takes longer to start than some files take to
+compile. So the command ``nestor`` is a shell script (``src/launcher/nestor``), which reads what is
+left here for the present folder. That becomes the build if the words, the environment and all files
+that decide about its compilers are as they were; if not, Python looks everything up.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from nestor.cli.make.place import VARIABLE, compilers_folder, present_folder
+from nestor.cli.make.words import Words
+from nestor.cli.use.remembered import ABSENT
+from nestor.compiler.cache import cache_place
+from nestor.files import write_atomically
+
+_STARTED_BY_LAUNCHER: Final = "nestor-python"
+_VARIABLES: Final = ("NESTOR_LLVM", VARIABLE, "HOME", "PATH")
+"""On which it depends where the compiler, the policies and the folder of a build are found."""
+_MOST_RECORDS: Final = 5000
+"""Records of compiles after which they are put together again."""
+_SCRIPT: Final = """\
+# Written by 'nestor make': becomes its build if all that this depends on is as it was.
+again() {{ # WORDS OF nestor…
+  [ "$folder" = {launcher} ] && [ "$PWD" -ef {present} ] || return
+  [ "{variables}" = {values} ] || return
+  for word in {words}; do
+    while [ "$1" = -q ] || [ "$1" = --quiet ]; do
+      shift
+    done
+    [ "$1" = "$word" ] || return
+    shift
+  done
+  [ ! -e {place}/unfinished ] || return
+  [ "$(LC_ALL=C stat -L -c '%s %.9Y %.9Z %i' -- {files} 2>/dev/null)" = {stamps} ] || return
+  # The first build that compiles something is told at which level it does.
+  for record in {place}/objects/*; do
+    [ -e "$record" ] || return
+    break
+  done
+  number=0
+  for record in {place}/compiles/*; do
+    number=$((number + 1))
+  done
+  [ $number -le {most} ] || return
+  case $CC in 'ccache '*) CC='ccache ' ;; *) CC= ;; esac
+  case $CXX in 'ccache '*) CXX='ccache ' ;; *) CXX= ;; esac
+  compilers={compilers}
+  # Python says what is wrong with a command that is not there.
+  PATH=$compilers:$PATH command -v -- "$1" >/dev/null || return
+  export {variable}={place} PATH="$compilers:$PATH"
+  export CC="$CC$compilers/clang" CXX="$CXX$compilers/clang++"
+  exec "$@"
+}}
+again "$@"
+"""
+
+
+def keep(own: Words, stamps: Mapping[str, str]) -> None:
+    """Leave the script for the next ``nestor make`` with the same words in the present folder.
+
+    A cache that cannot be written is no error.
+
+    :param stamps: of all files that the compilers of the build depend on, those included, as
+        :func:`~nestor.cli.use.remembered.stamp` gives them.
+    """
+    asks_for_more = own.renew or own.json or (own.all_again and os.path.exists(own.left))  # noqa: PTH110
+    if Path(sys.argv[0]).name != _STARTED_BY_LAUNCHER or asks_for_more:
+        return
+    folder = present_folder()
+    values = ":".join(os.environ.get(name, "") for name in _VARIABLES)
+    text = _SCRIPT.format(
+        launcher=shlex.quote(os.path.dirname(sys.argv[0])),  # noqa: PTH120  as the shell names it
+        present=shlex.quote(folder),
+        variables=":".join(f"${name}" for name in _VARIABLES),
+        values=shlex.quote(values),
+        words=shlex.join(["make", *own.words, "--"]),
+        place=shlex.quote(own.folder),
+        files=shlex.join(stamps),
+        stamps=shlex.quote("\n".join(_as_stat_prints(s) for s in stamps.values() if s != ABSENT)),
+        most=_MOST_RECORDS,
+        compilers=shlex.quote(compilers_folder(own.folder)),
+        variable=VARIABLE,
+    )
+    try:
+        write_atomically(Path(f"{cache_place()}/builds{folder}/again.sh"), os.fsencode(text))
+    except OSError:
+        return
+
+
+def _as_stat_prints(stamp: str) -> str:
+    """Return a stamp with its times in seconds."""
+    size, *times, inode = stamp.split(" ")
+    return " ".join([size, *(f"{time[:-9] or 0}.{time[-9:]:>09}" for time in times), inode])

@@ -1,0 +1,159 @@
+"""``nestor make`` builds again without Python while that is the same, and never when it is not."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.use.conftest import by_python, save_policy
+from tests.use.making import BUILD, MAIN, digests, make, times
+
+ASKED: Final = 77
+"""The exit status where Python would have been started."""
+IGNORED: Final = ("sed", "-n", "s/SigIgn:\\s*//p", "/proc/self/status")
+"""Prints which signals it ignores."""
+SETTLED: Final = 2.5
+"""Seconds until the time of a file that was just written tells its next change for certain."""
+NOTHING: Final = ("true",)
+
+
+@pytest.fixture
+def built(command: Path, project: Path) -> Path:
+    """Return a project that was built, after which Python answers :data:`ASKED`."""
+    assert make(command, BUILD, project).returncode == 0
+    time.sleep(SETTLED)
+    assert make(command, BUILD, project).returncode == 0
+    deny_python(command)
+    assert make(command, NOTHING, project).returncode == 0
+    return project
+
+
+def deny_python(command: Path) -> None:
+    by_python(command).write_text(f"#!/bin/sh\nexit {ASKED}\n")
+
+
+def test_an_edit_is_built(command: Path, built: Path) -> None:
+    before, stamps = digests(built), times(built)
+    (built / "app.c").write_text(MAIN + "// edited\n")
+    assert make(command, BUILD, built).returncode == 0
+    assert times(built)["app.o"] != stamps["app.o"]
+    assert digests(built) == before
+    assert list((built / ".nestor" / "compiles").iterdir())
+
+
+def test_the_exit_status_and_the_signals_are_the_command_s(command: Path, built: Path) -> None:
+    assert make(command, ["sh", "-c", "exit 7"], built).returncode == 7
+    ignored = make(command, IGNORED, built).stdout
+    assert not int(ignored, 16) & 1 << signal.SIGPIPE - 1
+    assert make(command, ["sh", "-c", "kill -TERM $$"], built).returncode == -signal.SIGTERM
+
+
+def test_quiet_changes_nothing(command: Path, built: Path) -> None:
+    for words in (("-q", "make"), ("--quiet", "make"), ("make", "-q")):
+        line = [str(command), *words, "--", "echo", "-q", "a  b"]
+        done = subprocess.run(line, cwd=built, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "-q a  b\n"), words
+
+
+def test_ccache_stays_before_the_compilers(
+    command: Path, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "ccache clang-22")
+    monkeypatch.setenv("CXX", "g++")
+    shown = make(command, ["sh", "-c", 'echo "$CC:$CXX:$NESTOR_PROGRAM:$PATH:$PWD"'], built).stdout
+    place = built / ".nestor"
+    path = f"{place}/bin:{os.environ['PATH']}"
+    assert shown == f"ccache {place}/bin/clang:{place}/bin/clang++:{place}:{path}:{built}\n"
+
+
+CHANGES: Final[Mapping[str, Callable[[Path], object]]] = {
+    "another summary": lambda place: (place / "summary.txt").write_text("nestor-program 1\n"),
+    "no summary": lambda place: (place / "summary.txt").unlink(),
+    "modules are left": lambda place: (place / "left.txt").touch(),
+    "objects of a first build": lambda place: (place / "unfinished").touch(),
+    "another compiler": lambda place: (place / "bin" / "clang").write_text("#!/bin/sh\n"),
+    "a compiler of the same size and time": lambda place: _rewritten(place / "bin" / "clang"),
+    "no objects": lambda place: shutil.rmtree(place / "objects"),
+}
+
+
+def _rewritten(path: Path) -> None:
+    status = path.stat()
+    path.write_text("#" * status.st_size)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_python_looks_at_what_has_changed(command: Path, built: Path, change: str) -> None:
+    CHANGES[change](built / ".nestor")
+    assert make(command, NOTHING, built).returncode == ASKED
+
+
+@pytest.mark.parametrize("options", [("--renew",), ("--json",), ("--link", "icf"), ("--jobs", "1")])
+def test_python_reads_other_words(command: Path, built: Path, options: tuple[str, ...]) -> None:
+    assert make(command, NOTHING, built, *options).returncode == ASKED
+
+
+@pytest.mark.parametrize("name", ["NESTOR_LLVM", "NESTOR_PROGRAM", "HOME", "PATH"])
+def test_python_looks_into_another_environment(command: Path, built: Path, name: str) -> None:
+    value = f"{built}/bin:{os.environ['PATH']}" if name == "PATH" else str(built)
+    assert make(command, NOTHING, built, environment={name: value}).returncode == ASKED
+
+
+@pytest.mark.parametrize("words", [["no-such-command"], ["-j8"], [""], []])
+def test_python_says_that_there_is_no_command(command: Path, built: Path, words: list[str]) -> None:
+    assert make(command, words, built).returncode == ASKED
+
+
+def test_a_policy_of_one_s_own(command: Path, project: Path) -> None:
+    policy = project / "p.safetensors"
+    save_policy(policy, inline=False)
+    time.sleep(SETTLED)
+    for _ in range(2):
+        assert make(command, BUILD, project, "--policy", "p.safetensors").returncode == 0
+    deny_python(command)
+    assert make(command, NOTHING, project, "--policy", "p.safetensors").returncode == 0
+    assert make(command, NOTHING, project).returncode == ASKED
+    save_policy(policy, inline=True)
+    assert make(command, NOTHING, project, "--policy", "p.safetensors").returncode == ASKED
+
+
+def test_another_nestor_looks_for_itself(command: Path, built: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(command.parent, other)
+    assert make(other / "nestor", NOTHING, built).returncode == ASKED
+    link = tmp_path / "link"
+    link.symlink_to(command)  # of the launcher alone
+    assert make(link, NOTHING, built).returncode == 0
+    assert subprocess.run([link, "flags"], check=False).returncode == ASKED
+
+
+def test_another_folder_of_the_same_name(command: Path, built: Path) -> None:
+    built.rename(built.with_name("former"))
+    built.mkdir()
+    assert make(command, NOTHING, built).returncode == ASKED
+    assert make(command, NOTHING, built.with_name("former")).returncode == ASKED
+
+
+@pytest.mark.parametrize("name", ["a b", "quote'", "dollar$x", "größe", "new\nline"])
+def test_folders_of_any_name(command: Path, project: Path, name: str) -> None:
+    place = project.rename(project.with_name(name))
+    for wait in (SETTLED, 0):
+        assert make(command, BUILD, place).returncode == 0
+        time.sleep(wait)
+    deny_python(command)
+    shown = make(command, ["sh", "-c", 'echo "$NESTOR_PROGRAM"'], place)
+    assert (shown.returncode, shown.stdout) == (0, f"{place}/.nestor\n")
+
+
+def test_a_first_build_that_took_a_while_is_enough(command: Path, project: Path) -> None:
+    slow = ("sh", "-c", f"{' '.join([BUILD[0], repr(BUILD[1])])} && sleep {SETTLED}")
+    assert make(command, slow, project).returncode == 0
+    deny_python(command)
+    assert make(command, NOTHING, project).returncode == 0
