@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from nestor.compiler.cache import cache_place
 from tests.use.conftest import by_python, save_policy
 from tests.use.making import BUILD, MAIN, digests, make, times
 
@@ -122,6 +123,16 @@ def test_a_policy_of_one_s_own(command: Path, project: Path) -> None:
     assert make(command, NOTHING, project).returncode == ASKED
     save_policy(policy, inline=True)
     assert make(command, NOTHING, project, "--policy", "p.safetensors").returncode == ASKED
+
+
+def test_what_was_cut_short_is_made_anew(command: Path, built: Path) -> None:
+    script = Path(f"{cache_place()}/builds{built}/again.sh")
+    whole = script.read_text()
+    for length in (0, len(whole) // 2, len(whole) - 2):
+        script.write_text(whole[:length])
+        assert make(command, NOTHING, built).returncode == ASKED
+    script.write_text(whole)
+    assert make(command, NOTHING, built).returncode == 0
 
 
 def test_another_nestor_looks_for_itself(command: Path, built: Path, tmp_path: Path) -> None:

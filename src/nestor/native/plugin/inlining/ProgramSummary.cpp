@@ -7,6 +7,7 @@
 #include "ProgramSummary.h"
 #include "plugin/core/TextFile.h"
 #include "policy/PlainFile.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <optional>
 
@@ -16,8 +17,13 @@ namespace nestor {
 
 /// A count: digits only, and small enough to be exact as a policy's f64 input.
 static bool parseCount(StringRef Word, int64_t &Count) {
-  return !Word.empty() && Word.front() != '-' && Word.front() != '+' &&
-         !Word.getAsInteger(10, Count) && Count <= int64_t(1) << 53;
+  Count = 0;
+  for (char C : Word) {
+    Count = 10 * Count + (C - '0');
+    if (!isDigit(C) || Count > int64_t(1) << 53)
+      return false;
+  }
+  return !Word.empty();
 }
 
 Expected<ProgramSummary> ProgramSummary::parse(StringRef Text) {
