@@ -62,15 +62,28 @@ def test_quiet_changes_nothing(command: Path, built: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "-q a  b\n"), words
 
 
-def test_ccache_stays_before_the_compilers(
+def test_the_environment_is_the_user_s_with_the_compilers(
     command: Path, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "ccache clang-22")
     monkeypatch.setenv("CXX", "g++")
-    shown = make(command, ["sh", "-c", 'echo "$CC:$CXX:$NESTOR_PROGRAM:$PATH:$PWD"'], built).stdout
+    names = ("folder", "cache", "again", "word", "record", "number", "compilers")
+    for name in names:
+        monkeypatch.setenv(name, "the user's")
     place = built / ".nestor"
-    path = f"{place}/bin:{os.environ['PATH']}"
-    assert shown == f"ccache {place}/bin/clang:{place}/bin/clang++:{place}:{path}:{built}\n"
+    expected = os.environ | {
+        "CC": f"ccache {place}/bin/clang",
+        "CXX": f"{place}/bin/clang++",
+        "NESTOR_PROGRAM": str(place),
+        "PATH": f"{place}/bin:{os.environ['PATH']}",
+        "PWD": str(built),
+    }
+    shown = make(command, ["env", "-0"], built).stdout
+    found = dict(line.split("=", 1) for line in shown.rstrip("\0").split("\0"))
+    own = {"_", "OLDPWD", "SHLVL"}  # of a shell
+    assert {n: v for n, v in found.items() if n not in own} == {
+        n: v for n, v in expected.items() if n not in own
+    }
 
 
 CHANGES: Final[Mapping[str, Callable[[Path], object]]] = {

@@ -27,34 +27,34 @@ _MOST_RECORDS: Final = 5000
 _SCRIPT: Final = """\
 # Written by 'nestor make': becomes its build if all that this depends on is as it was.
 again() {{ # WORDS OF nestor…
-  [ "$folder" = {launcher} ] && [ "$PWD" -ef {present} ] || return
+  [ "$nestor_folder" = {launcher} ] && [ "$PWD" -ef {present} ] || return
   [ "{variables}" = {values} ] || return
-  for word in {words}; do
+  for nestor_word in {words}; do
     while [ "$1" = -q ] || [ "$1" = --quiet ]; do
       shift
     done
-    [ "$1" = "$word" ] || return
+    [ "$1" = "$nestor_word" ] || return
     shift
   done
   [ ! -e {place}/unfinished ] || return
   [ "$(LC_ALL=C stat -L -c '%s %.9Y %.9Z %i' -- {files} 2>/dev/null)" = {stamps} ] || return
   # The first build that compiles something is told at which level it does.
-  for record in {place}/objects/*; do
-    [ -e "$record" ] || return
+  for nestor_record in {place}/objects/*; do
+    [ -e "$nestor_record" ] || return
     break
   done
-  number=0
-  for record in {place}/compiles/*; do
-    number=$((number + 1))
+  nestor_number=0
+  for nestor_record in {place}/compiles/*; do
+    nestor_number=$((nestor_number + 1))
   done
-  [ $number -le {most} ] || return
+  [ $nestor_number -le {most} ] || return
+  nestor_bin={compilers}
+  # Python says what is wrong with a command that is not there.
+  PATH=$nestor_bin:$PATH command -v -- "$1" >/dev/null || return
   case $CC in 'ccache '*) CC='ccache ' ;; *) CC= ;; esac
   case $CXX in 'ccache '*) CXX='ccache ' ;; *) CXX= ;; esac
-  compilers={compilers}
-  # Python says what is wrong with a command that is not there.
-  PATH=$compilers:$PATH command -v -- "$1" >/dev/null || return
-  export {variable}={place} PATH="$compilers:$PATH"
-  export CC="$CC$compilers/clang" CXX="$CXX$compilers/clang++"
+  export {variable}={place} PATH="$nestor_bin:$PATH"
+  export CC="$CC$nestor_bin/clang" CXX="$CXX$nestor_bin/clang++"
   exec "$@"
 }}
 again "$@"

@@ -244,10 +244,11 @@ class _Build:
                 }
             )
         elif finished:
-            of = "1 object" if report.objects == 1 else f"{report.objects} objects"
+            from nestor.cli.console import counted
+
             remark(
-                f"{report.compiled_again} of {of} compiled again with the"
-                f" summary of {report.functions:,} functions, {own.summary}"
+                f"{report.compiled_again} of {counted(report.objects, 'object')} compiled again"
+                f" with the summary of {counted(report.functions, 'function')}, {own.summary}"
             )
             if report.left:
                 stay = "object stays as it is" if report.left == 1 else "objects stay as they are"
