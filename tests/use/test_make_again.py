@@ -25,8 +25,18 @@ NOTHING: Final = ("true",)
 
 
 @pytest.fixture
+def command(command: Path) -> Path:
+    """Return the command ``nestor``, whose Python ends with :data:`ASKED` once it is denied."""
+    path = by_python(command)
+    first, rest = path.read_text().split("\n", 1)
+    denied = f"import os, sys\nos.path.exists({str(_denied(command))!r}) and sys.exit({ASKED})\n"
+    path.write_text(f"{first}\n{denied}{rest}")
+    return command
+
+
+@pytest.fixture
 def built(command: Path, project: Path) -> Path:
-    """Return a project that was built, after which Python answers :data:`ASKED`."""
+    """Return a project that was built, after which Python is denied."""
     assert make(command, BUILD, project).returncode == 0
     time.sleep(SETTLED)
     assert make(command, BUILD, project).returncode == 0
@@ -36,7 +46,11 @@ def built(command: Path, project: Path) -> Path:
 
 
 def deny_python(command: Path) -> None:
-    by_python(command).write_text(f"#!/bin/sh\nexit {ASKED}\n")
+    _denied(command).touch()
+
+
+def _denied(command: Path) -> Path:
+    return command.with_name("python-is-denied")
 
 
 def test_an_edit_is_built(command: Path, built: Path) -> None:
@@ -67,9 +81,9 @@ def test_the_environment_is_the_user_s_with_the_compilers(
 ) -> None:
     monkeypatch.setenv("CC", "ccache clang-22")
     monkeypatch.setenv("CXX", "g++")
-    names = ("folder", "cache", "again", "word", "record", "number", "compilers")
-    for name in names:
-        monkeypatch.setenv(name, "the user's")
+    for name in ("folder", "cache", "word", "record", "number", "a.b", "BASH_FUNC_stat%%"):
+        monkeypatch.setenv(name, "() { echo the user's; }")
+    monkeypatch.setenv("BASH_ENV", str(built / "Makefile"))
     place = built / ".nestor"
     expected = os.environ | {
         "CC": f"ccache {place}/bin/clang",
@@ -80,7 +94,7 @@ def test_the_environment_is_the_user_s_with_the_compilers(
     }
     shown = make(command, ["env", "-0"], built).stdout
     found = dict(line.split("=", 1) for line in shown.rstrip("\0").split("\0"))
-    own = {"_", "OLDPWD", "SHLVL"}  # of a shell
+    own = {"_", "OLDPWD", "SHLVL", "PS1"}  # of a shell
     assert {n: v for n, v in found.items() if n not in own} == {
         n: v for n, v in expected.items() if n not in own
     }
@@ -149,13 +163,46 @@ def test_what_was_cut_short_is_made_anew(command: Path, built: Path) -> None:
 
 
 def test_another_nestor_looks_for_itself(command: Path, built: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
+    other = tmp_path / "other-nestor"
     shutil.copytree(command.parent, other)
     assert make(other / "nestor", NOTHING, built).returncode == ASKED
     link = tmp_path / "link"
     link.symlink_to(command)  # of the launcher alone
     assert make(link, NOTHING, built).returncode == 0
     assert subprocess.run([link, "flags"], check=False).returncode == ASKED
+
+
+def test_the_command_nestor_was_installed_anew(command: Path, built: Path) -> None:
+    path = by_python(command)
+    Path(shutil.copy(path, path.with_name("new"))).replace(path)
+    assert make(command, NOTHING, built).returncode == ASKED
+
+
+def test_a_policy_that_is_written_during_a_build(command: Path, project: Path) -> None:
+    for name in ("p", "q"):
+        save_policy(project / f"{name}.safetensors", inline=name == "p")
+    time.sleep(SETTLED)
+    options = ("--policy", "p.safetensors")
+    line = f"make '{BUILD[1]}' && cp q.safetensors p.safetensors && sleep {SETTLED}"
+    assert make(command, ("sh", "-c", line), project, *options).returncode == 0
+    deny_python(command)
+    assert make(command, NOTHING, project, *options).returncode == ASKED
+
+
+def test_a_link_to_another_folder(command: Path, built: Path) -> None:
+    link = built.with_name("link")
+    link.symlink_to(built)
+    line = f"cd {link} && {command} make -- true"
+    for expected in (ASKED, 0, 0):  # under the name of the link nothing was built
+        _denied(command).unlink(missing_ok=True)
+        if expected != ASKED:
+            assert subprocess.run(["bash", "-c", line], check=False).returncode == 0
+        deny_python(command)
+        assert subprocess.run(["bash", "-c", line], check=False).returncode == expected
+    shutil.copytree(built, built.with_name("other"))
+    link.unlink()
+    link.symlink_to(built.with_name("other"))
+    assert subprocess.run(["bash", "-c", line], check=False).returncode == ASKED
 
 
 def test_another_folder_of_the_same_name(command: Path, built: Path) -> None:

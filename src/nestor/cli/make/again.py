@@ -2,8 +2,8 @@
 
 A build after an edit compiles one file, and Python takes longer to start than some files take to
 compile. So the command ``nestor`` is a shell script (``src/launcher/nestor``), which reads what is
-left here for the present folder. That becomes the build if the words, the environment and all files
-that decide about its compilers are as they were; if not, Python looks everything up.
+left here for the present folder. That runs the build if the words, the environment and all files
+that decide about its compilers are as they were; if not, it returns, and Python takes over.
 """
 
 import os
@@ -15,47 +15,48 @@ from typing import Final
 
 from nestor.cli.make.place import VARIABLE, compilers_folder, present_folder
 from nestor.cli.make.words import Words
-from nestor.cli.use.remembered import ABSENT
+from nestor.cli.use import remembered
 from nestor.compiler.cache import cache_place
 from nestor.files import write_atomically
 
 _STARTED_BY_LAUNCHER: Final = "nestor-python"
-_VARIABLES: Final = ("NESTOR_LLVM", VARIABLE, "HOME", "PATH")
-"""On which it depends where the compiler, the policies and the folder of a build are found."""
+_VARIABLES: Final = ("NESTOR_LLVM", VARIABLE, "HOME", "PYTHONPATH", "PATH")
+"""They decide where Nestor, the compiler, the policies and the folder of a build are found."""
 _MOST_RECORDS: Final = 5000
-"""Records of compiles after which they are put together again."""
+"""Records of compiles after which Python merges them into ``objects/``."""
 _SCRIPT: Final = """\
-# Written by 'nestor make': becomes its build if all that this depends on is as it was.
-again() {{ # WORDS OF nestor…
-  [ "$nestor_folder" = {launcher} ] && [ "$PWD" -ef {present} ] || return
-  [ "{variables}" = {values} ] || return
+# Written by 'nestor make': runs the build if nothing has changed on which its compilers depend.
+again() {{ # WORDS OF nestor…; to return is to leave the build to Python
+  [[ $nestor_folder == {launcher} && $PWD -ef {present} ]] || return
+  [[ "{variables}" == {values} ]] || return
   for nestor_word in {words}; do
-    while [ "$1" = -q ] || [ "$1" = --quiet ]; do
+    while [[ $1 == -q || $1 == --quiet ]]; do
       shift
     done
-    [ "$1" = "$nestor_word" ] || return
+    [[ $1 == "$nestor_word" ]] || return
     shift
   done
-  [ ! -e {place}/unfinished ] || return
-  [ "$(LC_ALL=C stat -L -c '%s %.9Y %.9Z %i' -- {files} 2>/dev/null)" = {stamps} ] || return
-  # The first build that compiles something is told at which level it does.
+  [[ ! -e {place}/unfinished ]] || return
+  # A file that is not there has no line, and one more when it appears.
+  [[ $(LC_ALL=C stat -L -c '%s %.9Y %.9Z %i' -- {files} 2>/dev/null) == {stamps} ]] || return
+  # While there are no objects, Python says at which levels the policies decide.
   for nestor_record in {place}/objects/*; do
-    [ -e "$nestor_record" ] || return
+    [[ -e $nestor_record ]] || return
     break
   done
   nestor_number=0
   for nestor_record in {place}/compiles/*; do
     nestor_number=$((nestor_number + 1))
   done
-  [ $nestor_number -le {most} ] || return
+  [[ $nestor_number -le {most} ]] || return
   nestor_bin={compilers}
-  # Python says what is wrong with a command that is not there.
-  PATH=$nestor_bin:$PATH command -v -- "$1" >/dev/null || return
+  # Python says what is wrong with a command that cannot be run.
+  PATH=$nestor_bin:$PATH type -P -- "$1" >/dev/null || return
   case $CC in 'ccache '*) CC='ccache ' ;; *) CC= ;; esac
   case $CXX in 'ccache '*) CXX='ccache ' ;; *) CXX= ;; esac
   export {variable}={place} PATH="$nestor_bin:$PATH"
   export CC="$CC$nestor_bin/clang" CXX="$CXX$nestor_bin/clang++"
-  exec "$@"
+  exec -- "$@"
 }}
 again "$@"
 """
@@ -73,16 +74,18 @@ def keep(own: Words, stamps: Mapping[str, str]) -> None:
     if Path(sys.argv[0]).name != _STARTED_BY_LAUNCHER or asks_for_more:
         return
     folder = present_folder()
+    stamps = {**remembered.stamps([sys.argv[0], sys.executable]), **stamps}
+    lines = [_as_stat_prints(one) for one in stamps.values() if one != remembered.ABSENT]
     values = ":".join(os.environ.get(name, "") for name in _VARIABLES)
     text = _SCRIPT.format(
         launcher=shlex.quote(os.path.dirname(sys.argv[0])),  # noqa: PTH120  as the shell names it
-        present=shlex.quote(folder),
+        present=shlex.quote(os.getcwd()),  # noqa: PTH109  the shell's may be that of a link
         variables=":".join(f"${name}" for name in _VARIABLES),
         values=shlex.quote(values),
         words=shlex.join(["make", *own.words, "--"]),
         place=shlex.quote(own.folder),
         files=shlex.join(stamps),
-        stamps=shlex.quote("\n".join(_as_stat_prints(s) for s in stamps.values() if s != ABSENT)),
+        stamps=shlex.quote("\n".join(lines)),
         most=_MOST_RECORDS,
         compilers=shlex.quote(compilers_folder(own.folder)),
         variable=VARIABLE,

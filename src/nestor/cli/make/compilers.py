@@ -94,7 +94,9 @@ class Compilers:
         if mode == POLICY and (summary is not None or not self.reading):
             choice = choose(asked_for, _PROBLEMS)
             stamps = memory.stamps(command.Ingredients(self.plugin, choice))
-            if stamps is not None:
+            # A build takes minutes, in which the user may have written another policy.
+            are_same = {word: _stored(word) for word in self.stored} == self.stored
+            if stamps is not None and are_same:
                 folder = compilers_folder(self.own.folder)
                 files = [f"{folder}/{name}" for name in compiler_names(toolchain.major)]
                 files += [self.own.summary, self.own.left]  # whether they are there or not

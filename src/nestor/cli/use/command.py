@@ -133,17 +133,18 @@ class Memory:
     def stamps(self, found: Ingredients) -> dict[str, str] | None:
         """Return the stamps of all files on which it depends what was found.
 
-        None if the user's files were written so late that the next change need not show.
+        None if the user's files were written so late that the next change need not show, or if
+        there is other code now than what this process runs.
         """
-        if not self._settled:
+        own = (module.__file__ for name, module in sys.modules.items() if _is_ours(name))
+        code = [path for path in own if path]
+        if not self._settled or any(map(remembered.changed_since_start, code)):
             return None
-        code = (module.__file__ for name, module in sys.modules.items() if _is_ours(name))
         plugin = found.plugin
         gates = (gate_record(plugin, problem) for problem in found.choice.problems)
         files = [*found.files, plugin.path, *gates, *source_files()]
         files += binaries(plugin.toolchain.prefix)
-        files += [Path(path) for path in code if path]
-        return remembered.stamps(map(str, files)) | self._stamps
+        return remembered.stamps([*map(str, files), *code]) | self._stamps
 
 
 def _is_ours(module: str) -> bool:

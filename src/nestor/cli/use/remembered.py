@@ -26,6 +26,7 @@ _HEADER = "nestor-command 1"
 _VARIABLES = ("NESTOR_LLVM", "PATH", "HOME")
 ABSENT = "absent"
 """The stamp of no file."""
+_START = time.time()
 _SETTLED = 2.0
 """Seconds without a change after which the times of a file tell its next change for certain; some
 file systems count in whole seconds."""
@@ -98,6 +99,14 @@ def settled(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return max(found.st_mtime, found.st_ctime) < time.time() - _SETTLED
+
+
+def changed_since_start(path: str) -> bool:
+    """Tell whether a file was written or replaced while this process has run."""
+    try:
+        return os.stat(path).st_ctime > _START  # noqa: PTH116
+    except (OSError, ValueError):
+        return True
 
 
 def _unchanged(files: list[str]) -> bool:
