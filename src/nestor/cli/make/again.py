@@ -38,7 +38,7 @@ again() {{ # WORDS OF nestor…; to return is to leave the build to Python
   done
   [[ ! -e {place}/unfinished ]] || return
   # A file that is not there has no line, and one more when it appears.
-  [[ $(LC_ALL=C stat -L -c '%s %.9Y %.9Z %i' -- {files} 2>/dev/null) == {stamps} ]] || return
+  [ "$(LC_ALL=C stat -L -c '%s %.9Y %.9Z %i' -- {files} 2>/dev/null)" = {stamps} ] || return
   # While there are no objects, Python says at which levels the policies decide.
   for nestor_record in {place}/objects/*; do
     [[ -e $nestor_record ]] || return
