@@ -42,7 +42,6 @@ from benchmarks.build_ways import (
 from benchmarks.compile_cpu import children_cpu_seconds, median_interval
 from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.fetch import debian
-from nestor.corpus.fetch.recipe import Recipe
 from nestor.corpus.fetch.tiers import recipes
 from nestor.rollout.gate import probe_folder
 
@@ -56,18 +55,18 @@ Times = Mapping[str, Sequence[tuple[float, float]]]
 _COSTS: Final = ("clang", "flags", "installed", "wrapper")
 
 
+def fetched(name: str, archive: debian.Archive, folder: Path) -> Path:
+    """Fetch the sources of a project of the corpora, and return the folder that they are in."""
+    every = {recipe.project: recipe for tier in ("tiny", "bench") for recipe in recipes(tier)}
+    recipe = every[name]
+    place = folder / f"{name}-download"
+    files = archive.download(recipe.package, recipe.version, recipe.sources, place)
+    return debian.extract(files[0], folder / name)
+
+
 def projects(archive: debian.Archive, folder: Path) -> list[Project]:
     """Fetch the sources and return what is built of them."""
-    every = {recipe.project: recipe for tier in ("tiny", "bench") for recipe in recipes(tier)}
-
-    def sources(name: str) -> Path:
-        recipe: Recipe = every[name]
-        files = archive.download(
-            recipe.package, recipe.version, recipe.sources, folder / f"{name}-download"
-        )
-        return debian.extract(files[0], folder / name)
-
-    json, gperf, lua = map(sources, ("jsoncpp", "gperf", "lua"))
+    json, gperf, lua = (fetched(name, archive, folder) for name in ("jsoncpp", "gperf", "lua"))
     return [
         Project("jsoncpp", "CMake, Release", json, cmake("Release", *_JSONCPP)),
         Project("jsoncpp", "CMake, MinSizeRel", json, cmake("MinSizeRel", *_JSONCPP)),

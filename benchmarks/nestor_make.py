@@ -1,17 +1,19 @@
 """What ``nestor make`` costs and gives: builds of real projects, interleaved with stock ones.
 
-    python -m benchmarks.nestor_make [--projects lua ninja jsoncpp lua-g] [--rounds 3] [--edits 15]
-        [--json FILE]
+    python -m benchmarks.nestor_make [--projects lua ninja jsoncpp lua-g] [--rounds 3] [--files 10]
+        [--edits 9] [--json FILE]
 
 Sources come from the Debian archive, or from ``--sources``; ``NAME-g`` is NAME with debug
 information. In each round a project is built by the stock compiler, by ``nestor make``, by
 ``nestor make --again 100``, and twice from source by ``nestor flags`` with the summaries that these
 two have made. The objects of both must be those from source, byte for byte, and so must those of a
-build of ``nestor make`` after a clean. Then a line is added to a source file that the build
-compiles, and stock, ``nestor make`` and the plain command with the compilers that ``nestor make``
-has left build again, in turn who is first, so many times as there are ``--edits``. Files are drawn,
-each once before any comes again. All builds are made in a folder of one name, and no round finds
-inlining trials that were kept by one before it.
+build of ``nestor make`` after a clean. All builds are made in a folder of one name, and no round
+finds inlining trials that were kept by one before it.
+
+After the last round a line is added to each of ``--files`` source files that the build compiles,
+drawn at random, ``--edits`` times in turn. After each edit stock, ``nestor make`` and the plain
+command with the compilers that ``nestor make`` has left build again, in turn who is first. Of the
+builds after edits of one file the least of each way counts.
 
 Costs are CPU seconds of the build command with everything that it starts, one job at a time, over
 those of stock: medians over the rounds. Sizes are read-only bytes and code of the linked program.
@@ -35,12 +37,11 @@ from typing import Any, Final
 
 import nestor
 from benchmarks import machine, record
-from benchmarks.build_systems import nestor_command
+from benchmarks.build_systems import fetched, nestor_command
 from benchmarks.compile_cpu import children_cpu_seconds, median_interval
 from nestor.compiler.cache import cache_place
 from nestor.compiler.toolchain import Toolchain, find
 from nestor.corpus.fetch import debian
-from nestor.corpus.fetch.tiers import recipes
 
 _OZ: Final = "-Oz -ffunction-sections -fdata-sections"
 _LINK: Final = "-fuse-ld=lld -Wl,--gc-sections"
@@ -211,14 +212,13 @@ class Bench:
 
 
 def measure(
-    name: str, sources: Path, folder: Path, nestor: Path, rounds: int, edits: int
+    name: str, sources: Path, folder: Path, nestor: Path, rounds: int, files: int, edits: int
 ) -> list[Any]:
     """Return the row of one project.
 
     :raises RuntimeError: if a build fails, or builds that should give the same objects do not.
     """
     first: dict[str, list[float]] = {way: [] for way in _WAYS}
-    edited: dict[str, list[float]] = {way: [] for way in _EDITED}
     case = CASES[name.removesuffix(_DEBUG)]
     for _ in range(rounds):
         shutil.rmtree(f"{cache_place()}/trials", ignore_errors=True)
@@ -233,22 +233,14 @@ def measure(
         bench.clean("make")
         bench.build("make")
         _demand_same(name, objects, bench.objects("make"))
-        order = bench.sources()
-        random.Random(_SEED).shuffle(order)
-        for number in range(edits):
-            first_way = number % len(_EDITED)
-            for way in (*_EDITED[first_way:], *_EDITED[:first_way]):
-                bench.edit(way, order[number % len(order)])
-                edited[way].append(bench.build(way))
+    edited = edited_builds(bench, files, edits)
 
-    def ratios(times: Mapping[str, Sequence[float]], way: str, to: str) -> list[float]:
-        return [a / b for a, b in zip(times[way], times[to], strict=True)]
+    def ratio(way: str, to: str) -> float:
+        return statistics.median(a / b for a, b in zip(first[way], first[to], strict=True))
 
-    def ratio(times: Mapping[str, Sequence[float]], way: str, to: str) -> float:
-        return statistics.median(ratios(times, way, to))
-
-    def spread(way: str, to: str) -> list[float]:
-        return [ratio(edited, way, to), *median_interval(ratios(edited, way, to))]
+    def spread(way: str) -> list[float]:
+        ratios = [least[way] / least["stock"] for least in edited]
+        return [statistics.median(ratios), *median_interval(ratios)]
 
     def change(way: str) -> list[float]:
         return [100 * (sizes[way][part] / sizes["stock"][part] - 1) for part in (0, 1)]
@@ -257,16 +249,30 @@ def measure(
         name,
         statistics.median(first["stock"]),
         bench.messages["make"],
-        ratio(first, "make", "stock"),
+        ratio("make", "stock"),
         change("make"),
         bench.messages["all"],
-        ratio(first, "all", "stock"),
+        ratio("all", "stock"),
         change("all"),
-        ratio(first, "flags of all", "stock"),
-        statistics.median(edited["stock"]),
-        spread("make", "stock"),
-        spread("plain", "stock"),
+        ratio("flags of all", "stock"),
+        statistics.median(least["stock"] for least in edited),
+        spread("make"),
+        spread("plain"),
     ]
+
+
+def edited_builds(bench: Bench, files: int, edits: int) -> list[dict[str, float]]:
+    """Return the least CPU seconds of the builds after edits of each file, by way."""
+    sources = bench.sources()
+    random.Random(_SEED).shuffle(sources)
+    least = {source: dict.fromkeys(_EDITED, float("inf")) for source in sources[:files]}
+    for number in range(edits):
+        first = number % len(_EDITED)
+        for source, times in least.items():
+            for way in (*_EDITED[first:], *_EDITED[:first]):
+                bench.edit(way, source)
+                times[way] = min(times[way], bench.build(way))
+    return list(least.values())
 
 
 def _demand_same(name: str, some: Mapping[str, str], others: Mapping[str, str]) -> None:
@@ -300,7 +306,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--projects", nargs="+", choices=PROJECTS, default=PROJECTS)
     parser.add_argument("--rounds", type=int, default=3, help="builds in each way")
-    parser.add_argument("--edits", type=int, default=15, help="in each round")
+    parser.add_argument("--files", type=int, default=10, help="to edit")
+    parser.add_argument("--edits", type=int, default=9, help="of each of them")
     parser.add_argument("--sources", type=Path, help="a folder with the projects' sources")
     parser.add_argument("--json", type=Path, help="write the table to this file")
     options = parser.parse_args()
@@ -313,35 +320,26 @@ def main() -> None:
         os.environ["NESTOR_CACHE"] = str(folder / "cache")
         command = nestor_command(folder)
         subprocess.run([command, "flags", "distilled"], stdout=subprocess.DEVNULL, check=True)
-        plain = dict.fromkeys(name.removesuffix(_DEBUG) for name in options.projects)
-        sources = options.sources or fetched(list(plain), folder)
+        archive = None if options.sources else debian.Archive(folder / "apt")
         for name in options.projects:
-            place = sources / name.removesuffix(_DEBUG)
-            rows.append(
-                measure(name, place, folder / "work", command, options.rounds, options.edits)
+            project = name.removesuffix(_DEBUG)
+            if archive is None:
+                place = options.sources / project
+            else:
+                place = fetched(project, archive, folder / name)
+            row = measure(
+                name, place, folder / "work", command, options.rounds, options.files, options.edits
             )
-            print(*rows[-1], sep="\t", flush=True)
+            rows.append(row)
+            print(*row, sep="\t", flush=True)
     if options.json is not None:
         about = (
             "Builds by nestor make: CPU over stock, objects compiled again, linked sizes."
-            f" Medians of {options.rounds} interleaved rounds, of {options.edits} edits each."
+            f" Medians of {options.rounds} interleaved rounds; after edits, over {options.files}"
+            f" files the least of {options.edits} builds."
         )
         tables = {"builds": record.table(COLUMNS, rows)}
         record.write(options.json, about, tables, machine.describe(toolchain))
-
-
-def fetched(names: Sequence[str], folder: Path) -> Path:
-    """Fetch the sources of the projects, and return the folder that holds them."""
-    every = {recipe.project: recipe for tier in ("tiny", "bench") for recipe in recipes(tier)}
-    (folder / "apt").mkdir()
-    archive = debian.Archive(folder / "apt")
-    for name in names:
-        recipe = every[name]
-        place = folder / f"{name}-download"
-        files = archive.download(recipe.package, recipe.version, recipe.sources, place)
-        extracted = debian.extract(files[0], folder / f"{name}-extracted")
-        extracted.rename(folder / name)
-    return folder
 
 
 if __name__ == "__main__":
