@@ -35,6 +35,12 @@ def command(command: Path) -> Path:
 
 
 @pytest.fixture
+def own_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "ccache clang-22")
+    monkeypatch.setenv("CXX", "g++")
+
+
+@pytest.fixture
 def built(command: Path, project: Path) -> Path:
     """Return a project that was built, after which Python is denied."""
     assert make(command, BUILD, project).returncode == 0
@@ -76,11 +82,10 @@ def test_quiet_changes_nothing(command: Path, built: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "-q a  b\n"), words
 
 
+@pytest.mark.usefixtures("own_compilers")  # before the build
 def test_the_environment_is_the_user_s_with_the_compilers(
     command: Path, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CC", "ccache clang-22")
-    monkeypatch.setenv("CXX", "g++")
     for name in ("folder", "cache", "word", "record", "number", "a.b", "BASH_FUNC_stat%%"):
         monkeypatch.setenv(name, "() { echo the user's; }")
     monkeypatch.setenv("BASH_ENV", str(built / "Makefile"))
@@ -123,20 +128,33 @@ def test_python_looks_at_what_has_changed(command: Path, built: Path, change: st
     assert make(command, NOTHING, built).returncode == ASKED
 
 
-@pytest.mark.parametrize("options", [("--renew",), ("--json",), ("--link", "icf"), ("--jobs", "1")])
-def test_python_reads_other_words(command: Path, built: Path, options: tuple[str, ...]) -> None:
-    assert make(command, NOTHING, built, *options).returncode == ASKED
+def test_python_reads_other_words(command: Path, built: Path) -> None:
+    for options in (("--renew",), ("--json",), ("--link", "icf"), ("--jobs", "1")):
+        assert make(command, NOTHING, built, *options).returncode == ASKED, options
 
 
-@pytest.mark.parametrize("name", ["NESTOR_LLVM", "NESTOR_PROGRAM", "HOME", "PATH"])
-def test_python_looks_into_another_environment(command: Path, built: Path, name: str) -> None:
-    value = f"{built}/bin:{os.environ['PATH']}" if name == "PATH" else str(built)
-    assert make(command, NOTHING, built, environment={name: value}).returncode == ASKED
+def test_python_looks_into_another_environment(command: Path, built: Path, tmp_path: Path) -> None:
+    path = f"{built}/bin:{os.environ['PATH']}"
+    names = ("NESTOR_LLVM", "NESTOR_PROGRAM", "PYTHONPATH", "HOME", "CC", "CXX")
+    changes = {"PATH": path, "NESTOR_CACHE": str(tmp_path)} | dict.fromkeys(names, str(built))
+    for name, value in changes.items():
+        assert make(command, NOTHING, built, environment={name: value}).returncode == ASKED, name
 
 
-@pytest.mark.parametrize("words", [["no-such-command"], ["-j8"], [""], []])
-def test_python_says_that_there_is_no_command(command: Path, built: Path, words: list[str]) -> None:
-    assert make(command, words, built).returncode == ASKED
+def test_python_says_that_there_is_no_command(command: Path, built: Path) -> None:
+    for words in (["no-such-command"], ["./app.c"], ["./.nestor"], ["if"], ["-j8"], [""], []):
+        assert make(command, words, built).returncode == ASKED, words
+
+
+def test_a_cache_whose_folder_is_relative_is_python_s(command: Path, built: Path) -> None:
+    """A script that a source tree brings along is not run."""
+    script = f"builds{built}/again.sh"
+    for name, place in (("HOME", "h/.cache/nestor"), ("NESTOR_CACHE", "h")):
+        brought = built / place / script
+        brought.parent.mkdir(parents=True, exist_ok=True)
+        brought.write_text("exit 0\n")
+        given = {"NESTOR_CACHE": "", "XDG_CACHE_HOME": "x", name: "h"}
+        assert make(command, NOTHING, built, environment=given).returncode == ASKED, name
 
 
 def test_a_policy_of_one_s_own(command: Path, project: Path) -> None:

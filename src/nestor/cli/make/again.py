@@ -13,15 +13,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from nestor.cli.make.place import VARIABLE, compilers_folder, present_folder
+from nestor.cli.make.place import VARIABLE, present_folder
+from nestor.cli.make.running import environment
 from nestor.cli.make.words import Words
 from nestor.cli.use import remembered
 from nestor.compiler.cache import cache_place
 from nestor.files import write_atomically
 
 _STARTED_BY_LAUNCHER: Final = "nestor-python"
-_VARIABLES: Final = ("NESTOR_LLVM", VARIABLE, "HOME", "PYTHONPATH", "PATH")
-"""They decide where Nestor, the compiler, the policies and the folder of a build are found."""
+_VARIABLES: Final = ("NESTOR_LLVM", VARIABLE, "HOME", "PYTHONPATH", "PATH", "CC", "CXX")
+"""They decide where Nestor, the compiler, the policies and the folder of a build are found, and
+what the build's own variables are."""
 _MOST_RECORDS: Final = 5000
 """Records of compiles after which Python merges them into ``objects/``."""
 _SCRIPT: Final = """\
@@ -49,13 +51,9 @@ again() {{ # WORDS OF nestor…; to return is to leave the build to Python
     nestor_number=$((nestor_number + 1))
   done
   [[ $nestor_number -le {most} ]] || return
-  nestor_bin={compilers}
   # Python says what is wrong with a command that cannot be run.
-  PATH=$nestor_bin:$PATH type -P -- "$1" >/dev/null || return
-  case $CC in 'ccache '*) CC='ccache ' ;; *) CC= ;; esac
-  case $CXX in 'ccache '*) CXX='ccache ' ;; *) CXX= ;; esac
-  export {variable}={place} PATH="$nestor_bin:$PATH"
-  export CC="$CC$nestor_bin/clang" CXX="$CXX$nestor_bin/clang++"
+  PATH={path} type -P -- "$1" >/dev/null || return
+  export {settings}
   exec -- "$@"
 }}
 again "$@"
@@ -77,6 +75,8 @@ def keep(own: Words, stamps: Mapping[str, str]) -> None:
     stamps = {**remembered.stamps([sys.argv[0], sys.executable]), **stamps}
     lines = [_as_stat_prints(one) for one in stamps.values() if one != remembered.ABSENT]
     values = ":".join(os.environ.get(name, "") for name in _VARIABLES)
+    of_build = environment(os.environ, own.folder, cached=True)
+    settings = {name: of_build[name] for name in (VARIABLE, "PATH", "CC", "CXX")}
     text = _SCRIPT.format(
         launcher=shlex.quote(os.path.dirname(sys.argv[0])),  # noqa: PTH120  as the shell names it
         present=shlex.quote(os.getcwd()),  # noqa: PTH109  the shell's may be that of a link
@@ -87,8 +87,8 @@ def keep(own: Words, stamps: Mapping[str, str]) -> None:
         files=shlex.join(stamps),
         stamps=shlex.quote("\n".join(lines)),
         most=_MOST_RECORDS,
-        compilers=shlex.quote(compilers_folder(own.folder)),
-        variable=VARIABLE,
+        path=shlex.quote(settings["PATH"]),
+        settings=" ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items()),
     )
     try:
         write_atomically(Path(f"{cache_place()}/builds{folder}/again.sh"), os.fsencode(text))

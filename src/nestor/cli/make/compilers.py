@@ -92,11 +92,11 @@ class Compilers:
         toolchain = self.plugin.toolchain
         changed = scripts.write(self.place, toolchain, options, mode)
         if mode == POLICY and (summary is not None or not self.reading):
-            choice = choose(asked_for, _PROBLEMS)
-            stamps = memory.stamps(command.Ingredients(self.plugin, choice))
+            found = command.Ingredients(self.plugin, choose(asked_for, _PROBLEMS))
+            stamps = memory.stamps(found)
             # A build takes minutes, in which the user may have written another policy.
-            are_same = {word: _stored(word) for word in self.stored} == self.stored
-            if stamps is not None and are_same:
+            places = {own.place for own in self.stored.values() if isinstance(own.place, Path)}
+            if stamps is not None and places <= set(found.files):
                 folder = compilers_folder(self.own.folder)
                 files = [f"{folder}/{name}" for name in compiler_names(toolchain.major)]
                 files += [self.own.summary, self.own.left]  # whether they are there or not

@@ -31,7 +31,7 @@ def environment(own: Mapping[str, str], folder: str, *, cached: bool) -> dict[st
     """Return the environment of a build.
 
     ``CC`` and ``CXX`` name the compilers, which are first on ``PATH`` too; a ``ccache`` before the
-    user's own compiler stays there. Builds that ``again.py`` starts have the same.
+    user's own compiler stays there.
     """
     compilers = compilers_folder(folder)
     settings = {**own, VARIABLE: folder, "PATH": f"{compilers}:{own.get('PATH', os.defpath)}"}
