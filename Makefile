@@ -15,7 +15,8 @@ demo: setup
 
 test: setup lint
 # A file is one worker's, so that what its tests share is made once. The order is tests/conftest.py's.
-	$(RUN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# A worker that crashes ends the run: a new one in its place would wait for ever (pytest-xdist 3.8).
+	$(RUN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 lint: setup
 	$(RUN)/ruff check .

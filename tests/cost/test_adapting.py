@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import lightgbm
 import numpy as np
 import pytest
 
@@ -111,6 +113,29 @@ def test_fits_at_the_same_time_are_those_one_after_the_other(
     assert isinstance(model, MeanModel)
     answers = {one.predict(pool.blocks[:50]).cycles.tobytes() for one in model.models}
     assert len(answers) == 3, "from each start, then by another seed"
+
+
+def test_fits_at_the_same_time_leave_the_threads_of_lightgbm_alone(
+    pool: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = TrainingSettings(passes=1, machine=False, trees=10, leaves=7)
+    monkeypatch.setattr(adapting, "ADAPTING", quick)
+    threads: list[object] = []
+    constructs, predicts = lightgbm.Dataset.construct, lightgbm.Booster.predict
+
+    def construct(self: lightgbm.Dataset) -> lightgbm.Dataset:
+        threads.append((self.params or {}).get("num_threads"))
+        return constructs(self)
+
+    def predict(self: lightgbm.Booster, rows: Any, **words: Any) -> Any:
+        threads.append(words.get("num_threads"))
+        return predicts(self, rows, **words)
+
+    monkeypatch.setattr(lightgbm.Dataset, "construct", construct)
+    monkeypatch.setattr(lightgbm.Booster, "predict", predict)
+    start, *_ = load_models("shipped", "AMD Zen 5")
+    adapting.adapt(pool, np.arange(250), [start], fits=1)
+    assert set(threads) == {1}, "a call without sets them for all, in the middle of another's"
 
 
 def test_no_fit_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def test_trees_learn_what_features_say_and_nothing_of_noise() -> None:
     features = random.integers(0, 4, (4000, len(FEATURES))).astype(np.float32)
     noise = random.normal(0, 0.0005, 4000)
     half = random.random(4000) < 0.6
-    like = binned(features)
+    like = binned(features, 1)
     crowds = _crowds(0.003 * features[:, 3] + noise)
     booster, (ordered,) = grow_fine(features, crowds, half, 1, 0, like)
     assert ordered.tolist() == [1, 1]
@@ -68,7 +68,7 @@ def test_sequences_that_other_blocks_lack_neither_teach_nor_judge() -> None:
     features = random.integers(0, 4, (4000, len(FEATURES))).astype(np.float32)
     new = features[:, SEQUENCE_KNOWN] == 0
     crowds = _crowds(np.where(new, -0.003, 0.003) * features[:, 3])
-    half, like = random.random(4000) < 0.6, binned(features)
+    half, like = random.random(4000) < 0.6, binned(features, 1)
     booster, (ordered,) = grow_fine(features, crowds, half, 1, 0, like)
     assert ordered.tolist() == [1, 1]
     assert booster is not None

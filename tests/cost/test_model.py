@@ -156,7 +156,7 @@ def test_native_trees_are_those_of_lightgbm() -> None:
     target = features[:, 0] * features[:, 50] + np.sin(features[:, 60])
     booster: lightgbm.Booster = grow(
         features, target.astype(np.float64), TreeSettings(30, 31, 0.2, threads=1), 0,
-        like=binned(features),
+        like=binned(features, 1),
     )  # fmt: skip
     dump = booster.dump_model()
     edges, starts = edges_of([dump], len(FEATURES))

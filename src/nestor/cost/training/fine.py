@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nestor.cost.core.simulator import F32, F64, I64
 from nestor.cost.model.features import SEQUENCE_KNOWN
 from nestor.cost.model.levels import REACH, moved, rounded
-from nestor.cost.training.trees import TreeSettings, grow
+from nestor.cost.training.trees import TreeSettings, grow, predicted
 
 Flags = NDArray[np.uint8]
 
@@ -91,7 +91,7 @@ def grow_fine(
         part = grow(
             features[inside & half], crowds.beside[inside & half], settings, seed, like=like
         )
-        answers = rounded(np.asarray(part.predict(features), dtype=np.float64))
+        answers = rounded(predicted(part, features, threads))
         flags = told_apart(answers, crowds, inside & ~half, seed)
     split = np.split(flags, np.cumsum(crowds.sizes)[:-1])
     if not flags.any():

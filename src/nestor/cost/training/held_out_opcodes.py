@@ -23,7 +23,7 @@ from nestor.cost.model.features import SIMULATED
 from nestor.cost.model.opcode_intervals import SHARES, Factors, OpcodeIntervals
 from nestor.cost.model.session import LearnedSession
 from nestor.cost.training.folds import clipped
-from nestor.cost.training.trees import TreeSettings, grow
+from nestor.cost.training.trees import TreeSettings, grow, predicted
 
 FOLDS: Final = 5
 FREQUENT: Final = 0.01
@@ -104,8 +104,8 @@ def _errors(
     features = session.features(rows.kept[judged])
     settings = TreeSettings(100, 63, 0.2, threads=threads)
     booster = grow(rows.features[~judged], rows.target[~judged], settings, seed)
-    predicted = np.asarray(booster.predict(features), dtype=np.float64)
-    return rows.logs[judged] - predicted - (features[:, SIMULATED] if rows.on_core else 0.0)
+    residuals = predicted(booster, features, threads)
+    return rows.logs[judged] - residuals - (features[:, SIMULATED] if rows.on_core else 0.0)
 
 
 def _groups(errors: F64, shares: F64, weights: F64) -> OpcodeIntervals:

@@ -27,7 +27,7 @@ from nestor.cost.training.held_out_opcodes import HoldOut, calibrate
 from nestor.cost.training.other_machine import OtherMachine, fit_other_machine, with_costs_of
 from nestor.cost.training.rows import Rows, rows_of, stable
 from nestor.cost.training.settings import TrainingSettings
-from nestor.cost.training.trees import TreeSettings, binned, grow
+from nestor.cost.training.trees import TreeSettings, binned, grow, predicted
 from nestor.progress import Progress, silent
 
 
@@ -88,11 +88,11 @@ def train(
     errors = _errors_on_new_rows(features, target, weights, folds, trees, seed, progress)
     spread_trees = TreeSettings(120, 31, 0.05, 8, 40, settings.threads)
     half = np.random.default_rng(seed).random(len(target)) < 0.6
-    like = binned(features)
+    like = binned(features, settings.threads)
     spread = grow(
         features[half], np.log(errors[half] + 0.003), spread_trees, seed, COVERAGE, like=like
     )
-    widths = np.exp(np.asarray(spread.predict(features[~half])))
+    widths = np.exp(predicted(spread, features[~half], settings.threads))
     residual = grow(
         features, target, trees, seed, progress=progress, stage="Growing trees", like=like,
         weights=weights,
@@ -187,7 +187,9 @@ def _errors_on_new_rows(
             features[usable], target[usable], fewer, seed, progress=progress, stage=stage,
             weights=None if weights is None else weights[usable],
         )  # fmt: skip
-        errors[judged] = np.abs(np.asarray(booster.predict(features[judged])) - target[judged])
+        errors[judged] = np.abs(
+            predicted(booster, features[judged], trees.threads) - target[judged]
+        )
     return errors
 
 

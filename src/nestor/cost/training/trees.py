@@ -1,9 +1,15 @@
-"""Grow boosted trees with LightGBM: for the residual of the simulation, and for its spread."""
+"""Grow boosted trees with LightGBM: for the residual of the simulation, and for its spread.
+
+LightGBM keeps the number of its threads for the whole process, and a call that does not name one
+sets it back to that of all cores. Another thread that is building a data set at that moment writes
+beyond its buffers: so every call here names it. (``train`` hands its number to its data set.)
+"""
 
 from dataclasses import dataclass
 from typing import Any, Final
 
 import lightgbm
+import numpy as np
 
 from nestor.cost.core.simulator import F32, F64
 from nestor.progress import Progress
@@ -32,9 +38,15 @@ _BINNING: Final = {
 }
 
 
-def binned(features: F32) -> lightgbm.Dataset:
+def binned(features: F32, threads: int) -> lightgbm.Dataset:
     """Return rows whose bins several forests can share, so that none has thresholds of its own."""
-    return lightgbm.Dataset(features, params=_BINNING, free_raw_data=False).construct()
+    parameters = {**_BINNING, "num_threads": threads}
+    return lightgbm.Dataset(features, params=parameters, free_raw_data=False).construct()
+
+
+def predicted(booster: lightgbm.Booster, features: F32, threads: int) -> F64:
+    """Return what ``booster`` predicts for ``features`` ``[n, features]``: ``[n]``."""
+    return np.asarray(booster.predict(features, num_threads=threads), dtype=np.float64)
 
 
 def grow(

@@ -67,7 +67,7 @@ class BoostedTrees:
 
     def predict(self, x: F64) -> F64:
         """Predict. See :class:`nestor.learn.distil.gain_model.Model`."""
-        return np.asarray(self.booster.predict(x), dtype=np.float64)
+        return np.asarray(self.booster.predict(x, num_threads=1), dtype=np.float64)
 
     def policy(self, features: Sequence[str], problem: str) -> TreesPolicy:
         """Return the policy. See :class:`nestor.learn.distil.gain_model.Model`."""
