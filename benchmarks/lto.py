@@ -31,7 +31,7 @@ from nestor.corpus.model import Program
 from nestor.errors import NestorError
 from nestor.evaluate.compare import select_programs
 from nestor.policy.names import NamedPolicy
-from nestor.problem.in_builds import made_for
+from nestor.problem.in_builds import search_starts
 from nestor.problem.problem import Pool
 from nestor.rollout.local_pool import PoolSettings
 from nestor.tune.search import SearchSettings
@@ -65,7 +65,7 @@ def linked(pool: Pool, build: Build, program: Program, policy: NamedPolicy) -> L
 
 def searched(pool: Pool, build: Build, program: Program, compiles: float, folder: Path) -> Line:
     """Search ``program`` from the best of the starts that ``nestor tune`` takes."""
-    starts = made_for(PROBLEM.moves().policies, lto=True)
+    starts = search_starts(PROBLEM.moves().policies, lto=True)
     settings = TuneSettings(modes=("gc",), policies=starts[1:])
     budget = SearchSettings(compiles=compiles)
     first = policy_named(starts[0])

@@ -10,7 +10,7 @@ import pytest
 from nestor.cli.setup import usual_policy
 from nestor.compiler.invocation import LtoKind, link_flags
 from nestor.compiler.plugin import Plugin
-from nestor.problem.in_builds import made_for
+from nestor.problem.in_builds import made_for, search_starts
 from nestor.problems.inlining_size.log import read
 from nestor.problems.inlining_size.plugin_flags import plugin_flags
 from tests.inlining import KINDS, PROBLEM, policy_named
@@ -125,6 +125,9 @@ def test_a_policy_made_for_other_links_is_remarked_on(sources: Path, tmp_path: P
 def test_searches_and_defaults_take_the_policy_for_the_build() -> None:
     assert made_for(("shipped", "distilled"), lto=True) == ("shipped-lto", "distilled")
     assert made_for(("shipped", "distilled"), lto=False) == ("shipped", "distilled")
+    inside = ("shipped-lto", "distilled", "distilled-lto")
+    assert search_starts(("shipped", "distilled"), lto=True) == inside
+    assert search_starts(("shipped", "distilled"), lto=False) == ("shipped", "distilled")
     assert usual_policy(PROBLEM, lto=True) == "shipped-lto"
     assert usual_policy(PROBLEM) == "shipped"
 

@@ -14,7 +14,7 @@ from nestor.evaluate.result import Evaluation
 from nestor.files import claimed
 from nestor.numbers import refuse_number
 from nestor.policy.names import DEFAULT, NamedPolicy
-from nestor.problem.in_builds import made_for
+from nestor.problem.in_builds import search_starts
 from nestor.problem.levels import require_decided
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
@@ -98,7 +98,7 @@ def tune_program(
     way = find_build(pool.problem, build)
     wanted = tuple(modes) or way.modes[:1]
     check_modes(way, wanted)
-    packaged = made_for(moves_of(pool.problem).policies, lto=inside_lto(way))
+    packaged = search_starts(moves_of(pool.problem).policies, lto=inside_lto(way))
     further = () if policy is not None else packaged
     start = DEFAULT if policy is None else policy_of(pool.problem, policy)
     require_decided(pool.problem, pool.corpus, [start])

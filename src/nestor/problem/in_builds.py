@@ -43,6 +43,9 @@ class InLto:
     """Of a policy made for it: its like in other builds."""
     unmade: Mapping[str, str] = field(default_factory=dict)
     """Of a policy that decides there, too, and was not made to: what of it is known."""
+    starts: Mapping[str, str] = field(default_factory=dict)
+    """Of a policy that searches start from: its like made for LTO, from which they start there
+    too. (Links under that one take too long for builds that did not name it.)"""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ def in_lto() -> InLto:
         instead={name: like for each in all_parts for name, like in each.instead.items()},
         only={name: like for each in all_parts for name, like in each.only.items()},
         unmade={name: what for each in all_parts for name, what in each.unmade.items()},
+        starts={name: like for each in all_parts for name, like in each.starts.items()},
     )
 
 
@@ -109,3 +113,14 @@ def made_for(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:
     """
     likes = in_lto().instead if lto else {}
     return tuple(likes.get(name, name) for name in policies)
+
+
+def search_starts(policies: Sequence[str], *, lto: bool) -> tuple[str, ...]:
+    """Return the built-in policies of which a search starts from the best.
+
+    :param policies: those that searches without LTO start from.
+    :param lto: whether the search is of decisions inside LTO.
+    """
+    likes = in_lto().starts if lto else {}
+    further = tuple(likes[name] for name in policies if name in likes)
+    return made_for(policies, lto=lto) + further

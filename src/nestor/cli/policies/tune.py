@@ -23,7 +23,7 @@ from nestor.corpus.model import Corpus, Program
 from nestor.errors import NestorError
 from nestor.files import claimed, write_atomically
 from nestor.policy.names import NamedPolicy
-from nestor.problem.in_builds import made_for
+from nestor.problem.in_builds import search_starts
 from nestor.problem.levels import decides, instead, require_decided
 from nestor.problem.problem import Problem
 from nestor.problem.registry import find_problem
@@ -59,8 +59,7 @@ class Tune:
         nestor tune ninja --corpus corpus/bench --out tuned/ninja
         nestor tune ninja --corpus corpus/bench --out tuned/ninja --compiles 60
         nestor tune lua --corpus corpus/bench --out tuned/lua --policy default --mode gc no-gc
-        nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full \
-            --policy shipped-lto
+        nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full
         nestor tune lz4 --corpus corpus/speed --out tuned/lz4-fast --problem inlining-speed
         nestor tune lz4 --corpus corpus/tiny-O2 --out tuned/lz4 --problem regalloc-eviction
     """
@@ -173,7 +172,7 @@ class Tune:
             return ()
         return tuple(
             name
-            for name in made_for(moves_of(problem).policies, lto=inside_lto(build))
+            for name in search_starts(moves_of(problem).policies, lto=inside_lto(build))
             if self._can_read(problem, build, problem.policy(name))
         )
 

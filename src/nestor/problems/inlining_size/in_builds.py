@@ -48,5 +48,6 @@ IN_BUILDS: Final = InBuilds(
     in_lto=InLto(
         instead={"shipped": "shipped-lto"},
         only={"shipped-lto": "shipped", "distilled-lto": "distilled"},
+        starts={"distilled": "distilled-lto"},
     ),
 )
