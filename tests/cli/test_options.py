@@ -91,6 +91,14 @@ def test_of_an_option_with_one_value_the_last_counts() -> None:
     assert parse(Example, "example", ["--none", "1", "--none=2"]) == Example(none=2)
 
 
+def test_a_level_that_nobody_has_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(load(COMMANDS["corpus capture"]), "corpus capture", ["--level", "-O9"])
+    assert "invalid choice '-O9' for argument '--level'" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "line", "why"),
     [

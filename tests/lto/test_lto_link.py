@@ -1,12 +1,14 @@
 """Inside lld: nothing changes under the default, a policy decides, and mistakes are reported."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from nestor.build.build import Job
 from nestor.compiler.invocation import LtoKind
 from nestor.policy.names import DEFAULT, NamedPolicy
+from nestor.problem.rollout import Workplace
 from nestor.rollout.local_pool import LocalPool
 from tests.inlining import KINDS, lto, lto_link, policy_named
 
@@ -38,6 +40,34 @@ def test_a_policy_decides_the_same_with_a_log(pool: LocalPool, kind: LtoKind) ->
         made.add(links[0].digest)
         assert links[0].digest and pool.objects.path(links[0].digest).exists()
     assert len(made) == 2, "each policy gives a program of its own"
+
+
+def test_builds_of_one_program_share_what_is_tried(pool: LocalPool) -> None:
+    (program,) = pool.corpus.programs
+    policy, way, texts = policy_named("distilled-lto"), lto("full"), []
+
+    def flags(job: Job, place: Workplace, logs: Path) -> list[str]:
+        assert job.tried is not None and job.tried.is_dir()
+        texts.append([path.read_text() for path in job.tried.iterdir()])
+        folders.add(job.tried)
+        return way.flags(job, place, logs)
+
+    folders: set[Path] = set()
+    builder = replace(way, flags=flags).incremental(pool, program, policy, ["gc"])
+    try:
+        first = builder.build({})
+        again = builder.build({}, modes=["no-gc"])
+    finally:
+        builder.close()
+    assert first.columns["gc"]["linked"] <= again.columns["no-gc"]["linked"]
+    (folder,) = folders
+    before, (after,) = texts
+    assert before == [] and after.count("\n") > 1, "a header, and a trial at least"
+    assert not folder.exists()
+    (built,) = way.run(pool, [Job(program, "gc", policy)])
+    assert built.columns is not None and first.columns["gc"] == {
+        name: built.columns[name] for name in first.columns["gc"]
+    }
 
 
 def test_functions_add_up_to_the_code(pool: LocalPool) -> None:

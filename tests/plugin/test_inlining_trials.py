@@ -252,6 +252,21 @@ def test_what_is_kept_is_not_compiled_again(bench: Workbench, tmp_path: Path) ->
     assert set(found.values()) == {7}
 
 
+@pytest.mark.parametrize(("count", "stay"), [(50, True), (20_000, False)])
+def test_what_other_compiles_have_tried_stays(
+    bench: Workbench, tmp_path: Path, count: int, stay: bool
+) -> None:
+    policy, folder = watching(), tmp_path / "trials"
+    bench.compile(SMALL, policy, f"-nestor-trials={folder}")
+    ((name, lines),) = kept(folder).items()
+    others = [f"{number:016x} 0123456789abcdef 99 7 3" for number in range(count)]
+    (folder / name).write_text("\n".join([lines[0], *others]) + "\n")
+    found = bench.compile(SMALL, policy, f"-nestor-trials={folder}").bytes
+    assert found == bench.compile(SMALL, policy).bytes
+    ((_, now),) = kept(folder).items()
+    assert set(now) == {*lines, *(others if stay else [])}
+
+
 def test_an_edit_elsewhere_keeps_what_is_known(bench: Workbench, tmp_path: Path) -> None:
     """Neither another function nor the numbers of string literals are in what was compiled."""
     policy, option = watching(), f"-nestor-trials={tmp_path / 'trials'}"

@@ -10,6 +10,7 @@ six it is.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from nestor.compiler.objects import Measure
@@ -49,6 +50,8 @@ class Job:
     """With the log, return the names of functions and the bytes that each takes."""
     keep: bool = False
     """Keep the binary."""
+    tried: Path | None = None
+    """The folder of what policies have tried in earlier links of the program; LTO alone."""
 
 
 @dataclass(frozen=True, eq=False)

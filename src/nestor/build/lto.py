@@ -17,6 +17,7 @@ from nestor.policy.names import NamedPolicy
 from nestor.problem.overrides import Overrides
 from nestor.problem.problem import Pool
 from nestor.progress import Progress, silent
+from nestor.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,10 @@ class LtoBuilder:
         self.cpu_seconds = 0.0
         self._build = build
         self._pool = pool
-        self._job = Job(program, modes[0], policy, log=True, names=True)
+        self._tried = temporary_folder("tried")
+        self._job = Job(
+            program, modes[0], policy, log=True, names=True, tried=Path(self._tried.name)
+        )
         self._format = pool.problem.overrides()
         self._linked: list[_Linked] = []
 
@@ -209,8 +213,9 @@ class LtoBuilder:
         """Take nothing: see :meth:`keep_on_disk`."""
 
     def close(self) -> None:
-        """Forget every build."""
+        """Forget every build, and what was tried for them."""
         self._linked = []
+        self._tried.cleanup()
 
     def _link(self, overrides: Overrides, modes: Sequence[str], progress: Progress) -> _Linked:
         program = self._job.program

@@ -56,7 +56,7 @@ def parse(kind: type, name: str, words: Sequence[str]) -> Any:
         kind,
         prog=f"nestor {name}",
         description=_description(kind),
-        args=_merged(kind, name, words),
+        args=_merged(kind, name, _attached(words)),
         config=_CONFIG,
         registry=_registry(kind),
     )
@@ -122,6 +122,22 @@ def parser(kind: type, name: str) -> argparse.ArgumentParser:
             registry=_registry(kind),
         )
     return cast(argparse.ArgumentParser, copy)  # tyro's copy of the class
+
+
+def _attached(words: Sequence[str]) -> list[str]:
+    """Return a command line with optimisation levels attached to their options: --level=-O9.
+
+    tyro takes one that it does not know for an option, and says that the value is missing.
+    """
+    attached: list[str] = []
+    end = words.index("--") if "--" in words else len(words)
+    for word in words[:end]:
+        before = attached[-1] if attached else ""
+        if re.fullmatch(r"-O\w*", word) and re.fullmatch(r"--[^=]+", before):
+            attached[-1] = f"{before}={word}"
+        else:
+            attached.append(word)
+    return [*attached, *words[end:]]
 
 
 def _merged(kind: type, name: str, words: Sequence[str]) -> list[str]:

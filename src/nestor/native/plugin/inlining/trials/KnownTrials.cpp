@@ -21,6 +21,8 @@ namespace nestor {
 
 /// Another LLVM makes other code.
 constexpr StringLiteral Header = "nestor-trials 2 " LLVM_VERSION_STRING;
+/// Some megabyte, which takes milliseconds to read.
+constexpr size_t MostKept = 20'000;
 
 static std::string hex(uint64_t Value) {
   return utohexstr(Value, /*LowerCase=*/true, /*Width=*/16);
@@ -41,8 +43,13 @@ KnownTrials::KnownTrials(StringRef Folder, const Module &M) {
 }
 
 KnownTrials::~KnownTrials() {
-  if (!Path.empty() && Used != Earlier)
-    save();
+  if (Path.empty())
+    return;
+  std::map<Key, Trial> Kept = Used;
+  if (Used.size() + Earlier.size() <= MostKept)
+    Kept.insert(Earlier.begin(), Earlier.end());
+  if (Kept != Earlier)
+    save(Kept);
 }
 
 const KnownTrials::Trial *KnownTrials::find(const Key &K) {
@@ -75,13 +82,13 @@ void KnownTrials::load() {
 }
 
 /// All or nothing, so that a compile beside this one reads a whole file.
-void KnownTrials::save() const {
+void KnownTrials::save(const std::map<Key, Trial> &Kept) const {
   Expected<sys::fs::TempFile> File = sys::fs::TempFile::create(Path + ".%%%%%%%%");
   if (!File)
     return consumeError(File.takeError());
   raw_fd_ostream Out(File->FD, /*shouldClose=*/false);
   Out << Header << '\n';
-  for (const auto &[K, T] : Used)
+  for (const auto &[K, T] : Kept)
     Out << hex(K.first) << ' ' << hex(K.second) << ' ' << T.Apart << ' ' << T.Saved << ' '
         << T.Compiled << '\n';
   Out.flush();

@@ -34,7 +34,8 @@ public:
 
   /// For the module \p M; an empty \p Folder keeps nothing.
   KnownTrials(llvm::StringRef Folder, const llvm::Module &M);
-  /// Keeps what was asked for, and nothing else.
+  /// Keeps what was asked for, and what was known before while both are few: in the same folder
+  /// other programs may be linked, and the same one under other overrides.
   ~KnownTrials();
   KnownTrials(KnownTrials &&) = default;
 
@@ -46,7 +47,7 @@ public:
 
 private:
   void load();
-  void save() const;
+  void save(const std::map<Key, Trial> &Kept) const;
 
   std::string Path; ///< Empty if nothing is kept.
   std::map<Key, Trial> Earlier, Used;
