@@ -20,15 +20,16 @@ run nestor train inlining-size --corpus "$work/bench" --out "$run" --seed "$seed
   --distil.gain.outliers 0.18 --distil.trees.rounds 80 --distil.trees.coarse-rounds 40 \
   --distil.trees.leaves 15 --distil.trees.least-rows 30 --distil.projects $projects
 cp "$run/policy.safetensors" src/nestor/problems/inlining_size/data/shipped-lto.safetensors
-run python -m benchmarks.lto "$work/bench" --kept "$kept" --lto full thin
-run python -m benchmarks.lto "$work/bench" --kept "$kept" --compiles 25 --out "$work/tuned-lto" \
+run python -m benchmarks.lto "$work/bench" --kept "$kept" --lto full thin \
   --json benchmarks/results/lto.json
 # And the policy that makes inlining trials there, too.
 run python -m benchmarks.inlining_trials make \
   src/nestor/problems/inlining_size/data/shipped-lto.safetensors --lto --in-callers --calls 12 \
   --copied 120 --instructions 2000 --out src/nestor/problems/inlining_size/data/distilled-lto.safetensors
 run python -m benchmarks.lto "$work/bench" --kept "$kept_trials" --lto full thin \
-  --policy distilled-lto --json benchmarks/results/lto_distilled.json
+  --policy distilled-lto
+run python -m benchmarks.lto "$work/bench" --kept "$kept_trials" --compiles 25 \
+  --out "$work/tuned-lto" --policy distilled-lto --json benchmarks/results/lto_distilled.json
 run python -m benchmarks.tables
-echo "The policy, benchmarks/results/lto.json and the pages made from it are new;"
+echo "The policy, the files lto*.json of benchmarks/results and the pages made from them are new;"
 echo "run the tests and commit them together."

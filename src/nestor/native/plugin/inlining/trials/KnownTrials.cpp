@@ -21,8 +21,8 @@ namespace nestor {
 
 /// Another LLVM makes other code.
 constexpr StringLiteral Header = "nestor-trials 2 " LLVM_VERSION_STRING;
-/// Some megabyte, which takes milliseconds to read.
-constexpr size_t MostKept = 20'000;
+/// Half a megabyte, which takes milliseconds to read.
+constexpr size_t MostKept = 10'000;
 
 static std::string hex(uint64_t Value) {
   return utohexstr(Value, /*LowerCase=*/true, /*Width=*/16);
