@@ -5,8 +5,9 @@
 
 Each program (default: all of the split test) is linked by stock LTO at ``-Oz`` and under the
 policy, link mode gc, and with ``--compiles`` searched as ``nestor tune`` does. A line of the file
-``--kept`` is one link or search: what is there is not done again, so the command may be stopped and
-called for other corpora. ``--json`` writes the tables of all lines (``benchmarks.lto_tables``).
+``--kept`` is one link or search: what is there and did not fail is not done again, so the command
+may be stopped and called for other corpora. ``--json`` writes the tables of all lines
+(``benchmarks.lto_tables``).
 """
 
 import argparse
@@ -101,7 +102,7 @@ def main() -> int:
     options = parser.parse_args()
     corpus, policy = store.load(options.corpus), policy_named(options.policy)
     programs = programs_named(corpus, options.program) or select_programs(corpus, "test")
-    done = {key(line) for line in read(options.kept)}
+    done = {key(line) for line in read(options.kept) if line["failure"] is None}
     with (
         local_pool(corpus, PoolSettings(jobs=options.jobs)) as pool,
         tempfile.TemporaryDirectory(prefix="nestor-lto-") as text,

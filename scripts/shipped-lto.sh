@@ -29,7 +29,7 @@ run python -m benchmarks.inlining_trials make \
 run python -m benchmarks.lto "$work/bench" --kept "$kept_trials" --lto full thin \
   --policy distilled-lto
 run python -m benchmarks.lto "$work/bench" --kept "$kept_trials" --compiles 25 \
-  --out "$work/tuned-lto" --policy distilled-lto --json benchmarks/results/lto_distilled.json
+  --out "$work/tuned-distilled-lto" --policy distilled-lto --json benchmarks/results/lto_distilled.json
 run python -m benchmarks.tables
 echo "The policy, the files lto*.json of benchmarks/results and the pages made from them are new;"
 echo "run the tests and commit them together."

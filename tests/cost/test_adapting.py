@@ -134,7 +134,8 @@ def test_fits_at_the_same_time_leave_the_threads_of_lightgbm_alone(
     monkeypatch.setattr(lightgbm.Dataset, "construct", construct)
     monkeypatch.setattr(lightgbm.Booster, "predict", predict)
     start, *_ = load_models("shipped", "AMD Zen 5")
-    adapting.adapt(pool, np.arange(250), [start], fits=1)
+    borrowed = pool.select(np.arange(250, 1500))
+    adapting.adapt(pool, np.arange(250), [start], fits=1, borrowed=borrowed)
     assert set(threads) == {1}, "a call without sets them for all, in the middle of another's"
 
 

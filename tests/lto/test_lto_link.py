@@ -47,9 +47,9 @@ def test_builds_of_one_program_share_what_is_tried(pool: LocalPool) -> None:
     policy, way, texts = policy_named("distilled-lto"), lto("full"), []
 
     def flags(job: Job, place: Workplace, logs: Path) -> list[str]:
-        assert job.tried is not None and job.tried.is_dir()
-        texts.append([path.read_text() for path in job.tried.iterdir()])
-        folders.add(job.tried)
+        assert job.trials is not None
+        texts.append([path.read_text() for path in job.trials.iterdir()])
+        folders.add(job.trials)
         return way.flags(job, place, logs)
 
     folders: set[Path] = set()
@@ -57,12 +57,14 @@ def test_builds_of_one_program_share_what_is_tried(pool: LocalPool) -> None:
     try:
         first = builder.build({})
         again = builder.build({}, modes=["no-gc"])
+        texts.append([path.read_text() for folder in folders for path in folder.iterdir()])
     finally:
         builder.close()
     assert first.columns["gc"]["linked"] <= again.columns["no-gc"]["linked"]
     (folder,) = folders
-    before, (after,) = texts
+    before, (after,), found = texts
     assert before == [] and after.count("\n") > 1, "a header, and a trial at least"
+    assert found == [after], "the second link finds all that it asks for"
     assert not folder.exists()
     (built,) = way.run(pool, [Job(program, "gc", policy)])
     assert built.columns is not None and first.columns["gc"] == {

@@ -4,10 +4,13 @@ import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from nestor.build.incremental import ProgramBuilder
+from nestor.build.build import BuildError
+from nestor.build.incremental import ProgramBuild, ProgramBuilder
+from nestor.build.unit_build import UnitBuilder
 from nestor.compiler.objects import measure
 from nestor.compiler.plugin import Plugin
 from nestor.corpus.model import Corpus, Program
@@ -175,6 +178,30 @@ def test_a_broken_state_is_refused(corpus: Corpus, plugin: Plugin, tmp_path: Pat
     state.write_text(state.read_text()[:100])
     with pytest.raises(NestorError, match="no kept search"):
         run(corpus, plugin, folder, 6)
+
+
+def test_a_further_start_that_cannot_be_built_is_none(
+    corpus: Corpus, plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = UnitBuilder.build
+
+    def build(self: UnitBuilder, *arguments: Any, **words: Any) -> ProgramBuild:
+        if self.policy.name == "always":
+            raise BuildError("a.cpp: timeout")
+        return built(self, *arguments, **words)
+
+    monkeypatch.setattr(UnitBuilder, "build", build)
+    (program,) = corpus.programs
+    budget = SearchSettings(compiles=4)
+    with LocalPool(PROBLEM, corpus, plugin) as pool:
+        settings = TuneSettings(("gc",), sweep=False, policies=("always", "never"))
+        found = tune(pool, LINK, program, DEFAULT, settings, budget, 0, tmp_path / "a")
+        assert [point.compiles for point in found.curve][:4] == [0, 1, 2, 3]
+        assert found.policy.name in ("default", "never")
+        settings = TuneSettings(("gc",), sweep=False)
+        with pytest.raises(BuildError, match="timeout"):
+            first = policy_named("always")
+            tune(pool, LINK, program, first, settings, budget, 0, tmp_path / "b")
 
 
 def test_only_what_an_override_touches_is_compiled_again(corpus: Corpus, plugin: Plugin) -> None:

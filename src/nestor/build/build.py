@@ -50,8 +50,8 @@ class Job:
     """With the log, return the names of functions and the bytes that each takes."""
     keep: bool = False
     """Keep the binary."""
-    tried: Path | None = None
-    """The folder of what policies have tried in earlier links of the program; LTO alone."""
+    trials: Path | None = None
+    """The folder of what inlining trials came to in earlier links of the program; LTO alone."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -170,12 +170,12 @@ class LtoBuilder:
         self.cpu_seconds = 0.0
         self._build = build
         self._pool = pool
-        self._tried = temporary_folder("tried")
-        self._job = Job(
-            program, modes[0], policy, log=True, names=True, tried=Path(self._tried.name)
-        )
         self._format = pool.problem.overrides()
         self._linked: list[_Linked] = []
+        self._trials = temporary_folder("trials")
+        self._job = Job(
+            program, modes[0], policy, log=True, names=True, trials=Path(self._trials.name)
+        )
 
     @property
     def compiles(self) -> float:
@@ -215,7 +215,7 @@ class LtoBuilder:
     def close(self) -> None:
         """Forget every build, and what was tried for them."""
         self._linked = []
-        self._tried.cleanup()
+        self._trials.cleanup()
 
     def _link(self, overrides: Overrides, modes: Sequence[str], progress: Progress) -> _Linked:
         program = self._job.program

@@ -125,16 +125,15 @@ def parser(kind: type, name: str) -> argparse.ArgumentParser:
 
 
 def _attached(words: Sequence[str]) -> list[str]:
-    """Return a command line with optimisation levels attached to their options: --level=-O9.
+    """Return a command line with the value of --level attached to it: --level=-O9.
 
-    tyro takes one that it does not know for an option, and says that the value is missing.
+    tyro takes a level that it does not know for an option, and says that the value is missing.
     """
     attached: list[str] = []
     end = words.index("--") if "--" in words else len(words)
     for word in words[:end]:
-        before = attached[-1] if attached else ""
-        if re.fullmatch(r"-O\w*", word) and re.fullmatch(r"--[^=]+", before):
-            attached[-1] = f"{before}={word}"
+        if word.startswith("-O") and attached[-1:] == ["--level"]:
+            attached[-1] += f"={word}"
         else:
             attached.append(word)
     return [*attached, *words[end:]]

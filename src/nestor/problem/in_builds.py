@@ -44,8 +44,8 @@ class InLto:
     unmade: Mapping[str, str] = field(default_factory=dict)
     """Of a policy that decides there, too, and was not made to: what of it is known."""
     starts: Mapping[str, str] = field(default_factory=dict)
-    """Of a policy that searches start from: its like made for LTO, from which they start there
-    too. (Links under that one take too long for builds that did not name it.)"""
+    """Of a policy that searches start from: its like made for LTO, from which they start there,
+    too. It is not in ``instead``, since its links take too long for builds that did not name it."""
 
 
 @dataclass(frozen=True)

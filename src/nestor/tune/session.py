@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nestor.build.build import Build
+from nestor.build.build import Build, BuildError
 from nestor.build.incremental import ProgramBuild, ProgramBuilder
 from nestor.corpus.model import Program
 from nestor.errors import NestorError
@@ -164,8 +164,11 @@ def _choose_start(
 ) -> tuple[_Start, ProgramBuild, tuple[Point, ...]]:
     """Return the best of stock and ``candidates``, the stock build, and the curve so far.
 
-    A start whose score is above stock's in one of the modes is none. The stock build is in every
+    A start whose score is above stock's in one of the modes is none, and neither is one after the
+    first that cannot be built: it may take longer than a compile may. The stock build is in every
     mode of the build; it costs a compile that the curve does not count.
+
+    :raises BuildError: if stock or the first of ``candidates`` cannot be built.
     """
     modes = session.modes
     best = session.start(DEFAULT)
@@ -177,12 +180,17 @@ def _choose_start(
         smallest = curve[-1]
         if candidate.policy is not None:
             start = session.start(candidate)
-            build = start.builder.build({})
-            grown = any(build.scores()[mode] > limits[mode] for mode in modes)
             worse = start
-            if build.total < smallest.total and not grown:
-                best, worse, smallest = start, best, Point.of(0.0, build)
-            worse.builder.close()
+            try:
+                build = start.builder.build({})
+                grown = any(build.scores()[mode] > limits[mode] for mode in modes)
+                if build.total < smallest.total and not grown:
+                    best, worse, smallest = start, best, Point.of(0.0, build)
+            except BuildError:
+                if number == 0 or session.pool.cancelled:
+                    raise
+            finally:
+                worse.builder.close()
         curve.append(Point(number + 1.0, smallest.total, smallest.others))
     progress("Building the starts", len(candidates), len(candidates))
     return best, stock, tuple(curve)

@@ -2,7 +2,8 @@
 
 LightGBM keeps the number of its threads for the whole process, and a call that does not name one
 sets it back to that of all cores. Another thread that is building a data set at that moment writes
-beyond its buffers: so every call here names it. (``train`` hands its number to its data set.)
+beyond its buffers: so every call here names it, and fits at the same time name the same.
+(``train`` hands its number to its data set.)
 """
 
 from dataclasses import dataclass

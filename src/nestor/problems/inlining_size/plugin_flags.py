@@ -21,7 +21,7 @@ def plugin_flags(
     names: bool = False,
     overrides: Path | None = None,
     summary: Path | None = None,
-    tried: Path | None = None,
+    trials: Path | None = None,
     seed: int | None = None,
     by_callee: bool = False,
     temperature: float | None = None,
@@ -31,7 +31,7 @@ def plugin_flags(
     :param policy: a policy file or ``default``.
     :param log: write the trajectory here, with the functions' ``names`` if wanted.
     :param summary: the file of the program's summary (``program_summary``).
-    :param tried: the folder of what earlier compiles have tried, to which this one adds.
+    :param trials: the folder of what trials came to in earlier compiles; this one adds its own.
     :param seed: sample the actions with this seed; None takes the greedy ones.
     :param by_callee: when sampling, draw one number for all sites of a callee.
     """
@@ -43,8 +43,8 @@ def plugin_flags(
         options.append(f"-nestor-overrides={overrides}")
     if summary is not None:
         options.append(f"-nestor-program={summary}")
-    if tried is not None:
-        options.append(f"-nestor-trials={tried}")
+    if trials is not None:
+        options.append(f"-nestor-trials={trials}")
     if seed is not None:
         options.append(f"-nestor-seed={seed}")
     if by_callee:
@@ -87,7 +87,7 @@ def lto_flags(job: Job, place: Workplace, logs: Path) -> list[str]:
         log=logs if job.log else None,
         names=job.log and job.names,
         overrides=_file(job.overrides, place.files),
-        tried=job.tried,
+        trials=job.trials,
     )
 
 

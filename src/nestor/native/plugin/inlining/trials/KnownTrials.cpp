@@ -21,7 +21,7 @@ namespace nestor {
 
 /// Another LLVM makes other code.
 constexpr StringLiteral Header = "nestor-trials 2 " LLVM_VERSION_STRING;
-/// Half a megabyte, which takes milliseconds to read.
+/// Lines of a file: half a megabyte, which takes milliseconds to read.
 constexpr size_t MostKept = 10'000;
 
 static std::string hex(uint64_t Value) {
@@ -46,8 +46,9 @@ KnownTrials::~KnownTrials() {
   if (Path.empty())
     return;
   std::map<Key, Trial> Kept = Used;
-  if (Used.size() + Earlier.size() <= MostKept)
-    Kept.insert(Earlier.begin(), Earlier.end());
+  Kept.insert(Earlier.begin(), Earlier.end());
+  if (Kept.size() > MostKept && !Used.empty())
+    Kept = Used;
   if (Kept != Earlier)
     save(Kept);
 }

@@ -34,8 +34,8 @@ public:
 
   /// For the module \p M; an empty \p Folder keeps nothing.
   KnownTrials(llvm::StringRef Folder, const llvm::Module &M);
-  /// Keeps what was asked for, and what was known before while both are few: in the same folder
-  /// other programs may be linked, and the same one under other overrides.
+  /// Keeps what was asked for, and, while the file does not get too long, what was known before:
+  /// in the same folder other programs may be linked, and the same one under other overrides.
   ~KnownTrials();
   KnownTrials(KnownTrials &&) = default;
 
