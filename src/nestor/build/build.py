@@ -51,7 +51,7 @@ class Job:
     keep: bool = False
     """Keep the binary."""
     trials: Path | None = None
-    """The folder of what inlining trials came to in earlier links of the program; LTO alone."""
+    """The folder of what policies have tried in earlier links of the program; LTO alone."""
 
 
 @dataclass(frozen=True, eq=False)
