@@ -1,6 +1,6 @@
 #!/bin/sh
 # The main job on real input: fetch, prove identity, train, evaluate, tune, use. Every command is
-# printed before it runs and can be typed by hand. Takes about five minutes on two
+# printed before it runs and can be typed by hand. Takes six to eight minutes on two
 # quiet cores, and some more the first time.
 set -eu
 . "$(dirname "$0")/common.sh"
