@@ -51,6 +51,14 @@ def mean_changes(changes: npt.ArrayLike) -> list[float]:
     return [float(x) for x in 100 * np.expm1(logarithms.mean(axis=0))]
 
 
+def with_interval(mean: float, interval: Sequence[float] | None) -> list[float] | str:
+    """Return the cell of a mean change with its interval; without one, the mean as text.
+
+    :param interval: its two ends, None for programs of a single project.
+    """
+    return f"{mean:+.2f} %".replace("-", "−") if interval is None else [mean, *interval]
+
+
 def json_lines(path: Path, *, may_lack: bool = False) -> list[Any]:
     """Return what the lines of a file hold, a JSON value each.
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from benchmarks import machine, record
 from benchmarks.model_card import origin
-from benchmarks.record import Table, table
+from benchmarks.record import Table, table, with_interval
 from benchmarks.result_tables import RESULTS
 from nestor.compiler.toolchain import find
 from nestor.policy.portfolio import PortfolioPolicy
@@ -65,7 +65,7 @@ def summary(found: Sequence[Measured]) -> Table:
     rows = []
     for each in found:
         total = each.content["total"]
-        mean = [total["mean_pct"], *total["ci95"]]
+        mean = with_interval(total["mean_pct"], total["ci95"])
         numbers = [total[f"{name}_pct"] for name in ("median", "best", "worst")]
         worst = next(iter(each.programs))
         failures = len(each.content["failures"])

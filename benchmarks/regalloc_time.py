@@ -37,7 +37,7 @@ def main() -> int:
         changes = [[effects[n][key] for key in ("of_medians", "low", "high")] for n in means]
         clear = ", ".join(name for name in means if resolved.get(name)) or "none"
         rows.append([program["program"], 1000 * min(program["seconds"]["stock"]), *changes, clear])
-    total = [[means[name]["mean_pct"], *means[name]["ci95"]] for name in means]
+    total = [record.with_interval(m["mean_pct"], m["ci95"]) for m in means.values()]
     rows.append(["mean", None, *total, ""])
     columns = [("program", "{}"), ("stock, shortest", "{:.0f} ms")]
     columns += [(f"{name}, medians [95 %]", _CHANGE) for name in means]

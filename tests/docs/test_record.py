@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from benchmarks import record, tables
+from benchmarks.result_tables import cell
 
 ROWS: Final[list[list[Any]]] = [["zlib", (-1.23456, 0.5)], ["**mean**", None]]
 TABLE = record.table([("program", "{}"), ("change", record.CHANGES)], ROWS)
@@ -21,6 +22,12 @@ def test_a_written_table_fills_a_page(tmp_path: Path, monkeypatch: pytest.Monkey
     page = tables.filled("<!-- table: new.programs --><!-- end -->")
     assert "| zlib | −1.23 / +0.50 % |" in page
     assert "| **mean** |  |" in page
+
+
+def test_a_mean_of_one_project_has_no_interval() -> None:
+    form = "{:+.2f} [{:+.2f}, {:+.2f}] %"
+    assert cell(record.with_interval(-1.5, [-2.25, -1]), form) == "−1.50 [−2.25, −1.00] %"
+    assert cell(record.with_interval(-1.5, None), form) == "−1.50 %"
 
 
 def test_other_tables_and_their_commands_stay(tmp_path: Path) -> None:
