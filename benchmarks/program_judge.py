@@ -76,7 +76,7 @@ class Row:
         own = np.where(np.isin(QUANTITIES, FORMS[form]), self.totals, 0.0)
         if form in COUNTED:
             own[0] = COUNTED[form] * (self.executed if form == "J" else self.instructions)
-        return MeasuredRun(self.run.name, self.run.project, own, self.cycles)
+        return MeasuredRun(self.run.name, self.run.project, own, self.cycles, self.instructions)
 
 
 def rows_of(

@@ -28,7 +28,6 @@ from nestor.cost.contract import CostModel
 from nestor.cost.registry import open_model_for
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
-from nestor.program_cost.compare import ratio_of
 from nestor.program_cost.quantities import QUANTITIES
 
 SMALLEST: Final = 0.02
@@ -111,7 +110,9 @@ def _ratios(
         name: dict(zip(QUANTITIES, part.tolist(), strict=True)) for name, part in parts.items()
     }
     return {
-        (a, b): ratio_of(named[a], named[b], builds[a].instructions / builds[b].instructions)
+        (a, b): weights.ratio_of(
+            named[a], named[b], builds[a].instructions / builds[b].instructions
+        )
         for a, b in combinations(builds, 2)
     }
 

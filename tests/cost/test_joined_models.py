@@ -1,10 +1,14 @@
 """Models of several machines in one file."""
 
+import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from nestor.cli.main import main
 from nestor.cost.contract import ModelError
@@ -53,6 +57,24 @@ def test_two_models_of_one_machine_are_refused(
         capsys.readouterr().err.split()
     )
     assert not out.exists()
+
+
+@pytest.mark.parametrize("provenance", ["[" * 200_000, "[]", "7"])
+def test_hostile_metadata_gives_one_sentence(other: Path, tmp_path: Path, provenance: str) -> None:
+    hostile = tmp_path / "hostile.safetensors"
+    with safe_open(other, "np") as file:
+        (header,) = file.metadata().values()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    own = json.dumps({**json.loads(header), "provenance": "HERE"}).replace('"HERE"', provenance)
+    save_file(tensors, hostile, {"nestor": own})
+    with pytest.raises(ModelError, match="not a cost model of this version, or is damaged"):
+        load(hostile)
+
+
+def test_a_pipe_is_no_model(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelError, match="regular file"):
+        load(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("cut", [0, 4, 200, 5000])

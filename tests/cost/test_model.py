@@ -122,7 +122,7 @@ def test_a_damaged_file_is_refused_or_answers(
 
 
 def test_a_missing_file_and_an_unknown_machine_say_so(stored: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is the path right"):
+    with pytest.raises(ModelError, match="as a cost model: No such file"):
         load(tmp_path / "none.safetensors")
     with pytest.raises(ModelError, match="has no machine 'Cray'"):
         load(stored, "Cray")

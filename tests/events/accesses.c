@@ -85,6 +85,17 @@ __attribute__((noinline)) void chase_128k(void *P) {
   Sink += (uintptr_t)P;
 }
 
+static long double Numbers[1000];
+__attribute__((noinline)) void long_doubles(long double *N) {
+  for (long i = 0; i < 1000; ++i)
+    N[i] *= 1.5L;
+}
+static char Equal[2][4096];
+__attribute__((noinline)) void compared(const char *A, const char *B) {
+  long Left = 4096;
+  asm volatile("repe cmpsb" : "+S"(A), "+D"(B), "+c"(Left) : : "memory", "cc");
+}
+
 /// Links the lines of a piece of memory to one cycle in random order.
 static void *link(char *M, long Lines) {
   uint32_t *Order = malloc(Lines * sizeof *Order);
@@ -119,5 +130,9 @@ int main(void) {
   ahead_next(Memory);
   chase_16k(link(Memory, 16384 / Line));
   chase_128k(link(Memory + (1 << 20), 131072 / Line));
+  for (int i = 0; i < 10; ++i) {
+    long_doubles(Numbers);
+    compared(Equal[0], Equal[1]);
+  }
   return 0;
 }

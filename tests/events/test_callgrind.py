@@ -51,6 +51,27 @@ def test_executions_are_those_of_the_simulation(
 
 
 @needs_valgrind
+@pytest.mark.parametrize("lines", ["yes", "no"])
+def test_accesses_are_those_of_the_simulation(
+    accesses: EventTable, compiled: Compile, tmp_path: Path, lines: str
+) -> None:
+    program = compiled("accesses")
+    counts = run(program, tmp_path / "counts", *FLAGS, f"--dump-line={lines}")
+    table = callgrind.read(counts, program)
+
+    def own(of: EventTable) -> list[tuple[int, ...]]:
+        columns = ("address", "executions", "reads", "writes", "rep_turns", "rep_bytes")
+        return [
+            tuple(row[name] for name in columns)
+            for row in of.blocks.to_pylist()
+            if row["function"] in ("compared", "long_doubles", "strided")
+        ]
+
+    assert own(table) == own(accesses)
+    assert len(own(table)) > 3
+
+
+@needs_valgrind
 def test_files_that_say_too_little_are_refused(compiled: Compile, tmp_path: Path) -> None:
     program, other = compiled("branches"), compiled("accesses")
     with pytest.raises(EventsError, match="has no instructions"):

@@ -27,6 +27,8 @@ RECORDED = """\
 
  4242/4242   100.000002:     200003 cycles:u:            402305  0x4022de/0x402300/M/-/-/19
  4242/4242   100.000003:        101 branch-misses:u:     4022de
+ 4242/4242   100.000003: 200003 cpu_core/cycles/u:   402305  0x4022de/0x402300/M/-/-/19
+ 4242/4242   100.000003:        7 cpu_atom/branch-misses,period=7/:     4022de
  4242/4242   100.000004: 200003 LLC-load-misses:u:  ffffffff81000000 0x4022de/0x402300/-/-/-/-
 """
 
@@ -42,6 +44,8 @@ def test_what_perf_prints() -> None:
         ),
         Sample("cycles", 200003, 0x402305, (Branch(0x4022DE, 0x402300, True, 19),)),
         Sample("branch-misses", 101, 0x4022DE, ()),
+        Sample("cycles", 200003, 0x402305, (Branch(0x4022DE, 0x402300, True, 19),)),
+        Sample("branch-misses", 7, 0x4022DE, ()),
         Sample(
             "LLC-load-misses", 200003, 0xFFFFFFFF81000000, (Branch(0x4022DE, 0x402300, None, 0),)
         ),

@@ -233,3 +233,18 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
 def test_caches_that_cannot_be_simulated_are_refused(caches: dict[str, int]) -> None:
     with pytest.raises(EventsError, match="cannot be simulated"):
         replace(Caches(), **caches).options()  # type: ignore[arg-type]  # all are numbers
+
+
+def test_accesses_of_80_bits_are_seen(accesses: EventTable) -> None:
+    assert of(accesses, "long_doubles", "reads") >= 10 * 1000
+    assert of(accesses, "long_doubles", "writes") == 10 * 1000
+
+
+def test_a_repeated_comparison_reads_twice_a_turn(accesses: EventTable) -> None:
+    (row,) = [
+        row
+        for row in accesses.blocks.to_pylist()
+        if row["exit"] == "repeats" and row["function"] == "compared"
+    ]
+    turns = 10 * 4096
+    assert (row["executions"], row["rep_turns"], row["reads"]) == (10, turns, 2 * turns)

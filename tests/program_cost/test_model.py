@@ -155,7 +155,9 @@ def measured(seed: int, true: Sequence[float], count: int = 24) -> list[Measured
     for number in range(count):
         totals = random.lognormal(0, 1, len(QUANTITIES)) * 1e6
         cycles = float(totals @ np.array(true)) * random.normal(1, 0.01)
-        runs.append(MeasuredRun(f"run{number}", f"program{number // 2}", totals, cycles))
+        instructions = round(float(totals[:2] @ np.array(true[:2])))  # in proportion
+        name = f"program{number // 2}"
+        runs.append(MeasuredRun(f"run{number}", name, totals, cycles, instructions))
     return runs
 
 
@@ -167,6 +169,23 @@ def test_weights_are_found_again() -> None:
     assert fitted.error < 0.03  # the noise is 0.01
     assert fitted.ratio_error < 0.04
     assert len(fitted.runs) == 60
+
+
+def test_the_error_of_ratios_is_that_of_comparisons() -> None:
+    runs = measured(1, [1.0] * len(QUANTITIES))
+    pair = [replace(run, group="pair", instructions=10**6, cycles=1e6) for run in runs[:2]]
+    for run, priced in zip(pair, (1e6, 1.3e6), strict=True):  # cut into other blocks
+        run.totals[:] = 0
+        run.totals[0] = priced
+    others = [replace(run, group=run.name) for run in runs[2:]]
+    assert weights.fit([*pair, *others], "bound", "a machine").ratio_error == 0
+
+
+def test_weights_of_nothing_are_refused() -> None:
+    run = quantities(run_of([block(0, 10)], []), open_model("bound"), MACHINE)
+    nothing = weights.Weights(dict.fromkeys(QUANTITIES, 0.0))
+    with pytest.raises(EventsError, match="no cycles"):
+        estimate(run, nothing)
 
 
 def test_what_no_run_has_keeps_its_prior() -> None:

@@ -74,6 +74,8 @@ class _Reader:
         self._objects: dict[str, str] = {}
         self._object = self._entered = ""
         self._columns: list[str] = []
+        self._positions = 0
+        """Words of a line of costs that say where it is: the address, and the source line."""
         self._address = 0
         self._skip = False
         """The line belongs to a call or a jump, whose cost is not that of an instruction."""
@@ -108,8 +110,9 @@ class _Reader:
             for name in self._columns:
                 if name in _EVENTS:
                     self.gathered.count(_EVENTS[name], ("", 0), 0)
-        elif line.startswith("positions:") and line.split()[1:2] != ["instr"]:
-            raise ValueError(f"it has no instructions; run callgrind with {_FLAGS}")
+        elif line.startswith("positions:"):
+            positions = line.split()[1:]
+            self._positions = len(positions) if positions[:1] == ["instr"] else 0
 
     def _name(self, line: str) -> str:
         found = _NAMED.fullmatch(line.partition("=")[2])
@@ -128,6 +131,8 @@ class _Reader:
         return int(word, 16 if word.startswith("0x") else 10)
 
     def _cost(self, words: list[str]) -> None:
+        if not self._positions:
+            raise ValueError(f"it has no instructions; run callgrind with {_FLAGS}")
         self._address = self._position(words[0])
         place = (self._object, self._address)
         if self._skip:
@@ -137,7 +142,7 @@ class _Reader:
                 self.gathered.edges[place, target] += count
             self._call = None
             return
-        for name, word in zip(self._columns, words[2:], strict=False):
+        for name, word in zip(self._columns, words[self._positions :], strict=False):
             amount = int(word)
             if amount < 0:
                 raise ValueError("a count is negative")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from nestor.events.errors import EventsError
 from nestor.events.executed import Executed, LoadedObject
-from nestor.events.image import Image, kind_of, string_bytes
+from nestor.events.image import Image, kind_of, string_accesses, string_bytes
 from nestor.events.table import EXITS, LARGEST_COUNT
 
 I64 = npt.NDArray[np.int64]
@@ -126,14 +126,13 @@ def _add_turns(
     kinds: I64,
     codes: list[bytes],
 ) -> None:
-    """Add the turns of string instructions, each of which is one access, and their bytes."""
+    """Add the turns of string instructions, as their accesses tell, and their bytes."""
     if "reads" not in events or "writes" not in events:
         return
-    turns = np.where(kinds == _REPEATS, np.maximum(events["reads"], events["writes"]), 0)
-    size = np.array(
-        [string_bytes(c) if k == _REPEATS else 0 for c, k in zip(codes, kinds, strict=True)],
-        np.int64,
-    )
+    turns, size = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
+    for row in np.flatnonzero(kinds == _REPEATS).tolist():
+        accesses = max(events["reads"][row], events["writes"][row])
+        turns[row], size[row] = accesses // string_accesses(codes[row]), string_bytes(codes[row])
     events["rep_turns"], events["rep_bytes"] = turns, turns * size
 
 

@@ -15,6 +15,9 @@ from nestor.events.table import EXITS
 from nestor.files import read_regular
 
 _LARGEST: Final = 1 << 30
+_COMPARES: Final = frozenset(
+    {Mnemonic.CMPSB, Mnemonic.CMPSW, Mnemonic.CMPSD, Mnemonic.CMPSQ}
+)  # of memory with memory; the vector instruction CMPSD never repeats
 _KIND: Final = {name: number for number, name in enumerate(EXITS)}
 _BY_FLOW: Final[Mapping[int, int]] = {
     FlowControl.CONDITIONAL_BRANCH: _KIND["conditional"],
@@ -106,6 +109,11 @@ def kind_of(code: bytes) -> int:
     ):
         return _KIND["repeats"]
     return _BY_FLOW.get(instruction.flow_control, _KIND["falls through"])
+
+
+def string_accesses(code: bytes) -> int:
+    """Return how often one turn of a string instruction reads, or writes if it only writes."""
+    return 2 if iced_x86.Decoder(64, code).decode().mnemonic in _COMPARES else 1
 
 
 def string_bytes(code: bytes) -> int:

@@ -25,10 +25,7 @@ def by_function(table: EventTable) -> list[FunctionEvents]:
     keys = list(zip(table.words("object"), table.words("function"), strict=True))
     index = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     rows = np.array([index[key] for key in keys], np.int64)
-    turns = np.nan_to_num(table.numbers("rep_turns"))
-    instructions = _sums(
-        rows, table.numbers("executions") * table.numbers("instructions") + turns, len(index)
-    )
+    instructions = _sums(rows, table.instructions_by_block(), len(index))
     events = {
         name: _sums(rows, table.numbers(name), len(index)) if table.has(name) else None
         for name in EVENTS

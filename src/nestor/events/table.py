@@ -139,8 +139,13 @@ class EventTable:
     @property
     def instructions(self) -> int:
         """Instructions executed; each turn of a repeated string instruction is one."""
+        return int(self.instructions_by_block().sum())
+
+    def instructions_by_block(self) -> F64:
+        """Return the instructions that each block executed ``[n]``, as :attr:`instructions`."""
         turns = np.nan_to_num(self.numbers("rep_turns"))
-        return int((self.numbers("executions") * self.numbers("instructions") + turns).sum())
+        own: F64 = self.numbers("executions") * self.numbers("instructions") + turns
+        return own
 
 
 def edges_path(path: Path) -> Path:

@@ -7,13 +7,12 @@ often this is right, and J). Nothing is said of a difference below the error of 
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from nestor.program_cost.estimate import Estimate
-from nestor.program_cost.quantities import COMPUTED, QUANTITIES
-from nestor.program_cost.weights import Weights
+from nestor.program_cost.quantities import QUANTITIES
+from nestor.program_cost.weights import Weights, ratio_of
 
 Verdict = Literal["faster", "slower", "too close to tell", "disagree"]
 
@@ -45,17 +44,6 @@ def compare(own: Estimate, other: Estimate, weights: Weights) -> Comparison:
     return Comparison(
         ratio, by_j, weights.ratio_error, _verdict(ratio, by_j, weights.ratio_error), changes
     )
-
-
-def ratio_of(own: Mapping[str, float], other: Mapping[str, float], instructions: float) -> float:
-    """Return the ratio of cycles of two builds.
-
-    :param own: cycles by quantity, as ``other``.
-    :param instructions: the ratio of instructions.
-    """
-    computed = sum(other[name] for name in COMPUTED)
-    events = [sum(one[name] for name in QUANTITIES if name not in COMPUTED) for one in (own, other)]
-    return (computed * instructions + events[0]) / (computed + events[1])
 
 
 def _verdict(ratio: float, by_j: float, error: float) -> Verdict:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from nestor.events.errors import EventsError
 from nestor.events.table import EventTable
 from nestor.program_cost.quantities import QUANTITIES, Quantities
 from nestor.program_cost.weights import Weights
@@ -62,9 +63,14 @@ class Estimate:
 
 
 def estimate(run: Quantities, weights: Weights) -> Estimate:
-    """Return what a run costs."""
+    """Return what a run costs.
+
+    :raises EventsError: if it costs nothing by these weights.
+    """
     parts = run.totals() * weights.array()
     cycles = float(parts.sum())
+    if not cycles > 0:
+        raise EventsError("These weights leave the run no cycles; fit others, or leave them out.")
     spread = np.nan if weights.error is None else weights.error * cycles
     accesses = [run.table.total(name) for name in ("reads", "writes")]
     counted = [number for number in accesses if number is not None]

@@ -31,7 +31,9 @@ def read(path: Path, model: CostModel, penalties: Penalties) -> list[MeasuredRun
                 raise ValueError(f"'{row['cycles']}' are no cycles")
             table = tables.read(path.parent / row["events"])
             totals = quantities(table, model, penalties).totals()
-            found.append(MeasuredRun(row["events"], row["program"], totals, cycles))
+            found.append(
+                MeasuredRun(row["events"], row["program"], totals, cycles, table.instructions)
+            )
     except (csv.Error, ValueError, TypeError) as error:
         raise WeightsError(
             f"'{path}' is no list of lines '{','.join(_HEADER)}' ({error}); correct it."

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import resources
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from scipy.optimize import nnls
 
 from nestor.errors import NestorError
 from nestor.program_cost.documents import load_document, save_document
-from nestor.program_cost.quantities import QUANTITIES
+from nestor.program_cost.quantities import COMPUTED, QUANTITIES
 
 F64 = npt.NDArray[np.float64]
 
@@ -84,6 +85,8 @@ class MeasuredRun:
     totals: F64
     """Of ``QUANTITIES``."""
     cycles: float
+    instructions: int
+    """That it executed."""
 
 
 def prior() -> Weights:
@@ -100,14 +103,32 @@ def fit(runs: Sequence[MeasuredRun], model: str, machine: str) -> Weights:
         raise WeightsError("Too few programs for a fit: name runs of three or more.")
     if any(not (math.isfinite(run.cycles) and run.cycles > 0) for run in runs):
         raise WeightsError("A run has no cycles; measure them by 'nestor costmodel cycles'.")
-    predicted = {
-        run.name: float(run.totals @ _solve([other for other in runs if other.group != run.group]))
-        for run in runs
+    left_out = {
+        group: _solve([run for run in runs if run.group != group])
+        for group in {run.group for run in runs}
     }
-    errors = {run.name: predicted[run.name] / run.cycles - 1 for run in runs}
+    parts = [run.totals * left_out[run.group] for run in runs]
+    errors = [float(own.sum()) / run.cycles - 1 for run, own in zip(runs, parts, strict=True)]
     values = dict(zip(QUANTITIES, _solve(runs).tolist(), strict=True))
-    mean = float(np.mean([abs(error) for error in errors.values()]))
-    return Weights(values, model, machine, mean, _ratio_error(runs, predicted), errors)
+    return Weights(
+        values,
+        model,
+        machine,
+        float(np.mean(np.abs(errors))),
+        _ratio_error(runs, parts),
+        {run.name: error for run, error in zip(runs, errors, strict=True)},
+    )
+
+
+def ratio_of(own: Mapping[str, float], other: Mapping[str, float], instructions: float) -> float:
+    """Return the ratio of cycles of two builds, by which ``compare`` judges them.
+
+    :param own: cycles by quantity, as ``other``.
+    :param instructions: the ratio of instructions.
+    """
+    computed = sum(other[name] for name in COMPUTED)
+    events = [sum(one[name] for name in QUANTITIES if name not in COMPUTED) for one in (own, other)]
+    return (computed * instructions + events[0]) / (computed + events[1])
 
 
 def _solve(runs: Sequence[MeasuredRun]) -> F64:
@@ -119,12 +140,15 @@ def _solve(runs: Sequence[MeasuredRun]) -> F64:
     return solution
 
 
-def _ratio_error(runs: Sequence[MeasuredRun], predicted: Mapping[str, float]) -> float:
-    """Return the mean relative error of ratios of runs of one program."""
+def _ratio_error(runs: Sequence[MeasuredRun], parts: Sequence[F64]) -> float:
+    """Return the mean relative error of ratios of runs of one program.
+
+    :param parts: cycles of each run by quantity, ``[q]``.
+    """
+    named = [dict(zip(QUANTITIES, own.tolist(), strict=True)) for own in parts]
     errors = [
-        abs(predicted[b.name] / predicted[a.name] / (b.cycles / a.cycles) - 1)
-        for i, a in enumerate(runs)
-        for b in runs[i + 1 :]
+        abs(ratio_of(own, other, b.instructions / a.instructions) / (b.cycles / a.cycles) - 1)
+        for (a, other), (b, own) in combinations(zip(runs, named, strict=True), 2)
         if a.group == b.group
     ]
     return float(np.mean(errors)) if errors else RATIO_ERROR

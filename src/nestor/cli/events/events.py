@@ -151,9 +151,8 @@ class Events:
             for block in _hot_blocks(table, self.top):
                 name = f"{block['function'] or block['object']} {block['address']:#x}"
                 cells = (_number(block[column]) for column, _ in _SHOWN)
-                grid.add_row(
-                    escape(name), _number(block["executions"] * block["instructions"]), *cells
-                )
+                executed = block["executions"] * block["instructions"] + (block["rep_turns"] or 0)
+                grid.add_row(escape(name), _number(executed), *cells)
         else:
             for one in by_function(table)[: self.top]:
                 cells = (_number(one.events[column]) for column, _ in _SHOWN)
@@ -172,7 +171,7 @@ def _hot_blocks(table: "EventTable", count: int) -> list[dict[str, Any]]:
     """Return the blocks that execute the most instructions."""
     import numpy as np
 
-    order = np.argsort(-table.numbers("executions") * table.numbers("instructions"), kind="stable")
+    order = np.argsort(-table.instructions_by_block(), kind="stable")
     rows: list[dict[str, Any]] = table.blocks.take(order[:count]).to_pylist()
     return [row | {"code": row["code"].hex()} for row in rows]
 

@@ -24,7 +24,7 @@ from nestor.cost.model.model_content import (
     typed,
     with_header,
 )
-from nestor.files import write_atomically
+from nestor.files import ReadError, read_regular, write_atomically
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "shipped.safetensors"
 """The model that comes with the package."""
@@ -34,6 +34,11 @@ Content = TypeVar("Content")
 _KIND_OF_SEVERAL: Final = "nestor cost models"
 """A file that holds the files of several models as they are."""
 _MOST_BYTES: Final = 64 << 20
+_DAMAGED: Final = (
+    SafetensorError, KeyError, ValueError, TypeError, IndexError, OverflowError, AttributeError,
+    RecursionError,
+)  # fmt: skip
+"""What reading a damaged file may raise."""
 
 
 def load(name_or_path: str | Path, machine: str | None = None) -> OwnModel:
@@ -139,7 +144,7 @@ def _single_files(data: bytes) -> list[bytes]:
         tensors = load_tensors(data)
         names = [f"model{number}" for number in range(len(tensors))]
         return [typed(tensors, name, np.uint8, 1).tobytes() for name in names]
-    except (SafetensorError, KeyError, ValueError, TypeError):
+    except _DAMAGED:
         return [data]
 
 
@@ -164,11 +169,9 @@ def _for_machine(data: bytes, machine: str | None) -> list[bytes]:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ModelError(f"'{path}' is larger than any cost model; name another file.")
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise ModelError(f"Cannot read the cost model '{path}'; is the path right?") from error
+        return read_regular(path, "a cost model", limit=_MOST_BYTES)
+    except ReadError as error:
+        raise ModelError(str(error)) from None
 
 
 def _of_version(path: Path, make: Callable[[], Content]) -> Content:
@@ -178,7 +181,7 @@ def _of_version(path: Path, make: Callable[[], Content]) -> Content:
     """
     try:
         return make()
-    except (SafetensorError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+    except _DAMAGED as error:
         raise ModelError(
             f"'{path}' is not a cost model of this version, or is damaged; train it again."
         ) from error

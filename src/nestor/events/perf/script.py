@@ -16,7 +16,9 @@ _MAPPED: Final = re.compile(
     r" ([r-][w-])x\S* (\S.*)"
 )
 _BRANCH: Final = re.compile(r"0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})/([MP-])((?:/[^\s/]*){0,8})")
-_EVENT: Final = re.compile(r"(?:^|\s)(?:(\d{1,15})\s+)?([A-Za-z][\w.\-]*(?::[A-Za-z]+)?):(?=\s)")
+_EVENT: Final = re.compile(
+    r"(?:^|\s)(?:(\d{1,15})\s+)?([A-Za-z][\w.\-]*(?:/[\w.\-,=]*/[A-Za-z]*)?(?::[A-Za-z]+)?):(?=\s)"
+)
 _ADDRESS: Final = re.compile(r"(?:^|\s)(?:0x)?([0-9a-f]{1,16})(?=\s|$)")
 
 
@@ -85,6 +87,12 @@ def _branch(found: re.Match[str]) -> Branch:
     return Branch(int(found[1], 16), int(found[2], 16), flag, cycles)
 
 
+def _name(word: str) -> str:
+    """Return the name of an event without modifiers and without its unit (``cpu_core/…/u``)."""
+    unit, slash, rest = word.partition("/")
+    return (re.split("[/,]", rest)[0] if slash else unit).partition(":")[0]
+
+
 def _finished(head: str | None, branches: list[Branch]) -> Iterator[Sample]:
     if head is None:
         return
@@ -94,7 +102,7 @@ def _finished(head: str | None, branches: list[Branch]) -> Iterator[Sample]:
     if not addresses:
         return
     yield Sample(
-        event[2].partition(":")[0] if event else "",
+        _name(event[2]) if event else "",
         int(event[1] or 0) if event else 0,
         int(addresses[0 if event else -1], 16),
         tuple(branches),

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from nestor.events.errors import EventsError
 from nestor.events.executed import Executed, LoadedObject
+from nestor.events.image import string_bytes
 from nestor.events.table import EXITS
 
 _MAGIC: Final = b"NESTOREV"
@@ -44,6 +45,7 @@ _EDGE: Final = np.dtype([("from", "<u8"), ("to", "<u8"), ("count", "<i8")])
 _OBJECT: Final = np.dtype([("start", "<u8"), ("size", "<u8"), ("bias", "<i8"), ("name", "<u8")])
 _LARGEST: Final = 1 << 60
 _LONGEST_RUN: Final = 1 << 12
+_REPEATS: Final = EXITS.index("repeats")
 
 
 class _BrokenError(Exception):
@@ -102,16 +104,21 @@ def _executed(arrays: dict[str, NDArray[Any]], names: bytes) -> Executed:
     ran = executions > 0
     sites, executions = sites[ran], executions[ran]
     events = {name: sites[name].astype(np.int64) for name in _COUNTS if "gshare" not in name}
-    events["reads"] = sites["reads"].astype(np.int64) * executions
-    events["writes"] = sites["writes"].astype(np.int64) * executions
     code = sites["code"].tobytes()
+    codes = [
+        code[row * _LONGEST : row * _LONGEST + length]
+        for row, length in enumerate(sites["length"].tolist())
+    ]
+    times = executions.copy()  # that each instruction accesses memory
+    for row in np.flatnonzero(sites["kind"] == _REPEATS).tolist():
+        # The last time it may find nothing left to do, and goes on.
+        times[row] = events["rep_bytes"][row] // max(string_bytes(codes[row]), 1)
+    for name in ("reads", "writes"):
+        events[name] = sites[name].astype(np.int64) * times
     edges = arrays["edges"]
     return Executed(
         sites["address"].astype(np.uint64),
-        [
-            code[row * _LONGEST : row * _LONGEST + length]
-            for row, length in enumerate(sites["length"].tolist())
-        ],
+        codes,
         sites["kind"].astype(np.int64),
         executions,
         events,

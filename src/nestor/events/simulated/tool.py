@@ -4,6 +4,7 @@ A tool is a program of its own that contains valgrind's core, so it fits one ver
 against what the package ``valgrind`` brings: headers, and static libraries of the core.
 """
 
+import contextlib
 import functools
 import shutil
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from nestor.compiler.toolchain import ToolchainError
 from nestor.cost.native.host_compiler import host_compiler
 from nestor.events.errors import EventsError
 from nestor.files import sha256_of
-from nestor.temporary import temporary_folder
 
 NAME: Final = "nestor-events"
 """Of the tool, as valgrind's option ``--tool`` names it."""
@@ -138,10 +138,8 @@ def _link_the_rest(tools: Path, folder: Path) -> None:
         place = folder / file.name
         if place.is_symlink() or not file.is_file():
             continue
-        with temporary_folder("link") as scratch:
-            link = Path(scratch) / file.name
-            link.symlink_to(file)
-            shutil.move(link, place)
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            place.symlink_to(file)
 
 
 def _processor() -> str:

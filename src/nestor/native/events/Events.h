@@ -119,7 +119,7 @@ enum { FirstLevelSets = 64 };
 
 extern CacheSizes Sizes;
 /// The line of each set that was used last: translated code need not call for
-/// an access to it, which would change nothing.
+/// an access to it, which would change nothing but the order of pages in the TLB.
 extern ULong LastDataLine[FirstLevelSets];
 extern ULong LastCodeLine[FirstLevelSets];
 

@@ -251,6 +251,17 @@ static void noteEnd(Code *C, IRSB *In) {
          mkIRExprVec_2(pointer(C->Here), In->next), NULL);
 }
 
+/// Adds what counts the accesses of an operation that valgrind leaves to a
+/// function of its own, such as loads and stores of 80 bits.
+static void noteHelper(Code *C, const IRDirty *Helper) {
+  // A constant guard always holds.
+  IRExpr *Guard = Helper->guard->tag == Iex_Const ? NULL : Helper->guard;
+  if (Helper->mFx == Ifx_Read)
+    noteRead(C, Helper->mAddr, Helper->mSize, Guard);
+  else if (Helper->mFx != Ifx_None)
+    noteWrite(C, Helper->mAddr, Helper->mSize, Guard);
+}
+
 static void noteStatement(Code *C, const IRStmt *S) {
   IRTypeEnv *Types = C->Out->tyenv;
   switch (S->tag) {
@@ -272,6 +283,9 @@ static void noteStatement(Code *C, const IRStmt *S) {
     break;
   case Ist_CAS: // reads and writes one place
     noteWrite(C, S->Ist.CAS.details->addr, 0, NULL);
+    break;
+  case Ist_Dirty:
+    noteHelper(C, S->Ist.Dirty.details);
     break;
   default:
     break;
