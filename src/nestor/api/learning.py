@@ -134,6 +134,8 @@ def _identity(name: str, settings: Any, ready: Ready, setup: Setup) -> dict[str,
         "compiler": pool.plugin.toolchain.build_id,
         "plugin": pool.plugin.digest,
     }
+    if pool.problem.other_score:
+        identity["score"] = pool.problem.other_score
     if setup.estimate is not None:
         identity["estimate"] = sha256_of(setup.estimate)
     if not find_learner(name).budgeted:

@@ -142,6 +142,8 @@ class Problem(ABC):
     """Whether the compiler tries a portfolio's members (:meth:`tried`, :meth:`only`)."""
     scores_units: bool = True
     """Whether a unit alone has a score (:meth:`scorers`), not only a whole program."""
+    other_score: str = ""
+    """The column by which programs are scored if not by the usual one (:meth:`scored_by`)."""
     outcome_in_object: bool = False
     """Whether an object says what its compile came to (:meth:`outcome_of`): then those of the stock
     compiler are kept, and elsewhere it runs again wherever its outcome is needed."""
@@ -191,6 +193,18 @@ class Problem(ABC):
         :param before: the trajectory and the score by part of the unit's stock compile.
         :param after: those of another compile.
         """
+
+    @property
+    def name_and_score(self) -> str:
+        """Its name, and the score if that is not the usual one: what searches depend on."""
+        return " by ".join(filter(None, (self.name, self.other_score)))
+
+    def scored_by(self, column: str) -> "Problem":
+        """Return the problem with its programs scored by another column.
+
+        :raises ProblemError: if they cannot be.
+        """
+        raise ProblemError(f"{self.name} has no score '{column}': leave out --score.")
 
     def profiles(self) -> Profiles:
         """Return what profiles say of answers; raises ProblemError if they say nothing."""

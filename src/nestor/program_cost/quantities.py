@@ -80,6 +80,28 @@ def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Qua
     if not (executions * size).sum() > 0:
         raise EventsError("The table has no block that was executed; collect it again.")
     compute, recurrence, chased, unanswered = _throughput(table, model)
+    computed = {"compute": compute, "recurrence": recurrence}
+    return Quantities(table, computed | event_quantities(table, penalties, chased), unanswered)
+
+
+def chased_blocks(table: EventTable) -> Flags:
+    """Tell which blocks are of loops that follow pointers, as :func:`quantities` has them."""
+    kept = _hot(table.numbers("executions") * table.numbers("instructions"))
+    codes = table.words("code")
+    chased = np.zeros(len(table), np.bool_)
+    for chain in chains(table):
+        if chain.repeats and any(kept[row] for row in chain.rows):
+            body = _body([codes[row] for row in chain.rows])
+            chased[list(chain.rows)] = follows_pointers(body or b"")
+    return chased
+
+
+def event_quantities(table: EventTable, penalties: Penalties, chased: Flags) -> dict[str, F64]:
+    """Return the quantities of each block that events make, ``[n]`` by name.
+
+    :param chased: blocks of loops that follow pointers ``[n]``.
+    """
+    executions = table.numbers("executions")
 
     def events(name: str) -> F64:
         return np.nan_to_num(table.numbers(name))
@@ -93,9 +115,7 @@ def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Qua
         "llc": llc * max(penalties.memory - penalties.l1, 0),
     }
     turns = np.array([kind == "repeats" for kind in table.words("exit")])
-    columns = {
-        "compute": compute,
-        "recurrence": recurrence,
+    return {
         "taken": events("taken") * penalties.taken_branch,
         "mispredict": (events("mispredicts") + events("indirect_mispredicts"))
         * penalties.mispredict,
@@ -105,7 +125,6 @@ def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Qua
         "tlb": events("tlb_misses") * penalties.page_walk,
         "rep": events("rep_bytes") / _REP_BYTES + np.where(turns, executions * _REP_START, 0),
     }
-    return Quantities(table, columns, unanswered)
 
 
 def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, Flags, float]:

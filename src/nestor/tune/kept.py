@@ -27,6 +27,7 @@ _LARGEST: Final = 1 << 30
 _IN_WORDS: Final = {
     "build": "the way of linking",
     "runs": "the runs of the program",
+    "problem": "the problem or its score",
     "plugin": "the plugin (another version of Nestor)",
     "search": "how it searches (another version of Nestor)",
     "settings": "the modes or the starts",
@@ -65,7 +66,7 @@ def identity_of(
         "corpus": pool.corpus.digest,
         "program": program.name,
         "runs": _runs_of(pool.corpus, program),
-        "problem": pool.problem.name,
+        "problem": pool.problem.name_and_score,
         "build": build.name,
         "compiler": pool.plugin.toolchain.build_id,
         "plugin": pool.plugin.digest,

@@ -65,7 +65,7 @@ def measure_kept(
     :param twice: measure a second time, to learn whether the program does the same each time.
     :raises MeasureError: if it cannot be measured.
     """
-    path = folder / f"{_digest(corpus, program, binary, words)}.json"
+    path = folder / f"{run_digest(corpus, program, binary, words)}.json"
     kept = _read(path)
     if kept is not None and (kept.second_total is not None or not twice):
         return kept
@@ -84,7 +84,8 @@ def measure_kept(
     return result
 
 
-def _digest(corpus: Corpus, program: Program, binary: Path, words: Sequence[str]) -> str:
+def run_digest(corpus: Corpus, program: Program, binary: Path, words: Sequence[str]) -> str:
+    """Return 64 hex digits that change with all that a run of a program depends on."""
     inputs = corpus.project(program.project).inputs
     depends = [
         program.name, sha256_of(binary), list(words), list(inputs), INPUTS_DATE, _version(),

@@ -70,6 +70,9 @@ class Train:
     """The algorithm (default: distil where programs can be searched, else ppo)."""
     init: str | None = None
     """The policy to start from: a file or a built-in (needed by es, not for bc)."""
+    score: str | None = None
+    """What is made small where runs are judged: 'J', or 'cycles' as the model of whole programs
+    predicts them (inlining-speed only; default: J)."""
     trials: Path | None = None
     """Folder of the trials, which runs may share (distil only; default: OUT/trials)."""
     seed: int = 0
@@ -96,6 +99,8 @@ class Train:
     def run(self) -> int:
         """Train and print what came of it."""
         problem = find_problem(self.problem)
+        if self.score is not None:
+            problem = problem.scored_by(self.score)
         learner_name = self.learner or usual_learner(problem)
         entry = find_learner(learner_name)
         if not entry.budgeted and self.budget.units is not None:

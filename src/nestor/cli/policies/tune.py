@@ -61,6 +61,8 @@ class Tune:
         nestor tune lua --corpus corpus/bench --out tuned/lua --policy default --mode gc no-gc
         nestor tune ninja --corpus corpus/bench --out tuned/ninja-lto --lto full
         nestor tune lz4 --corpus corpus/speed --out tuned/lz4-fast --problem inlining-speed
+        nestor tune lz4 --corpus corpus/speed --out tuned/lz4-cycles --problem inlining-speed \
+            --score cycles
         nestor tune lz4 --corpus corpus/tiny-O2 --out tuned/lz4 --problem regalloc-eviction
     """
 
@@ -88,6 +90,9 @@ class Tune:
     """How programs are built: link, full-lto or thin-lto (default: the problem's usual way)."""
     lto: LtoKind | None = None
     """Search inside the linker, under LTO of this kind."""
+    score: str | None = None
+    """What is made small where runs are judged: 'J', or 'cycles' as the model of whole programs
+    predicts them (inlining-speed only; default: J)."""
     summary: bool = True
     """Give a summary of the stock program to the search, and to policies that read one."""
     seed: int = 0
@@ -104,6 +109,8 @@ class Tune:
         if not 0 <= self.compiles < math.inf or self.trials < 1:
             raise NestorError("--compiles must be at least 0, and --trials at least 1.")
         problem = find_problem(self.problem)
+        if self.score is not None:
+            problem = problem.scored_by(self.score)
         build = chosen_build(problem, self.build, self.lto)
         if compiler_search_of(problem) is None:
             refuse_idle(self, f"for {problem.name}", "trials")

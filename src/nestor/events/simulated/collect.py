@@ -16,7 +16,7 @@ from nestor.events.table import About, EventTable
 from nestor.files import read_regular, sha256_of
 from nestor.temporary import temporary_folder
 
-_LARGEST: Final = 1 << 32
+LARGEST: Final = 1 << 32
 """Bytes of the counts of a run that are read."""
 
 
@@ -68,6 +68,26 @@ def collect(
     return Collected(table_of(parse(content), about), outcome.returncode)
 
 
+def under_tool(out: Path, caches: Caches, *variables: str) -> list[str]:
+    """Return the command that runs a program, to be named behind it, under the tool.
+
+    The environment is the same for every run.
+
+    :param out: the file for the counts, which :func:`nestor.events.simulated.records.parse` reads.
+    :param variables: more of the environment, as ``NAME=VALUE``.
+    :raises EventsError: if valgrind, a compiler or the program env is absent.
+    """
+    tool, env = ensure_tool(), shutil.which("env")
+    if env is None:
+        raise EventsError("There is no program env; install the package coreutils.")
+    return [
+        env, "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp",
+        f"VALGRIND_LIB={tool.folder}", *variables,
+        str(tool.valgrind.program), "-q", f"--tool={NAME}", "--demangle=no",
+        f"--events-out={out}", *caches.options(),
+    ]  # fmt: skip
+
+
 def counted(
     program: Path, arguments: Sequence[str], settings: RunSettings, *options: str
 ) -> tuple[bytes, Outcome]:
@@ -76,20 +96,12 @@ def counted(
     :param options: more of the tool's own.
     :raises EventsError: as :func:`collect`.
     """
-    tool, env = ensure_tool(), shutil.which("env")
     if not program.is_file():
         raise EventsError(f"There is no program '{program}'; name one by its path.")
-    if env is None:
-        raise EventsError("There is no program env; install the package coreutils.")
     with temporary_folder("events") as text:
         out = Path(text) / "events"
-        command: list[str | Path] = [
-            env, "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp",
-            f"VALGRIND_LIB={tool.folder}",
-            tool.valgrind.program, "-q", f"--tool={NAME}", "--demangle=no",
-            f"--events-out={out}", *settings.caches.options(), *options,
-            program.absolute(), *arguments,
-        ]  # fmt: skip
+        under = under_tool(out, settings.caches)
+        command = [*under, *options, str(program.absolute()), *arguments]
         outcome = run(
             command,
             Limits(settings.seconds, memory_mib=1 << 16),
@@ -107,4 +119,4 @@ def counted(
                 f"'{program}' left no counts ({outcome.reason}); name a program for x86-64 that is"
                 " no script and does not become another program."
             )
-        return read_regular(out, "counts of a run", limit=_LARGEST), outcome
+        return read_regular(out, "counts of a run", limit=LARGEST), outcome

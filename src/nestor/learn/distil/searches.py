@@ -95,7 +95,7 @@ class Searches:
         """Return the file of one search, named by the hash of everything it depends on."""
         units = [self.pool.corpus.module(name) for name in program.modules]
         depends = [
-            self.pool.problem.name,
+            self.pool.problem.name_and_score,
             self.pool.plugin.toolchain.build_id,
             self.pool.plugin.digest,
             [program.name, program.language, [[i.kind, i.value] for i in program.inputs]],

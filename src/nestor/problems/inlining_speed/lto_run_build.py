@@ -18,6 +18,7 @@ from nestor.compiler.objects import Function, Measure
 from nestor.corpus.relink import LinkMode
 from nestor.problem.problem import Pool
 from nestor.problems.inlining_speed.run_build import MODES, counted
+from nestor.problems.inlining_speed.spent import Spend, executed
 
 _UNNAMED: Final = ""
 """The unit of functions that no back end's log names."""
@@ -28,6 +29,8 @@ class LtoRunBuild(LtoBuild):
     """Links programs by LTO, without sections that nothing uses, and counts their runs."""
 
     modes: tuple[str, ...] = MODES
+    spend: Spend = executed
+    """What a run costs."""
     needs_binary: ClassVar[bool] = True
 
     def link_mode(self, mode: str) -> LinkMode:
@@ -42,7 +45,7 @@ class LtoRunBuild(LtoBuild):
         kept = {(unit, one.name) for unit, own in sizes.items() for one in own.functions}
         linked = Link(link.measure, frozenset(kept), None)
         binary = pool.objects.path(link.digest)
-        return counted(pool, job.program, job.mode, binary, linked, sizes)
+        return counted(pool, job.program, job.mode, binary, linked, sizes, self.spend)
 
 
 def functions_by_back_end(program: Measure, link: LtoLink) -> Mapping[str, Measure]:

@@ -1,7 +1,7 @@
 """Inlining for speed: which call sites to inline at -O2, judged by what programs execute."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,9 @@ from nestor.problems.inlining_speed.lto_run_build import LtoRunBuild
 from nestor.problems.inlining_speed.moves import SpeedMoves
 from nestor.problems.inlining_speed.restraint import restrained
 from nestor.problems.inlining_speed.run_build import RunBuild
+from nestor.problems.inlining_speed.spent import CYCLES, executed, predicted
 from nestor.progress import Progress, silent
+from nestor.workload.counts import RUN_COLUMNS, J
 
 
 class CallProfiles:
@@ -45,11 +47,20 @@ class InliningSpeed(InliningSize):
 
     def builds(self) -> Mapping[str, Build]:
         """Return the links whose program is run: of stand-alone objects, full and thin LTO."""
+        spend = predicted if self.other_score == CYCLES else executed
         return {
-            "run": RunBuild(),
-            "full-lto": LtoRunBuild("full", lto_flags),
-            "thin-lto": LtoRunBuild("thin", lto_flags),
+            "run": RunBuild(spend),
+            "full-lto": LtoRunBuild("full", lto_flags, spend=spend),
+            "thin-lto": LtoRunBuild("thin", lto_flags, spend=spend),
         }
+
+    def scored_by(self, column: str) -> "InliningSpeed":
+        """Return the problem with its programs scored by J, or by predicted cycles."""
+        if column == J:
+            return replace(self, other_score="", report=_EXECUTED)
+        if column == CYCLES:
+            return replace(self, other_score=CYCLES, report=_PREDICTED)
+        raise ProblemError(f"{self.name} has no score '{column}': take {J} or {CYCLES}.")
 
     def scorers(
         self,
@@ -102,6 +113,25 @@ _NO_UNIT_SCORE: Final = (
     " --learner profile or distil, and compare builds with 'nestor workload measure'."
 )
 
+_EXECUTED: Final = Report(
+    score=J,
+    columns=(*RUN_COLUMNS, "text"),
+    unit="operations",
+    quantity="instructions, reads and writes of the run",
+    mode="input",
+    detail=("text",),
+    limits=(("text", 1.02),),
+    unit_part=1e-5,
+)
+_PREDICTED: Final = replace(
+    _EXECUTED,
+    score=CYCLES,
+    columns=(CYCLES, *_EXECUTED.columns),
+    unit="cycles",
+    quantity="predicted cycles of the run",
+    detail=(J, "text"),
+)
+
 PROBLEM = InliningSpeed(
     name=NAME,
     summary="which call sites to inline, for what programs execute",
@@ -110,16 +140,7 @@ PROBLEM = InliningSpeed(
     score="instructions, reads and writes that the program's run executes",
     default_column=DEFAULT,
     features=FEATURES,
-    report=Report(
-        score="J",
-        columns=("J", "instructions", "reads", "writes", "text"),
-        unit="operations",
-        quantity="instructions, reads and writes of the run",
-        mode="input",
-        detail=("text",),
-        limits=(("text", 1.02),),
-        unit_part=1e-5,
-    ),
+    report=_EXECUTED,
     builtins=BUILTINS,
     kept_columns=site_credit.COLUMNS,
     scores_units=False,

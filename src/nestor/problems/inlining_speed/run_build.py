@@ -22,9 +22,11 @@ from nestor.build.unit_build import UnitBuild
 from nestor.compiler.cache import cache_place
 from nestor.compiler.objects import Measure, ObjectError, aliases
 from nestor.corpus.model import Program
+from nestor.events.errors import EventsError
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Rollout
 from nestor.problem.trajectory import Trajectory
+from nestor.problems.inlining_speed.spent import Spend, Spent, executed
 from nestor.workload.callgrind import MeasureError
 from nestor.workload.counts import Measurement, sum_of
 from nestor.workload.kept import measure_kept
@@ -38,7 +40,7 @@ _STRUCTOR: Final = re.compile(r"(_Z.*[CD])([12])(E.*)")
 MODES: Final = ("profile", "measure")
 """The inputs of a workload; a search takes the first."""
 PRICE: Final = 0.25
-"""What 1 % more code must save of J, in per cent, for a search to take a move."""
+"""What 1 % more code must save of the score, in per cent, for a search to take a move."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class RunBuild(UnitBuild):
     modes: ClassVar[tuple[str, ...]] = MODES
     options: ClassVar[str] = "-ffunction-sections -fdata-sections"
     least: ClassVar[float] = 0.25  # a counted run takes as long, and most steps touch few modules
+    spend: Spend = executed
+    """What a run costs."""
 
     def assemble(
         self,
@@ -63,7 +67,7 @@ class RunBuild(UnitBuild):
         if linked.measure is None or binary is None:
             return failed_assembly(linked.failure or "not linked")
         sizes: dict[str, Measure] = {name: done.outcome for name, done in rollouts.items()}
-        found = counted(pool, program, mode, pool.objects.path(binary), linked, sizes)
+        found = counted(pool, program, mode, pool.objects.path(binary), linked, sizes, self.spend)
         if keep and found.columns is not None:
             return replace(found, binary=binary)
         pool.objects.release(binary)
@@ -77,8 +81,9 @@ def counted(
     binary: Path,
     linked: Link,
     sizes: Mapping[str, Measure],
+    spend: Spend,
 ) -> Assembly:
-    """Return what the runs of the kind ``mode`` execute, added up, and what of it is whose.
+    """Return what the runs of the kind ``mode`` cost, added up, and what of it is whose.
 
     :param linked: the sizes of ``binary``, and which functions of which unit are in it.
     :param sizes: of the units.
@@ -97,22 +102,24 @@ def counted(
             for r in runs
         )
         names = aliases(binary)
-    except (MeasureError, ObjectError) as error:
+        spent = spend(pool, program, binary, runs, run)
+    except (MeasureError, ObjectError, EventsError) as error:
         return failed_assembly(str(error))
     counts, text = run.counts, linked.measure.text
     columns = {
+        spent.column: spent.total,
         "J": counts.total,
         "instructions": counts.instructions,
         "reads": counts.reads,
         "writes": counts.writes,
         "text": text,
     }
-    price = price_of_a_byte(counts.total, text)
+    price = price_of_a_byte(spent.total, text)
     return Assembly(
         columns,
         None,
         dict,
-        lambda logs: functions_of(run, names, linked, sizes, logs, price),
+        lambda logs: functions_of(run, spent, names, linked, sizes, logs, price),
         None,
         lambda logs: calls_of(run, names, linked, logs),
         lambda logs: Priced("text", price, bytes_of(linked, sizes, logs)),
@@ -120,8 +127,8 @@ def counted(
     )
 
 
-def price_of_a_byte(total: int, text: int) -> float:
-    """Return what a byte of code costs, in J.
+def price_of_a_byte(total: float, text: int) -> float:
+    """Return what a byte of code costs, in the unit of the score.
 
     It is rounded to a power of two, so that two builds of a program have the same.
     """
@@ -158,13 +165,14 @@ def calls_of(
 
 def functions_of(
     run: Measurement,
+    spent: Spent,
     names: Aliases,
     linked: Link,
     sizes: Mapping[str, Measure],
     logs: Mapping[str, Trajectory],
     price: float,
 ) -> dict[int, float]:
-    """Return what each function executed itself and the price of its code, by function id.
+    """Return what each function costs itself and the price of its code, by function id.
 
     A function that was asked about may be in a library: a call that is not inlined goes there.
 
@@ -173,11 +181,13 @@ def functions_of(
     reported = _reported(run, names)
     bytes_ = bytes_of(linked, sizes, logs)
     found = defaultdict(float, {number: price * size for number, size in bytes_.items()})
-    left = {name: function.counts.total for name, function in run.functions.items()}
+    left: defaultdict[str, float] = defaultdict(float)
+    for name, cost in spent.functions.items():
+        left[reported.get(name, name)] += cost
     for function, number in kept_functions(linked, sizes, logs):
         # Static functions of one name are one to callgrind: the first takes all.
         found[number] += left.pop(reported.get(function.name, function.name), 0)
-    outside = {name: function.counts.total for name, function in run.entered.items()}
+    outside = {name: spent.entered.get(name, 0) for name in run.entered}
     for number, symbol in _of_libraries(run, logs).items():
         found[number] += outside.pop(symbol, 0)
     return dict(found)
