@@ -79,9 +79,12 @@ def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
         ["blocks", "measure", str(blocks), "--self-test", "--out", out],
         ["blocks", "measure", str(tmp_path / "none.parquet"), "--out", out],
         ["blocks", "measure", str(blocks), "--out", out, "--rounds", "0"],
+        ["blocks", "measure", str(blocks), "--out", out, "--milliseconds", "999999999999999"],
+        ["blocks", "measure", str(blocks), "--out", out, "--page-limit", "257"],
     ):
         done = nestor(*words)
         assert done.returncode == 1
         assert done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.startswith("nestor: ")
+        assert "try again" not in done.stderr
     assert not Path(out).exists()

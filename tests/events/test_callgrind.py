@@ -1,5 +1,6 @@
 """Events from files of callgrind."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -79,6 +80,10 @@ def test_files_that_say_too_little_are_refused(compiled: Compile, tmp_path: Path
     counts = run(program, tmp_path / "counts", *FLAGS)
     with pytest.raises(EventsError, match="says nothing of"):
         callgrind.read(counts, other)
+    rebuilt = tmp_path / "branches-static"
+    shutil.copyfile(compiled("branches", "-static", "-O2"), rebuilt)
+    with pytest.raises(EventsError, match="of another build"):
+        callgrind.read(counts, rebuilt.rename(tmp_path / program.name))
     text = counts.read_text()
     counts.write_text(text[: len(text) // 2])
     with pytest.raises(EventsError, match="cut short"):
@@ -114,3 +119,13 @@ def test_impossible_counts_are_refused() -> None:
     gathered.executions["/bin/program", 0x1000] = 1e30
     with pytest.raises(EventsError, match="impossible"):
         with_code(gathered, lambda _: image)
+
+
+def test_code_behind_a_function_has_no_name(compiled: Compile) -> None:
+    image = Image.read(compiled("branches"))
+    assert image is not None
+    named = dict(zip(image.function_start, image.function_name, strict=True))
+    assert "" in named.values()
+    start = next(at for at, name in named.items() if name == "alternating")
+    end = min(at for at in named if at > start)
+    assert end - start < 200

@@ -34,10 +34,12 @@ def open_model(name_or_path: str | Path, machine: str | None = None) -> CostMode
     By name the two are as LLVM has them, not rescaled to measurements.
 
     :param machine: the machine to predict for, of those in the file of our own kind of model; its
-        first if None. A baseline has one machine and ignores this.
-    :raises ModelError: if there is no such model, or its file is broken.
+        first if None.
+    :raises ModelError: if there is no such model, its file is broken, or it has no such machine.
     """
     name = str(name_or_path)
+    if machine is not None and name in ("llvm-mca", "bound"):
+        raise ModelError(f"'{name}' predicts for one machine alone: leave out --machine.")
     if name == "llvm-mca":
         return McaModel()
     if name == "bound":

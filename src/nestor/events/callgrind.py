@@ -12,11 +12,13 @@ from typing import Final
 
 from nestor.events.errors import EventsError
 from nestor.events.executed import table_of
-from nestor.events.gathered import Gathered, Place, images_from, with_code
+from nestor.events.gathered import Gathered, Place, images_from, overlapping, with_code
 from nestor.events.table import About, EventTable
 from nestor.files import read_regular_text, sha256_of
 
 _LARGEST: Final = 1 << 31
+_MOST_OVERLAPS: Final = 0.002
+"""Of the instructions; hand-written code jumps into the middle of one here and there."""
 _POSITION: Final = frozenset("0123456789+-*")
 _NAMED: Final = re.compile(r"\((\d+)\)(?: (.*))?")
 _EVENTS: Final = {
@@ -52,6 +54,11 @@ def read(path: Path, program: Path) -> EventTable:
     if not any(Path(name).name == program.name for name, _ in reader.gathered.executions):
         raise EventsError(f"'{path}' says nothing of '{program}'; name the program that was run.")
     found = with_code(reader.gathered, images_from(program))
+    if overlapping(found.executed) > _MOST_OVERLAPS * len(found.executed.address):
+        raise EventsError(
+            f"'{path}' is of another build of '{program}': what it counts are no instructions of"
+            " this one. Name the build that was run."
+        )
     about = About(
         "callgrind",
         1,

@@ -106,6 +106,12 @@ def with_code(gathered: Gathered, image: Callable[[str], Image | None]) -> WithC
     )
 
 
+def overlapping(run: Executed) -> int:
+    """Return how many instructions begin inside of the one before: of another build, many do."""
+    length = np.fromiter(map(len, run.code), np.uint64, len(run.code))
+    return int((run.address[1:] < run.address[:-1] + length[:-1]).sum())
+
+
 def _column(counts: Mapping[Place, float], places: list[Place]) -> I64:
     return _numbers([counts.get(place, 0.0) for place in places])
 

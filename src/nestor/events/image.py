@@ -72,12 +72,15 @@ class Image:
                 if s.type == lief.ELF.Segment.TYPE.LOAD and s.has(lief.ELF.Segment.FLAGS.X)
             ]
             functions: dict[int, str] = {}
+            ends: set[int] = set()
             for symbol in binary.symbols:
                 if symbol.type == lief.ELF.Symbol.TYPE.FUNC and symbol.shndx and symbol.size:
                     name = symbol.name
                     text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
                     functions.setdefault(symbol.value, text)
-        return Image(segments, functions)
+                    ends.add(symbol.value + symbol.size)
+        # Code behind a function that no other begins with has no name: that of a library often.
+        return Image(segments, dict.fromkeys(ends, "") | functions)
 
     def at(self, address: int) -> bytes:
         """Return the bytes of the instruction at an address; empty if no code is there."""

@@ -153,13 +153,18 @@ def edges_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".parquet") + EDGES_SUFFIX)
 
 
+def check_name(path: Path) -> None:
+    """Raise EventsError unless a table can have this name."""
+    if path.suffix != ".parquet" or path.name.endswith(EDGES_SUFFIX):
+        raise EventsError(f"'{path}' is no name for a table of events; let it end in .parquet.")
+
+
 def write(table: EventTable, path: Path) -> None:
     """Write both files, each whole or not at all; the edges come first.
 
     :raises EventsError: if one cannot be written, or ``path`` does not end in ``.parquet``.
     """
-    if path.suffix != ".parquet" or path.name.endswith(EDGES_SUFFIX):
-        raise EventsError(f"'{path}' is no name for a table of events; let it end in .parquet.")
+    check_name(path)
     about = {"format": _FORMAT, "run": _digest(table), **asdict(table.about)}
     metadata = {_KEY: json.dumps(about)}
     for columns, place in ((table.edges, edges_path(path)), (table.blocks, path)):

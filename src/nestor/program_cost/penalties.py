@@ -83,8 +83,10 @@ def load(path: Path) -> Penalties:
 
 
 def _read(found: Any) -> Penalties:
-    if not isinstance(found["machine"], str):
+    if not isinstance(found["machine"], str) or not found["machine"].isprintable():
         raise ValueError("it is of another version")
+    if any(isinstance(found[name], bool) for name in _NAMES):
+        raise ValueError("a penalty is no number")
     cycles = {name: float(found[name]) for name in _NAMES}
     if not all(math.isfinite(c) and 0 <= c < _MOST_CYCLES for c in cycles.values()):
         raise ValueError("a number is out of range")

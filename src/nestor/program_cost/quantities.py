@@ -56,6 +56,27 @@ _REP_START: Final = 10.0
 """Cycles until it begins."""
 
 
+_COUNTED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "taken": ("taken",),
+    "mispredict": ("mispredicts",),
+    "l1": ("l1_misses",),
+    "llc": ("llc_misses",),
+    "code": ("code_misses",),
+    "tlb": ("tlb_misses",),
+}
+"""Columns without which a quantity cannot be told. (callgrind has no second level, whose misses are
+those of its first.)"""
+
+
+def uncounted(table: EventTable) -> list[str]:
+    """Return the quantities that the source of a table does not count, and that cost nothing."""
+    return [
+        name
+        for name, columns in _COUNTED_BY.items()
+        if not all(table.has(column) for column in columns)
+    ]
+
+
 @dataclass(frozen=True)
 class Quantities:
     """Quantities of each block of a run."""

@@ -41,7 +41,7 @@ class Cycles:
     """User cycles of the shortest run: all its cycles, less the kernel's share of all runs."""
     median: float
     runs: int
-    """Runs with a steady clock, of which the minimum is."""
+    """Runs with a steady clock, of which the minimum is; 0: none was, and it is of all."""
     dropped: int
     system_share: float
     """Of CPU time that the kernel had: above a few per cent, the minimum is not the program's."""

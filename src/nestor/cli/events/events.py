@@ -78,6 +78,8 @@ class Events:
         from nestor.events import table as tables
         from nestor.events.block_map import with_map_blocks
 
+        if self.out is not None:
+            tables.check_name(self.out)  # before the run, which may be long
         table = with_map_blocks(self._table(), self.program)
         if self.out is not None:
             tables.write(table, self.out)

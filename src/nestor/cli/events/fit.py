@@ -53,6 +53,11 @@ class Cycles:
             raise MachineError("Too few rounds: --rounds takes 1 or more.")
         command = Command(self.program, self.arguments, self.stdin)
         own, null = measure([command], self.rounds, self.core, self.seconds)
+        if not own.runs or not null.runs:
+            remark(
+                "the core's clock changed in every run, so none was dropped: try it on a quieter"
+                " machine"
+            )
         if own.status:
             remark(f"the program ended with status {own.status}")
         noise = null.minimum / own.minimum - 1 if own.minimum else float("inf")

@@ -11,8 +11,12 @@ from rich.table import Table as Grid
 
 from nestor.cli.console import print_json, stdout
 from nestor.cli.events.prices import prices
+from nestor.cli.remarks import remark
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nestor.events.table import EventTable
     from nestor.program_cost.compare import Comparison
     from nestor.program_cost.estimate import Estimate, Share
     from nestor.program_cost.weights import Weights
@@ -52,8 +56,8 @@ class Program:
     """The file of a machine's penalties, or the name of one that comes with Nestor (default: this
     machine's)."""
     weights: Path | None = None
-    """Weights that 'nestor costmodel fit-program' wrote (default: those that come with Nestor, if
-    there are some of the penalties' machine of that one)."""
+    """Weights that 'nestor costmodel fit-program' wrote (default: those that come with Nestor for
+    the machine of the penalties, or else those of an Intel Xeon)."""
     predict_mispredictions: bool = False
     """Predict how often branches are mispredicted, from executions, edges and code, in the place of
     what the source counted: as a compiler with a profile has to."""
@@ -72,7 +76,7 @@ class Program:
         from nestor.program_cost import weights as fitted
         from nestor.program_cost.compare import compare
         from nestor.program_cost.estimate import by_block, by_function, estimate
-        from nestor.program_cost.quantities import quantities
+        from nestor.program_cost.quantities import quantities, uncounted
 
         own_table = tables.read(self.events)
         other_table = None if self.against is None else tables.read(self.against)
@@ -87,6 +91,7 @@ class Program:
             trees = packaged()
             own_table = with_predicted(own_table, trees)
             other_table = None if other_table is None else with_predicted(other_table, trees)
+        self._remark(own_table, other_table)
         model, penalties = prices(self.model, self.machine, self.penalties)
         weights = (
             fitted.packaged(penalties.machine)
@@ -107,6 +112,7 @@ class Program:
                     "blocks_machine": target_of(model).machine or None,
                     "weights": _weights_json(weights),
                     "estimate": _finite(asdict(result)),
+                    "uncounted": uncounted(own_table),
                     "against": None if compared is None else _finite(asdict(compared)),
                     "blocks" if self.by_block else "functions": [asdict(one) for one in shares],
                 }
@@ -119,6 +125,29 @@ class Program:
             if compared is not None:
                 stdout.print(escape(_said(compared)), soft_wrap=True)
         return 0
+
+    @staticmethod
+    def _remark(own: "EventTable", other: "EventTable | None") -> None:
+        """Say what the tables lack, and where they are of two programs."""
+        from nestor.program_cost.quantities import uncounted
+
+        if missing := uncounted(own):
+            remark(_without(missing))
+        if other is not None and other.about.program != own.about.program:
+            remark(
+                f"these are runs of '{own.about.program}' and of '{other.about.program}': --against"
+                " compares builds of one program, with the same input"
+            )
+
+
+def _without(names: "Sequence[str]") -> str:
+    from nestor.program_cost.estimate import BOUNDS
+
+    missing = ", ".join(BOUNDS[name] for name in names)
+    return (
+        f"the source of these events does not count {missing}: they cost nothing here, and the"
+        " cycles are too few"
+    )
 
 
 def _weights_json(weights: "Weights") -> dict[str, Any]:

@@ -106,8 +106,10 @@ class Tune:
 
     def run(self) -> int:
         """Search, write the overrides and print what they save."""
-        if not 0 <= self.compiles < math.inf or self.trials < 1:
-            raise NestorError("--compiles must be at least 0, and --trials at least 1.")
+        if not 0 <= self.compiles < math.inf:
+            raise NestorError("--compiles must be a number of at least 0.")
+        if self.trials < 1:
+            raise NestorError("--trials must be at least 1.")
         problem = find_problem(self.problem)
         if self.score is not None:
             problem = problem.scored_by(self.score)

@@ -39,6 +39,15 @@ _WALL_FACTOR: Final = 20
 _HARMLESS: Final = (b"\x90",) * 20
 
 
+_RANGES: Final = {
+    "rounds": (1, 64),
+    "runs": (1, 1 << 20),
+    "page_limit": (0, 256),
+    "milliseconds": (1, 60_000),
+}
+"""What the harness takes (``native/throughput/Main.c``)."""
+
+
 class HarnessError(NestorError):
     """The harness cannot be built or run here; the text says why."""
 
@@ -64,8 +73,12 @@ class HarnessSettings:
     def options(self) -> list[str]:
         """Return the harness's options.
 
-        :raises HarnessError: if the machine has no such core.
+        :raises HarnessError: if the machine has no such core, or a number is out of range.
         """
+        for name, (least, most) in _RANGES.items():
+            if not least <= getattr(self, name) <= most:
+                option = f"--{name.replace('_', '-')}"
+                raise HarnessError(f"{option} must be {least:,} to {most:,}.")
         try:
             core = measuring_core(self.core)
         except NestorError as error:

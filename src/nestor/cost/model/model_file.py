@@ -95,7 +95,7 @@ def join(paths: Sequence[Path], out: Path) -> tuple[str, ...]:
     """
     found: list[bytes] = []
     names: list[str] = []
-    for path in paths:
+    for path in map(_path, paths):
         own = _single_files(_bytes_of(path))
         machines_here = _named(name for data in own for name in _names(path, data))
         if taken := set(names) & set(machines_here):

@@ -102,6 +102,8 @@ def _is_corpus(folder: Path) -> bool:
 
 
 def _read_folder(folder: Path, into: Collection, progress: Progress) -> None:
+    if not folder.exists():
+        raise SourceError(f"There is no '{folder}' to take blocks from; is the path right?")
     files = sorted(f for f in folder.rglob("*") if f.is_file() and not f.is_symlink())
     files = [file for file in files if objects.is_code(file)]
     if not files:

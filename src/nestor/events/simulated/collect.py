@@ -98,6 +98,9 @@ def counted(
     """
     if not program.is_file():
         raise EventsError(f"There is no program '{program}'; name one by its path.")
+    with program.open("rb") as file:
+        if file.read(2) == b"#!":
+            raise EventsError(f"'{program}' is a script; name the program that runs it.")
     with temporary_folder("events") as text:
         out = Path(text) / "events"
         under = under_tool(out, settings.caches)
