@@ -6,10 +6,12 @@ read as bytes and counted before each distinct one is decoded.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
@@ -64,28 +66,55 @@ class EntryId(NamedTuple):
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of an execution, without the order of its blocks."""
+    """A part of an execution."""
 
     runs: Mapping[EntryId, int]
     """How often each entry ran."""
     recorded: Mapping[EntryId, tuple[bytes, ...]]
     """The instructions of code outside of the mapped program."""
+    order: npt.NDArray[np.int32] | None = field(default=None, compare=False)
+    """Which entries ran one after the other, by their places in ``runs``; None: it was not asked
+    for."""
 
 
-def parse_segment(record: bytes) -> Segment:
+def parse_segment(record: bytes, *, ordered: bool = False) -> Segment:
     """Return a segment of the message ``MbbTrace``.
 
+    :param ordered: keep the order of its entries, which takes as long again as counting them.
     :raises TraceError: if it is something else.
     """
     message = _parsed("MbbTrace", record)
     runs: Counter[EntryId] = Counter()
+    entry_of: dict[bytes, EntryId] = {}
     for identifier, count in Counter(message.mbbs).items():
-        runs[_entry_id(identifier)] += count
+        entry_of[identifier] = entry = _entry_id(identifier)
+        runs[entry] += count
     recorded = {
         EntryId(None, part.trace_id, 0): tuple(part.instruction_data)
         for part in message.shared_object_traces
     }
-    return Segment(runs, recorded)
+    if not ordered:
+        return Segment(runs, recorded)
+    places = {entry: place for place, entry in enumerate(runs)}
+    place_of = {identifier: places[entry] for identifier, entry in entry_of.items()}
+    numbers = map(place_of.__getitem__, message.mbbs)
+    return Segment(runs, recorded, np.fromiter(numbers, np.int32, len(message.mbbs)))
+
+
+def transitions(segment: Segment, among: Container[EntryId]) -> dict[tuple[EntryId, EntryId], int]:
+    """Return how often an entry ran right after another one, by the two.
+
+    :param segment: with its order.
+    :param among: entries that count; one that does not is passed over as if it had not run.
+    """
+    assert segment.order is not None
+    entries = list(segment.runs)
+    count = np.fromiter((entry in among for entry in entries), np.bool_, len(entries))
+    order = segment.order[count[segment.order]].astype(np.int64)
+    found, times = np.unique(order[:-1] * len(entries) + order[1:], return_counts=True)
+    before, after = np.divmod(found, max(len(entries), 1))
+    ends = zip(before.tolist(), after.tolist(), times.tolist(), strict=True)
+    return {(entries[one], entries[other]): number for one, other, number in ends}
 
 
 def parse_function_index(record: bytes) -> dict[str, int]:
