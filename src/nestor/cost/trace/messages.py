@@ -5,7 +5,8 @@ The messages are ``MbbTrace``, ``FunctionMapping`` and ``SerializedMbbs`` of
 read as bytes and counted before each distinct one is decoded.
 """
 
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -80,25 +81,36 @@ class Segment:
 def parse_segment(record: bytes, *, ordered: bool = False) -> Segment:
     """Return a segment of the message ``MbbTrace``.
 
-    :param ordered: keep the order of its entries, which takes as long again as counting them.
+    :param ordered: keep the order of its entries, four bytes for each that ran.
     :raises TraceError: if it is something else.
     """
     message = _parsed("MbbTrace", record)
-    runs: Counter[EntryId] = Counter()
-    entry_of: dict[bytes, EntryId] = {}
-    for identifier, count in Counter(message.mbbs).items():
-        entry_of[identifier] = entry = _entry_id(identifier)
-        runs[entry] += count
     recorded = {
         EntryId(None, part.trace_id, 0): tuple(part.instruction_data)
         for part in message.shared_object_traces
     }
-    if not ordered:
-        return Segment(runs, recorded)
-    places = {entry: place for place, entry in enumerate(runs)}
-    place_of = {identifier: places[entry] for identifier, entry in entry_of.items()}
-    numbers = map(place_of.__getitem__, message.mbbs)
-    return Segment(runs, recorded, np.fromiter(numbers, np.int32, len(message.mbbs)))
+    if ordered:
+        return _ordered(message.mbbs, recorded)
+    runs: Counter[EntryId] = Counter()
+    for identifier, count in Counter(message.mbbs).items():
+        runs[_entry_id(identifier)] += count
+    return Segment(runs, recorded)
+
+
+def _ordered(
+    identifiers: Sequence[bytes], recorded: Mapping[EntryId, tuple[bytes, ...]]
+) -> Segment:
+    """Return a segment with its order, from identifiers in the order in which they ran."""
+    places: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)
+    order = np.fromiter(map(places.__getitem__, identifiers), np.int32, len(identifiers))
+    entries = [_entry_id(identifier) for identifier in places]
+    runs = dict.fromkeys(entries, 0)
+    for entry, count in zip(entries, np.bincount(order).tolist(), strict=True):
+        runs[entry] += count
+    if len(runs) < len(entries):  # one entry may be written as bytes in several ways
+        place_of = {entry: place for place, entry in enumerate(runs)}
+        order = np.array([place_of[entry] for entry in entries], np.int32)[order]
+    return Segment(runs, recorded, order)
 
 
 def transitions(segment: Segment, among: Container[EntryId]) -> dict[tuple[EntryId, EntryId], int]:
