@@ -22,7 +22,7 @@ from nestor.files import ReadError, open_regular, replacing
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
-Source = Literal["simulated", "callgrind", "perf"]
+Source = Literal["simulated", "callgrind", "perf", "trace"]
 
 EVENTS: Final = (
     "taken",

@@ -14,9 +14,15 @@ from nestor.cli.remarks import remark
 
 # Models take a second to import, so they are imported when a command runs.
 if TYPE_CHECKING:
-    from nestor.cost.trace.replay import Prices
+    from collections.abc import Callable, Iterator, Mapping
+
+    from nestor.cost.trace.messages import EntryId
+    from nestor.cost.trace.replay import SegmentCost
+
+    Pricing = Callable[[Mapping[EntryId, bytes], Mapping[str, int]], Iterator[SegmentCost]]
 
 _COUNTING = "instruction_counting"
+_PROGRAM = "program"
 
 
 @dataclass(frozen=True)
@@ -77,10 +83,18 @@ class TraceModel:
     or any cost model: 'shipped', 'bound' or a model file. Given twice, the last one counts, so a
     trainer that passes 'mca' is given another one by its extra flags.
 
+    With 'program' it is the model of whole programs that 'nestor costmodel program' has: blocks
+    that nearly always follow each other are one piece, and taken branches and the mispredictions of
+    conditions cost what they cost on a machine. These are predicted from the trace and the code.
+    Cache misses and branches to changing targets cost nothing.
+
     Examples:
         nestor costmodel trace-model --bb-trace-path trace/bb_trace.pb \
             --function-index-path trace/function_index.pb \
             --corpus-path out/corpus_description.json --model-type shipped
+        nestor costmodel trace-model --bb-trace-path trace/bb_trace.pb \
+            --function-index-path trace/function_index.pb \
+            --binary-path program --model-type program --penalties "AMD Zen 4"
     """
 
     bb_trace_path: Path
@@ -97,6 +111,9 @@ class TraceModel:
     """The cost model."""
     cpu_name: str = "skylake"
     """The processor that 'mca' models, as LLVM names it."""
+    penalties: str | None = None
+    """For 'program': the file of a machine's penalties, or the name of one that comes with Nestor
+    (default: this machine's)."""
     target_triple: str = "x86_64"
     """The target; x86-64 alone."""
     skip_missing: bool = False
@@ -111,13 +128,15 @@ class TraceModel:
         from nestor.cost.trace import program
         from nestor.cost.trace.entries import codes
         from nestor.cost.trace.messages import TraceError
-        from nestor.cost.trace.replay import replay
 
         if (self.corpus_path is None) == (self.binary_path is None):
             raise TraceError("Name either --corpus-path or --binary-path, and one alone.")
         if not self.target_triple.startswith("x86_64"):
             raise TraceError(f"The target '{self.target_triple}' has no cost model; use x86_64.")
-        price = self._prices()
+        if self.penalties is not None and self.model_type != _PROGRAM:
+            raise TraceError("--penalties are those of --model-type program; add it.")
+        is_whole = self.model_type == _PROGRAM
+        price = self._whole_programs() if is_whole else self._block_by_block()
         indices = program.function_index(self.function_index_path)
         if self.binary_path is not None:
             functions = iter(mapped.read(self.binary_path))
@@ -126,10 +145,10 @@ class TraceModel:
             functions = program.corpus_functions(self.corpus_path)
         code = codes(functions, indices)
         if self.serialized_bbs_path is not None:
-            code = program.serialized_codes(self.serialized_bbs_path) | code
+            added = program.serialized_codes(self.serialized_bbs_path)
+            code |= {entry: text for entry, text in added.items() if entry not in code}
         segments = runs = unanswered = missing = 0
-        trace = program.segments(self.bb_trace_path)
-        for segment in replay(trace, code, indices, price, skip_missing=self.skip_missing):
+        for segment in price(code, indices):
             sys.stdout.write(f"{segment.cost!r}\n")
             segments += 1
             runs += segment.runs
@@ -141,16 +160,36 @@ class TraceModel:
             remark(f"{missing:,} of {runs:,} blocks that ran are not in the code and cost nothing")
         return 0 if segments else 1
 
-    def _prices(self) -> "Prices":
+    def _block_by_block(self) -> "Pricing":
         from nestor.cost.baselines.mca import McaModel
         from nestor.cost.registry import open_model
-        from nestor.cost.trace.replay import cycles_of, instructions_of
+        from nestor.cost.trace.program import segments
+        from nestor.cost.trace.replay import Prices, cycles_of, instructions_of, replay
 
-        if self.model_type == _COUNTING:
-            return instructions_of
-        return cycles_of(
-            McaModel(cpu=self.cpu_name) if self.model_type == "mca" else open_model(self.model_type)
+        price: Prices = instructions_of
+        if self.model_type != _COUNTING:
+            mca = self.model_type == "mca"
+            price = cycles_of(McaModel(cpu=self.cpu_name) if mca else open_model(self.model_type))
+        return lambda code, indices: replay(
+            segments(self.bb_trace_path), code, indices, price, skip_missing=self.skip_missing
         )
+
+    def _whole_programs(self) -> "Pricing":
+        from nestor.cli.events.prices import prices
+        from nestor.cost.trace.program import segments
+        from nestor.events.traced import traced_runs
+        from nestor.program_cost.trace import program_costs
+        from nestor.program_cost.weights import packaged
+
+        model, penalties = prices("shipped", None, self.penalties)
+        weights = packaged(penalties.machine)
+        return lambda code, indices: program_costs(
+            traced_runs(
+                segments(self.bb_trace_path, ordered=True), code, indices,
+                skip_missing=self.skip_missing,
+            ),
+            model, penalties, weights,
+        )  # fmt: skip
 
 
 def entry() -> None:

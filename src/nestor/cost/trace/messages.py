@@ -5,11 +5,14 @@ The messages are ``MbbTrace``, ``FunctionMapping`` and ``SerializedMbbs`` of
 read as bytes and counted before each distinct one is decoded.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
@@ -64,28 +67,66 @@ class EntryId(NamedTuple):
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of an execution, without the order of its blocks."""
+    """A part of an execution."""
 
     runs: Mapping[EntryId, int]
     """How often each entry ran."""
     recorded: Mapping[EntryId, tuple[bytes, ...]]
     """The instructions of code outside of the mapped program."""
+    order: npt.NDArray[np.int32] | None = field(default=None, compare=False)
+    """Which entries ran one after the other, by their places in ``runs``; None: it was not asked
+    for."""
 
 
-def parse_segment(record: bytes) -> Segment:
+def parse_segment(record: bytes, *, ordered: bool = False) -> Segment:
     """Return a segment of the message ``MbbTrace``.
 
+    :param ordered: keep the order of its entries, four bytes for each that ran.
     :raises TraceError: if it is something else.
     """
     message = _parsed("MbbTrace", record)
-    runs: Counter[EntryId] = Counter()
-    for identifier, count in Counter(message.mbbs).items():
-        runs[_entry_id(identifier)] += count
     recorded = {
         EntryId(None, part.trace_id, 0): tuple(part.instruction_data)
         for part in message.shared_object_traces
     }
+    if ordered:
+        return _ordered(message.mbbs, recorded)
+    runs: Counter[EntryId] = Counter()
+    for identifier, count in Counter(message.mbbs).items():
+        runs[_entry_id(identifier)] += count
     return Segment(runs, recorded)
+
+
+def _ordered(
+    identifiers: Sequence[bytes], recorded: Mapping[EntryId, tuple[bytes, ...]]
+) -> Segment:
+    """Return a segment with its order, from identifiers in the order in which they ran."""
+    places: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)
+    order = np.fromiter(map(places.__getitem__, identifiers), np.int32, len(identifiers))
+    entries = [_entry_id(identifier) for identifier in places]
+    runs = dict.fromkeys(entries, 0)
+    for entry, count in zip(entries, np.bincount(order).tolist(), strict=True):
+        runs[entry] += count
+    if len(runs) < len(entries):  # one entry may be written as bytes in several ways
+        place_of = {entry: place for place, entry in enumerate(runs)}
+        order = np.array([place_of[entry] for entry in entries], np.int32)[order]
+    return Segment(runs, recorded, order)
+
+
+def transitions(segment: Segment, among: Container[EntryId]) -> dict[tuple[EntryId, EntryId], int]:
+    """Return how often an entry ran right after another one, by the two.
+
+    :param segment: with its order.
+    :param among: entries that count; one that does not is passed over as if it had not run.
+    """
+    assert segment.order is not None
+    entries = list(segment.runs)
+    count = np.fromiter((entry in among for entry in entries), np.bool_, len(entries))
+    order = segment.order[count[segment.order]].astype(np.int64)
+    found, times = np.unique(order[:-1] * len(entries) + order[1:], return_counts=True)
+    before, after = np.divmod(found, max(len(entries), 1))
+    ends = zip(before.tolist(), after.tolist(), times.tolist(), strict=True)
+    return {(entries[one], entries[other]): number for one, other, number in ends}
 
 
 def parse_function_index(record: bytes) -> dict[str, int]:

@@ -37,12 +37,13 @@ def serialized_codes(path: Path) -> dict[EntryId, bytes]:
     return parse_serialized(_only_record(path))
 
 
-def segments(path: Path) -> Iterator[Segment]:
+def segments(path: Path, *, ordered: bool = False) -> Iterator[Segment]:
     """Yield the segments of a trace.
 
+    :param ordered: keep the order of their entries.
     :raises NestorError: if it is of another kind.
     """
-    return map(parse_segment, read_records(path))
+    return (parse_segment(record, ordered=ordered) for record in read_records(path))
 
 
 def corpus_functions(description: Path) -> Iterator[MappedFunction]:

@@ -107,9 +107,9 @@ def replay(
         for entry in segment.runs:
             if entry in prices:
                 continue
-            code = _code(entry, codes, recorded)
+            code = code_of(entry, codes, recorded)
             if code is None and not skip_missing:
-                raise _absent(entry, indices)
+                raise absent(entry, indices)
             if code is None:
                 missing.add(entry)
             new[entry] = code or ()
@@ -125,10 +125,10 @@ def replay(
         )
 
 
-def _code(
+def code_of(
     entry: EntryId, codes: Mapping[EntryId, bytes], recorded: Mapping[EntryId, Code]
 ) -> Code | None:
-    """Return the code of an entry; None if its block is missing."""
+    """Return the code of an entry, empty if it has none; None if its block is missing."""
     if entry in recorded:
         return recorded[entry]
     if entry in codes:
@@ -138,7 +138,8 @@ def _code(
     return None
 
 
-def _absent(entry: EntryId, indices: Mapping[str, int]) -> TraceError:
+def absent(entry: EntryId, indices: Mapping[str, int]) -> TraceError:
+    """Return what to say of a block that ran and that the code does not have."""
     name = next((n for n, index in indices.items() if index == entry.function), None)
     where = f"of the function '{name}'" if name else f"of the function with index {entry.function}"
     return TraceError(
