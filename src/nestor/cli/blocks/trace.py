@@ -77,7 +77,7 @@ class TraceModel:
     installed command 'basic_block_trace_model' is this one under that name. The objects must be
     compiled with -fbasic-block-address-map. Each block that ran counts with the predicted cycles of
     a single pass, or of a repeated one if it jumps back to its own beginning; calls, jumps, cache
-    misses and mispredicted branches cost nothing.
+    misses and mispredicted branches cost nothing, unless the model is 'program'.
 
     --model-type is 'mca' (llvm-mca's cycles for --cpu-name, block by block), 'instruction_counting'
     or any cost model: 'shipped', 'bound' or a model file. Given twice, the last one counts, so a
@@ -85,8 +85,8 @@ class TraceModel:
 
     With 'program' it is the model of whole programs that 'nestor costmodel program' has: blocks
     that nearly always follow each other are one piece, and taken branches and the mispredictions of
-    conditions cost what they cost on a machine. These are predicted from the trace and the code.
-    Cache misses and branches to changing targets cost nothing.
+    conditions cost what they cost on a machine. Mispredictions are predicted from the trace and
+    the code. Cache misses and mispredicted targets of indirect branches cost nothing.
 
     Examples:
         nestor costmodel trace-model --bb-trace-path trace/bb_trace.pb \
