@@ -17,7 +17,7 @@ from nestor.cost.trace.entries import straight
 from nestor.events.errors import EventsError
 from nestor.events.table import EventTable
 from nestor.program_cost.apart import passes_apart
-from nestor.program_cost.chains import chains
+from nestor.program_cost.chains import Chain, chains
 from nestor.program_cost.chases import follows_pointers
 from nestor.program_cost.penalties import Penalties
 
@@ -56,25 +56,21 @@ _REP_START: Final = 10.0
 """Cycles until it begins."""
 
 
-_COUNTED_BY: Final[Mapping[str, tuple[str, ...]]] = {
-    "taken": ("taken",),
-    "mispredict": ("mispredicts",),
-    "l1": ("l1_misses",),
-    "llc": ("llc_misses",),
-    "code": ("code_misses",),
-    "tlb": ("tlb_misses",),
+_COUNTED_BY: Final = {
+    "taken": "taken",
+    "mispredict": "mispredicts",
+    "l1": "l1_misses",
+    "llc": "llc_misses",
+    "code": "code_misses",
+    "tlb": "tlb_misses",
 }
-"""Columns without which a quantity cannot be told. (callgrind has no second level, whose misses are
-those of its first.)"""
+"""The column without which a quantity cannot be told. (callgrind has no second level, whose misses
+are those of its first.)"""
 
 
 def uncounted(table: EventTable) -> list[str]:
     """Return the quantities that the source of a table does not count, and that cost nothing."""
-    return [
-        name
-        for name, columns in _COUNTED_BY.items()
-        if not all(table.has(column) for column in columns)
-    ]
+    return [name for name, column in _COUNTED_BY.items() if not table.has(column)]
 
 
 @dataclass(frozen=True)
@@ -107,11 +103,10 @@ def quantities(table: EventTable, model: CostModel, penalties: Penalties) -> Qua
 
 def chased_blocks(table: EventTable) -> Flags:
     """Tell which blocks are of loops that follow pointers, as :func:`quantities` has them."""
-    kept = _hot(table.numbers("executions") * table.numbers("instructions"))
     codes = table.words("code")
     chased = np.zeros(len(table), np.bool_)
-    for chain in chains(table):
-        if chain.repeats and any(kept[row] for row in chain.rows):
+    for chain in _hot_chains(table):
+        if chain.repeats:
             body = _body([codes[row] for row in chain.rows])
             chased[list(chain.rows)] = follows_pointers(body or b"")
     return chased
@@ -154,13 +149,8 @@ def _throughput(table: EventTable, model: CostModel) -> tuple[F64, F64, Flags, f
     """
     executions, size = table.numbers("executions"), table.numbers("instructions")
     work = executions * size
-    kept = _hot(work)
     codes, exits = table.words("code"), table.words("exit")
-    found = [
-        chain
-        for chain in chains(table)
-        if any(kept[row] for row in chain.rows) and exits[chain.rows[0]] != "repeats"
-    ]
+    found = _hot_chains(table)
     bodies = [_body([codes[row] for row in chain.rows]) for chain in found]
     cycles, passes, waits = _priced(model, [body or _NOTHING for body in bodies])
     compute, recurrence = np.zeros(len(table)), np.zeros(len(table))
@@ -228,6 +218,17 @@ def _of_loop(length: float, repeated: float, single: float) -> float:
     :param single: cycles of a turn that waits for nothing.
     """
     return max(single, repeated / (1 + _WINDOW / length))
+
+
+def _hot_chains(table: EventTable) -> list[Chain]:
+    """Return the chains that are priced: of busy blocks, without repeated string instructions."""
+    kept = _hot(table.numbers("executions") * table.numbers("instructions"))
+    exits = table.words("exit")
+    return [
+        chain
+        for chain in chains(table)
+        if any(kept[row] for row in chain.rows) and exits[chain.rows[0]] != "repeats"
+    ]
 
 
 def _hot(work: F64) -> Flags:

@@ -15,20 +15,18 @@ from nestor.processor import this_machine
 from nestor.program_cost import penalties as machines
 from nestor.program_cost.penalties import Penalties
 from nestor.program_cost.quantities import chased_blocks, event_quantities
-from nestor.program_cost.weights import Weights
+from nestor.program_cost.weights import FIRST, Weights
 
 F64 = npt.NDArray[np.float64]
 
 CYCLES_PER_INSTRUCTION: Final = 0.3
 """What an instruction computes, events apart: usual in the programs of docs/studies/programs.md."""
-_OTHERWISE: Final = "Intel(R) Xeon(R) Processor"
-"""The machine whose penalties stand for those of a machine that Nestor has none of."""
 
 
 def usual_penalties() -> Penalties:
     """Return those of this machine that come with Nestor, or those of a recent server core."""
     here = this_machine()
-    return machines.named(here if here in machines.packaged() else _OTHERWISE)
+    return machines.named(here if here in machines.packaged() else FIRST)
 
 
 def cycles_of(table: EventTable, penalties: Penalties, weights: Weights) -> F64:

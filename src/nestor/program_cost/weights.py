@@ -50,7 +50,8 @@ class WeightsError(NestorError):
     """Weights that cannot be read, fitted or written; the text says what to do."""
 
 
-_FIRST: Final = "Intel(R) Xeon(R) Processor"
+FIRST: Final = "Intel(R) Xeon(R) Processor"
+"""The machine whose weights stand for those of a machine that Nestor has none of."""
 
 
 @dataclass(frozen=True)
@@ -191,4 +192,4 @@ def packaged(machine: str = "") -> Weights:
     """
     folder = Path(str(resources.files("nestor"))) / "program_cost" / "data" / "weights"
     found = {one.machine: one for one in map(load, sorted(folder.glob("*.json")))}
-    return found.get(machine, found[_FIRST])
+    return found.get(machine, found[FIRST])
