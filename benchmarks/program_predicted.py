@@ -16,7 +16,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,6 @@ class Counted:
 
 FORMS: Final = (("blocks", "blocks + mispredictions"), (WHOLE, WHOLE))
 WAYS: Final = ("none", "predicted", "simulated")
-_MISPREDICT: Final = QUANTITIES.index("mispredict")
 
 
 def counted(work: Path) -> list[Counted]:
@@ -91,17 +90,19 @@ def predictions(runs: Sequence[Counted]) -> dict[str, float]:
     return numbers
 
 
-def errors_of(rows: Sequence[Row], form: str, own: Mapping[str, float] | None) -> dict[str, float]:
+def errors_of(
+    rows: Sequence[Row], form: str, own: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
     """Return the relative error of each run; a fitted one is left out with its project.
 
-    :param own: cycles of mispredictions of each run; None: as simulated.
+    :param own: of each run, cycles of quantities in the place of those that were simulated.
     """
     fitted: list[MeasuredRun] = []
     untouched: list[MeasuredRun] = []
     for row in rows:
         run = row.of_form(form)
-        if own is not None:
-            run.totals[_MISPREDICT] = own[row.run.name]
+        for name, cycles in own.get(row.run.name, {}).items():
+            run.totals[QUANTITIES.index(name)] = cycles
         (untouched if row.run.untouched else fitted).append(run)
     found = weights.fit(fitted, "", "")
     errors = dict(found.runs)
@@ -110,30 +111,30 @@ def errors_of(rows: Sequence[Row], form: str, own: Mapping[str, float] | None) -
     return errors
 
 
+def means_of(rows: Sequence[Row], errors: Mapping[str, float]) -> list[float | None]:
+    """Return mean and median error of fitted runs, and of untouched ones if there are any."""
+    found: list[float | None] = []
+    for untouched in (False, True):
+        own = [100 * abs(errors[row.run.name]) for row in rows if row.run.untouched == untouched]
+        found += [float(np.mean(own)), float(np.median(own))] if own else [None, None]
+    return found
+
+
 def judge(rows: Sequence[Row], own: Mapping[str, float], penalty: float) -> record.Table:
     """Return the table: errors without, with predicted and with simulated mispredictions."""
-    names = [
-        [row.run.name for row in rows if row.run.untouched == which] for which in (False, True)
-    ]
-    cycles = {
-        "none": dict.fromkeys(own, 0.0),
-        "predicted": {name: count * penalty for name, count in own.items()},
-        "simulated": None,
+    cycles: dict[str, dict[str, dict[str, float]]] = {
+        "none": {name: {"mispredict": 0.0} for name in own},
+        "predicted": {name: {"mispredict": count * penalty} for name, count in own.items()},
+        "simulated": {},
     }
-    lines = []
+    lines: list[list[Any]] = []
     for title, form in FORMS:
-        means: dict[str, list[float]] = {}
         for way in WAYS:
-            errors = errors_of(rows, form, cycles[way])
-            parts = [np.array([100 * abs(errors[name]) for name in of]) for of in names]
-            means[way] = [float(part.mean()) for part in parts if len(part)]
-            medians = [float(np.median(part)) for part in parts if len(part)]
-            lines.append([title, way, means[way][0], medians[0], None, None, None])
-            if names[1]:
-                lines[-1][4:6] = means[way][1], medians[1]
-            say(f"{title:12} {way:10} {lines[-1][2:6]}")
-        gains = [means["none"][0] - means[way][0] for way in ("predicted", "simulated")]
-        lines[-2][6] = 100 * gains[0] / gains[1]
+            means = means_of(rows, errors_of(rows, form, cycles[way]))
+            lines.append([title, way, *means, None])
+            say(f"{title:12} {way:10} {means}")
+        none, predicted_, simulated = (line[2] for line in lines[-3:])
+        lines[-2][6] = 100 * (none - predicted_) / (none - simulated)
         say(f"{title:12} predicted gain {lines[-2][6]:.0f} % of what simulated gain")
     return record.table(
         [

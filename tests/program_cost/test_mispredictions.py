@@ -9,10 +9,10 @@ from nestor.cost.isa.decoding import decode
 from nestor.events.errors import EventsError
 from nestor.policy.bundle import load, save
 from nestor.policy.trees import TreesPolicy
+from nestor.program_cost.graph.flow import flow_of
+from nestor.program_cost.graph.loops import innermost_loops
 from nestor.program_cost.mispredictions.conditions import condition_of
 from nestor.program_cost.mispredictions.features import FEATURES, branches_of
-from nestor.program_cost.mispredictions.flow import flow_of
-from nestor.program_cost.mispredictions.loops import innermost_loops
 from nestor.program_cost.mispredictions.model import (
     fit,
     mispredictions,

@@ -39,7 +39,7 @@ class Program:
     Examples:
         nestor costmodel program bzip2.parquet
         nestor costmodel program new.parquet --against old.parquet --json
-        nestor costmodel program profile.parquet --predict-mispredictions
+        nestor costmodel program profile.parquet --predict-mispredictions --predict-misses
         nestor costmodel program bzip2.parquet --model llvm-mca --penalties here.json --by-block
     """
 
@@ -61,6 +61,10 @@ class Program:
     predict_mispredictions: bool = False
     """Predict how often branches are mispredicted, from executions, edges and code, in the place of
     what the source counted: as a compiler with a profile has to."""
+    predict_misses: bool = False
+    """Predict how often blocks miss the caches for data, likewise: from where accesses go from turn
+    to turn and how many bytes loops, functions and the run touch. Misses of code and page walks
+    cost nothing then."""
     top: int = 20
     """How many functions or blocks to print."""
     by_block: bool = False
@@ -76,7 +80,7 @@ class Program:
         from nestor.program_cost import weights as fitted
         from nestor.program_cost.compare import compare
         from nestor.program_cost.estimate import by_block, by_function, estimate
-        from nestor.program_cost.quantities import quantities, uncounted
+        from nestor.program_cost.quantities import quantities
 
         own_table = tables.read(self.events)
         other_table = None if self.against is None else tables.read(self.against)
@@ -85,13 +89,10 @@ class Program:
                 f"The events of '{self.events}' and '{self.against}' were counted in different"
                 " ways; collect both in one way."
             )
-        if self.predict_mispredictions:
-            from nestor.program_cost.mispredictions.model import packaged, with_predicted
-
-            trees = packaged()
-            own_table = with_predicted(own_table, trees)
-            other_table = None if other_table is None else with_predicted(other_table, trees)
+        uncounted = self._uncounted(own_table)
         self._remark(own_table, other_table)
+        own_table = self._predicted(own_table)
+        other_table = None if other_table is None else self._predicted(other_table)
         model, penalties = prices(self.model, self.machine, self.penalties)
         weights = (
             fitted.packaged(penalties.machine)
@@ -112,7 +113,7 @@ class Program:
                     "blocks_machine": target_of(model).machine or None,
                     "weights": _weights_json(weights),
                     "estimate": _finite(asdict(result)),
-                    "uncounted": uncounted(own_table),
+                    "uncounted": uncounted,
                     "against": None if compared is None else _finite(asdict(compared)),
                     "blocks" if self.by_block else "functions": [asdict(one) for one in shares],
                 }
@@ -126,12 +127,32 @@ class Program:
                 stdout.print(escape(_said(compared)), soft_wrap=True)
         return 0
 
-    @staticmethod
-    def _remark(own: "EventTable", other: "EventTable | None") -> None:
-        """Say what the tables lack, and where they are of two programs."""
+    def _predicted(self, table: "EventTable") -> "EventTable":
+        """Return the table with predictions in the place of what the source counted."""
+        if self.predict_mispredictions:
+            from nestor.program_cost.mispredictions import model as mispredictions
+
+            table = mispredictions.with_predicted(table, mispredictions.packaged())
+        if self.predict_misses:
+            from nestor.events.simulated.caches import caches_of
+            from nestor.program_cost.misses import model as misses
+
+            caches = caches_of(table.about.settings)
+            table = misses.with_predicted(table, misses.packaged(), caches)
+        return table
+
+    def _uncounted(self, table: "EventTable") -> list[str]:
+        """Return what the source of a table does not count and nothing predicts."""
         from nestor.program_cost.quantities import uncounted
 
-        if missing := uncounted(own):
+        predicted = {"mispredict"} if self.predict_mispredictions else set[str]()
+        if self.predict_misses:
+            predicted |= {"l1", "llc"}
+        return [name for name in uncounted(table) if name not in predicted]
+
+    def _remark(self, own: "EventTable", other: "EventTable | None") -> None:
+        """Say what the tables lack, and where they are of two programs."""
+        if missing := self._uncounted(own):
             remark(_without(missing))
         if other is not None and other.about.program != own.about.program:
             remark(

@@ -1,11 +1,14 @@
 """What is simulated: the sizes of caches, and whether lines are fetched ahead."""
 
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Final
 
 from nestor.events.errors import EventsError
 
 _LINE: Final = 64
+_SIZE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _FIRST_SETS: Final = 64
 _MOST_WAYS: Final = 64
 _MOST_SETS: Final = 1 << 22
@@ -62,3 +65,18 @@ class Caches:
     def described(self) -> dict[str, str]:
         """Return the sizes as texts."""
         return {name: str(value) for name, value in asdict(self).items()}
+
+
+def caches_of(settings: Mapping[str, str]) -> Caches:
+    """Return the caches that :meth:`Caches.described` described; the usual ones if none are."""
+    sizes = {
+        field.name: int(settings[field.name])
+        for field in fields(Caches)
+        if field.type is int and _SIZE.fullmatch(str(settings.get(field.name, "")))
+    }
+    found = Caches(**sizes)
+    try:
+        found.options()
+    except EventsError:
+        return Caches()
+    return found

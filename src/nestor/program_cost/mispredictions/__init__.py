@@ -1,6 +1,5 @@
 """Mispredicted branches from a profile and code alone, without a run of any predictor.
 
-``flow`` is the graph of the run's blocks inside functions, ``loops`` finds its loops and how often
-they turn, ``conditions`` what a branch compares and where that comes from, ``features`` puts what a
+``conditions`` reads off what a branch compares and where that comes from, ``features`` puts what a
 compiler knows of each branch into a row, and ``model`` predicts how often it is mispredicted.
 """

@@ -13,15 +13,13 @@ import numpy.typing as npt
 
 from nestor.cost.isa.decoding import DecodeError, Instruction, decode
 from nestor.events.table import EventTable
+from nestor.program_cost.graph.flow import CALLS, Flow, flow_of
+from nestor.program_cost.graph.loops import Loop, innermost_loops
 from nestor.program_cost.mispredictions.conditions import Condition, condition_of
-from nestor.program_cost.mispredictions.flow import CALLS, Flow, flow_of
-from nestor.program_cost.mispredictions.loops import Loop, innermost_loops
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
-_BEFORE: Final = 4
-"""Blocks before a branch that are looked at."""
 _RAREST: Final = 1e-7
 """Of the instructions of the run: branches that run less often are left out."""
 _HOT: Final = 0.9
@@ -116,7 +114,7 @@ def branches_of(table: EventTable) -> Branches:
             *_loop(run, row, loops, leaving.get(row, [])),
             *functions[row],
             *whole,
-            *asdict(condition_of([code[one] for one in (*_before(run, row), row)])).values(),
+            *asdict(condition_of([code[one] for one in (*run.flow.path_to(row), row)])).values(),
         )
         for row in rows.tolist()
     ]
@@ -160,19 +158,8 @@ def _own(run: _Run, row: int, code: Sequence[Instruction], branches: float) -> t
     )
 
 
-def _before(run: _Run, row: int) -> list[int]:
-    """Return the rows that mostly run before a branch, in their order."""
-    path = [row]
-    while len(path) <= _BEFORE:
-        before = int(run.flow.before[path[0]])
-        if before < 0 or before in path:
-            break
-        path.insert(0, before)
-    return path[:-1]
-
-
 def _path(run: _Run, row: int) -> tuple[float, ...]:
-    before = _before(run, row)[::-1]
+    before = run.flow.path_to(row)[::-1]
     entropies = [run.entropy[one] for one in before if run.conditional[one]]
     return (
         run.flow.entries[row],

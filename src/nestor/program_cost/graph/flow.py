@@ -14,6 +14,8 @@ F64 = npt.NDArray[np.float64]
 
 CALLS: Final = ("call", "indirect call", "system call")
 _LEAVES: Final = (*CALLS, "return")
+_LONGEST: Final = 4
+"""Blocks of the path before a block."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,16 @@ class Flow:
     """Part of a row's executions that comes from there ``[rows]``."""
     entries: I64
     """Edges that lead to a row ``[rows]``."""
+
+    def path_to(self, row: int) -> list[int]:
+        """Return the rows that mostly run before a row, in their order: at most four."""
+        path = [row]
+        while len(path) <= _LONGEST:
+            above = int(self.before[path[0]])
+            if above < 0 or above in path:
+                break
+            path.insert(0, above)
+        return path[:-1]
 
 
 def flow_of(table: EventTable) -> Flow:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from nestor.program_cost.mispredictions.flow import Flow
+from nestor.program_cost.graph.flow import Flow
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]

@@ -1,0 +1,190 @@
+"""What misses are worth that are predicted from a profile, without any simulated cache.
+
+    python -m benchmarks.program_misses FOLDER [--penalties FILE] [--untouched]
+        [--trees FOLDER] [--result benchmarks/results/program_model.json]
+
+Which part of the lines that a block accesses is missed is learned from the blocks of other projects
+(``nestor.program_cost.misses``), as it is for mispredictions in ``benchmarks.program_predicted``:
+every program is predicted without its project throughout, those that are never fitted teach nothing
+and are judged with --untouched alone. Misses are simulated, predicted or left out, beside simulated
+and predicted mispredictions. --trees writes the trees that all others make, for the package.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import record
+from benchmarks.program_judge import WHOLE, Row, rows_of, write
+from benchmarks.program_model import CACHES, EVENTS
+from benchmarks.program_predicted import counted, errors_of, means_of, predictions
+from benchmarks.program_runs import ProgramRun, load
+from benchmarks.regalloc_sweep import say
+from nestor.cost.registry import open_model_for
+from nestor.events import table as tables
+from nestor.events.table import EventTable
+from nestor.policy.bundle import save
+from nestor.policy.trees import TreesPolicy
+from nestor.program_cost import penalties as machines
+from nestor.program_cost import weights
+from nestor.program_cost.misses.features import Accesses, accesses_of_run
+from nestor.program_cost.misses.model import fit, misses, with_predicted
+from nestor.program_cost.penalties import Penalties
+from nestor.program_cost.quantities import QUANTITIES, chased_blocks, event_quantities
+
+F64 = npt.NDArray[np.float64]
+Cycles = dict[str, dict[str, float]]
+"""By run and quantity."""
+
+MISSES: Final = ("l1", "l2", "llc", "chased", "code", "tlb")
+"""Quantities that misses make."""
+WAYS: Final = ("none", "predicted", "simulated")
+
+
+@dataclass(frozen=True)
+class Missed:
+    """The accesses of a run."""
+
+    run: ProgramRun
+    accesses: Accesses
+    misses: Mapping[str, F64]
+    """As simulated, of each block and level."""
+
+
+def missed(work: Path) -> list[Missed]:
+    """Return the accesses of each run that was counted."""
+    found = []
+    for run in load():
+        if (work / run.name / EVENTS).exists():
+            table = tables.read(work / run.name / EVENTS)
+            accesses = accesses_of_run(table)
+            found.append(Missed(run, accesses, misses(accesses, table)))
+    return found
+
+
+def trees_of(runs: Sequence[Missed], without: str = "") -> dict[str, TreesPolicy]:
+    """Return the trees that all runs make, but those of a project and those never fitted."""
+    return fit(
+        [
+            (one.accesses, one.misses)
+            for one in runs
+            if one.run.project != without and not one.run.untouched
+        ],
+        CACHES,
+    )
+
+
+def cycles_of(
+    rows: Sequence[Row], runs: Sequence[Missed], work: Path, penalties: Penalties
+) -> dict[str, Cycles]:
+    """Return the cycles that misses cost, by way."""
+    found: dict[str, Cycles] = {way: {} for way in WAYS}
+    of_all = trees_of(runs)
+    for project in sorted({row.run.project for row in rows}):
+        own = [row for row in rows if row.run.project == project]
+        trees = of_all if own[0].run.untouched else trees_of(runs, project)
+        for row in own:
+            table = tables.read(work / row.run.name / EVENTS)
+            by_way = _quantities(table, trees, penalties)
+            for way, cycles in by_way.items():
+                found[way][row.run.name] = cycles
+            predicted, simulated = (
+                1000 * sum(by_way[way].values()) / row.instructions for way in WAYS[1:]
+            )
+            say(f"{row.run.name:32} predicted {predicted:6.1f} simulated {simulated:6.1f}"
+                " cycles in 1,000 instructions if nothing is hidden")  # fmt: skip
+    return found
+
+
+def _quantities(
+    table: EventTable, trees: Mapping[str, TreesPolicy], penalties: Penalties
+) -> dict[str, dict[str, float]]:
+    """Return the cycles of each quantity that misses make, by way."""
+    chased = chased_blocks(table)
+    found = {"none": dict.fromkeys(MISSES, 0.0)}
+    ways = {"predicted": with_predicted(table, trees, CACHES), "simulated": table}
+    for way, own in ways.items():
+        cycles = event_quantities(own, penalties, chased)
+        found[way] = {name: float(cycles[name].sum()) for name in MISSES}
+    return found
+
+
+def judge(
+    rows: Sequence[Row], missed_cycles: Mapping[str, Cycles], mispredicted: Mapping[str, float]
+) -> record.Table:
+    """Return the table: errors without, with predicted and with simulated misses.
+
+    :param mispredicted: cycles of predicted mispredictions by run.
+    """
+    lines: list[list[Any]] = []
+    for mispredictions in ("simulated", "predicted"):
+        for way in WAYS:
+            own = {name: dict(cycles) for name, cycles in missed_cycles[way].items()}
+            if mispredictions == "predicted":
+                for name, cycles in own.items():
+                    cycles["mispredict"] = mispredicted[name]
+            means = means_of(rows, errors_of(rows, WHOLE, own))
+            lines.append([mispredictions, way, *means, _by_packaged(rows, own), None])
+            say(f"{mispredictions:10} {way:10} {lines[-1][2:7]}")
+        none, predicted, simulated = (line[2] for line in lines[-3:])
+        lines[-2][7] = 100 * (none - predicted) / (none - simulated)
+    return record.table(
+        [
+            ("mispredictions", "{}"),
+            ("misses", "{}"),
+            ("mean", "{:.1f} %"),
+            ("median", "{:.1f} %"),
+            ("untouched, mean", "{:.1f} %"),
+            ("untouched, median", "{:.1f} %"),
+            ("untouched, by the weights of Nestor", "{:.1f} %"),
+            ("of the gain of simulated ones", "{:.0f} %"),
+        ],
+        lines,
+    )
+
+
+def _by_packaged(rows: Sequence[Row], own: Cycles) -> float | None:
+    """Return the mean error of untouched runs by the weights that come with Nestor."""
+    values, errors = weights.packaged().array(), []
+    for row in rows:
+        if row.run.untouched:
+            totals = row.totals.copy()
+            for name, cycles in own[row.run.name].items():
+                totals[QUANTITIES.index(name)] = cycles
+            errors.append(100 * abs(float(totals @ values) / row.cycles - 1))
+    return float(np.mean(errors)) if errors else None
+
+
+def main() -> None:
+    """Read the command line and judge."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--penalties")
+    parser.add_argument("--untouched", action="store_true")
+    parser.add_argument("--trees", type=Path)
+    parser.add_argument("--result", type=Path)
+    words = parser.parse_args()
+    penalties = machines.named(words.penalties)
+    runs = missed(words.work)
+    if words.trees is not None:
+        for level, trees in trees_of(runs).items():
+            save(trees, words.trees / f"{level}.safetensors")
+    model = open_model_for("shipped", None, penalties.machine)
+    rows = rows_of(words.work, model, penalties)[0]
+    rows = [row for row in rows if words.untouched or not row.run.untouched]
+    names = {row.run.name for row in rows}
+    numbers = predictions(
+        [one for one in counted(words.work) if not one.run.untouched or one.run.name in names]
+    )
+    mispredicted = {name: penalties.mispredict * number for name, number in numbers.items()}
+    made = judge(rows, cycles_of(rows, runs, words.work, penalties), mispredicted)
+    write(words.result, words.work, {"predicted_misses": made})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""How many bytes loops, functions and the run touch, at most: sums over accesses.
+
+An access that stays at one place touches a line for each entry of its loop, a strided one its
+stride for each turn, any other a line for each execution. What different accesses have in common
+is not known, so the sums are upper bounds; a call adds what the function that it calls touches.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from nestor.cost.isa.decoding import DecodeError, Instruction, decode
+from nestor.events.table import EventTable
+from nestor.program_cost.chains import pairs
+from nestor.program_cost.graph.flow import CALLS, Flow, flow_of
+from nestor.program_cost.graph.loops import Loop, innermost_loops
+from nestor.program_cost.misses.addresses import (
+    Access,
+    Changes,
+    accesses_of,
+    changes_of,
+)
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+Code = tuple[Instruction, ...]
+
+_ROUNDS: Final = 8
+"""How deep calls are followed."""
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What the blocks of a run touch."""
+
+    executions: F64
+    code: Sequence[Code]
+    flow: Flow
+    loops: Mapping[int, Loop]
+    accesses: Sequence[Sequence[Access]]
+    """Of each row."""
+    by_row: F64
+    """Bytes that each row touches in the run ``[rows]``, calls included."""
+    of_function: F64
+    """Bytes by entry of each row's function ``[rows]``, calls included."""
+    entries: F64
+    """Entries of each row's function ``[rows]``."""
+    run: float
+    """Bytes of the whole run."""
+
+    def of_loop(self, loop: Loop) -> float:
+        """Return the bytes by entry of a loop."""
+        return float(self.by_row[sorted(loop.rows)].sum()) / loop.entries
+
+
+def touched(table: EventTable) -> Touched:
+    """Return what the blocks of a run touch."""
+    executions, exits = table.numbers("executions"), table.words("exit")
+    flow = flow_of(table)
+    loops = innermost_loops(flow, executions)
+    code = [_decoded(piece) for piece in table.words("code")]
+    of_loop = {
+        id(loop): _changes(loop, code, executions, exits)
+        for loop in {id(loop): loop for loop in loops.values()}.values()
+    }
+    nothing = Changes()
+    accesses = [
+        accesses_of(block, of_loop[id(loops[row])] if row in loops else nothing)
+        for row, block in enumerate(code)
+    ]
+    own = np.array(
+        [
+            sum(_bytes(one, executions[row], loops.get(row)) for one in found)
+            for row, found in enumerate(accesses)
+        ]
+    )
+    function = _numbered(table)
+    entered = _entered(table, function)
+    entries = _entries(entered, function, executions)
+    by_call = _by_call(own, entered, function, entries)
+    of_function = np.bincount(function, own + by_call) / entries
+    return Touched(
+        executions, code, flow, loops, accesses, own + by_call, of_function[function],
+        entries[function], float(own.sum()),
+    )  # fmt: skip
+
+
+def _decoded(code: bytes) -> Code:
+    try:
+        return decode(code)
+    except DecodeError:
+        return ()
+
+
+def _changes(loop: Loop, code: Sequence[Code], executions: F64, exits: Sequence[str]) -> Changes:
+    rows = sorted(loop.rows)
+    turns = executions[rows] / max(executions[loop.head], 1.0)
+    calls = any(exits[row] in CALLS for row in rows)
+    return changes_of([code[row] for row in rows], turns.tolist(), calls)
+
+
+def _bytes(access: Access, executions: float, loop: Loop | None) -> float:
+    """Return the bytes that an access touches in the run."""
+    entries = executions if loop is None else min(loop.entries, executions)
+    if access.kind == "stack":  # the same few lines all the time
+        return 0.0
+    if access.kind == "fixed":
+        return access.bytes
+    if access.kind == "invariant":
+        return access.bytes * entries
+    return min(access.bytes * executions, access.bound * entries)
+
+
+def _numbered(table: EventTable) -> I64:
+    """Return the number of each row's function."""
+    names = list(zip(table.words("object"), table.words("function"), strict=True))
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], np.int64)
+
+
+@dataclass(frozen=True)
+class _Entered:
+    """Calls, and jumps to other functions: all ``[edges]``."""
+
+    sources: I64
+    targets: I64
+    counts: F64
+
+
+def _entered(table: EventTable, function: I64) -> _Entered:
+    exits = table.words("exit")
+    edges = [
+        (source, target, count)
+        for source, target, count in pairs(table)
+        if exits[source] in CALLS
+        or (function[source] != function[target] and exits[source] != "return")
+    ]
+    sources, targets, counts = np.array(edges, np.int64).reshape(-1, 3).T
+    return _Entered(sources, targets, counts.astype(np.float64))
+
+
+def _entries(entered: _Entered, function: I64, executions: F64) -> F64:
+    """Return how often each function is entered; as its first block runs, if no edge says it."""
+    functions = int(function.max(initial=-1)) + 1
+    found = np.bincount(function[entered.targets], entered.counts, functions)
+    _, first = np.unique(function, return_index=True)
+    return np.maximum(np.where(found > 0, found, executions[first]), 1.0)
+
+
+def _by_call(own: F64, entered: _Entered, function: I64, entries: F64) -> F64:
+    """Return the bytes that each row touches by the functions that it enters."""
+    by_row, most = np.zeros(len(own)), float(own.sum())
+    for _ in range(_ROUNDS):
+        by_entry = np.bincount(function, own + by_row) / entries
+        through = entered.counts * by_entry[function[entered.targets]]
+        by_row = np.minimum(np.bincount(entered.sources, through, len(own)), most)
+    return by_row
