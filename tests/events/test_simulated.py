@@ -1,5 +1,7 @@
 """The simulators against sequences whose events are known, and counts against callgrind's."""
 
+import re
+import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -221,10 +223,37 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
         collect(tmp_path / "absent", [])
     with pytest.raises(EventsError, match="is a script"):
         collect(script, [])
-    with pytest.raises(EventsError, match="did not run to its end"):
-        collect(Path("/bin/sh"), ["-c", "kill -SEGV $$"])
-    with pytest.raises(EventsError, match="more time"):
-        collect(Path("/bin/sleep"), ["60"], RunSettings(seconds=1.5))
+
+
+def crashing(signal: str) -> list[str]:
+    return ["/bin/sh", "-c", f"kill -{signal} $$"]
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (crashing("SEGV"), "was ended by SIGSEGV under valgrind; see that it runs to its end"),
+        (crashing("ABRT"), "was ended by SIGABRT under valgrind; see that it runs to its end"),
+        (crashing("ILL"), "was ended by SIGILL under valgrind; valgrind knows no AVX-512"),
+        (crashing("KILL"), "was ended by SIGKILL under valgrind; see that nothing stops it"),
+        (["/bin/sleep", "60"], r"did not end in time under valgrind; give it more time \(--seco"),
+        (["/bin/sh", "-c", "exec /bin/true"], "left no counts; name a program that does not be"),
+        (["{no program}"], r"could not be run by valgrind \(.*: cannot execute binary file\); na"),
+        (["{not executable}"], r"could not be run by valgrind \(.*: Permission denied\); name an"),
+    ],
+)
+def test_why_a_run_has_no_counts(command: list[str], sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "{no program}").write_bytes(bytes(range(128, 256)) * 9)
+    (tmp_path / "{no program}").chmod(0o755)
+    shutil.copyfile("/bin/true", tmp_path / "{not executable}")
+    program, *words = command
+    with pytest.raises(EventsError) as error:
+        collect(tmp_path / program, words, RunSettings(seconds=3))
+    assert re.fullmatch(rf"'[^']*' {sentence}[^;]*\.", str(error.value)), str(error.value)
+
+
+def test_a_status_like_that_of_a_signal_is_none() -> None:
+    assert collect(Path("/bin/sh"), ["-c", "exit 139"]).exit_status == 139
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.process import Ending, Limits, Outcome, run
+from nestor.compiler.process import Limits, Outcome, run
 from nestor.events.errors import EventsError
 from nestor.events.executed import table_of
 from nestor.events.simulated.caches import Caches
+from nestor.events.simulated.failures import failure
 from nestor.events.simulated.records import parse
 from nestor.events.simulated.tool import NAME, ensure_tool
 from nestor.events.table import About, EventTable
@@ -112,14 +113,7 @@ def counted(
             stdin=settings.stdin,
             stdout=settings.stdout,
         )
-        if outcome.ending not in (Ending.OK, Ending.FAILED):
-            raise EventsError(
-                f"'{program}' did not run to its end under valgrind ({outcome.reason}); try it"
-                " without, or give it more time (--seconds)."
-            )
-        if not out.exists():
-            raise EventsError(
-                f"'{program}' left no counts ({outcome.reason}); name a program for x86-64 that is"
-                " no script and does not become another program."
-            )
+        wrong = failure(outcome, out.exists())
+        if wrong is not None:
+            raise EventsError(f"'{program}' {wrong}")
         return read_regular(out, "counts of a run", limit=LARGEST), outcome
