@@ -1,7 +1,7 @@
 """Events from the text of ``perf script``: recorded forms, and samples of a run that is known."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import iced_x86
@@ -14,6 +14,7 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.events.errors import EventsError
 from nestor.events.image import Image
 from nestor.events.perf import samples
+from nestor.events.perf.mappings import Mappings
 from nestor.events.perf.script import Branch, Mapping, Sample, parse
 from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
@@ -187,6 +188,46 @@ def test_what_cannot_be_used_is_said(small: Path, tmp_path: Path) -> None:
         text.write_text(content)
         with pytest.raises(EventsError, match=reason):
             samples.read(text, small)
+
+
+def standing(mappings: Iterable[Mapping]) -> list[Mapping]:
+    """Return the mappings that stand when each has removed those that it overlaps, one by one."""
+    kept: list[Mapping] = []
+    for new in mappings:
+        end = new.start + new.size
+        kept = [one for one in kept if one.start + one.size <= new.start or end <= one.start]
+        kept.append(new)
+    return kept
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20))))
+def test_a_later_mapping_stands_in_the_place_of_earlier_ones(places: list[tuple[int, int]]) -> None:
+    given_ = [Mapping(start, size, 0, str(n)) for n, (start, size) in enumerate(places)]
+    mappings = Mappings()
+    for mapping in given_:
+        mappings.add(mapping)
+    kept = standing(given_)
+    assert len(mappings) == len(kept)
+    for address in range(-1, 90):
+        held = [one for one in kept if one.start <= address < one.start + one.size]
+        assert mappings.find(address) == (held[0] if held else None)
+
+
+def test_many_mappings() -> None:
+    """Pages in any order; then each tenth again, with half of the page before and behind."""
+    mappings, many = Mappings(), 20_000
+    for page in np.random.default_rng(3).permutation(many).tolist():
+        mappings.add(Mapping(page << 12, 1 << 12, page, "old"))
+    assert len(mappings) == many
+    for page in range(0, many, 10):
+        mappings.add(Mapping((page << 12) - 0x800, 0x2000, page, "new"))
+    assert mappings.find(many << 12) is None
+    for page in range(0, many - 10, 10):
+        files = [mappings.find((page + n << 12) + 0x7FF) for n in range(11)]
+        assert [None if one is None else one.file for one in files] == (
+            ["new", "new", *["old"] * 7, None, "new"]
+        )
+    assert len(mappings) == many // 10 * 8 + 1  # the page before the first is not there
 
 
 @given(st.text(alphabet="0123456789abcdefx/PM- :\n[]()@ru.cycles"))

@@ -7,7 +7,6 @@ right for samples of taken branches and relative for others. Only taken branches
 mispredictions of branches that were not taken come from samples of ``branch-misses`` alone.
 """
 
-import bisect
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -19,6 +18,7 @@ from nestor.events.errors import EventsError
 from nestor.events.executed import table_of
 from nestor.events.gathered import Gathered, Place, images_from, with_code
 from nestor.events.image import Image, kind_of
+from nestor.events.perf.mappings import Mappings
 from nestor.events.perf.script import Mapping, Sample, parse
 from nestor.events.table import EXITS, About, EventTable
 from nestor.files import read_regular_text, sha256_of
@@ -60,7 +60,7 @@ class _Importer:
         self._program = program
         self._image = images_from(program)
         self._images: dict[str, Image | None] = {}
-        self._mappings: list[Mapping] = []
+        self._mappings = Mappings()
         self._places: dict[int, Place | None] = {}
         """Of addresses that were looked up since the last mapping."""
         self._ranges: dict[tuple[Place, Place], float] = defaultdict(float)
@@ -75,7 +75,7 @@ class _Importer:
         if own is not None and own.segments and own.segments[0].address >= 1 << 16:
             # Loaded at its own addresses: needs no mapping, which the text may lack.
             for segment in own.segments:
-                self._mappings.append(
+                self._mappings.add(
                     Mapping(segment.address, len(segment.code), segment.offset, str(program))
                 )
 
@@ -86,13 +86,7 @@ class _Importer:
 
     def add_mapping(self, mapping: Mapping) -> None:
         """Take a mapping, which stands above earlier ones at its place."""
-        self._mappings = [
-            other
-            for other in self._mappings
-            if other.start + other.size <= mapping.start
-            or mapping.start + mapping.size <= other.start
-        ]
-        bisect.insort(self._mappings, mapping, key=lambda one: one.start)
+        self._mappings.add(mapping)
         self._places.clear()
 
     def _place(self, address: int) -> Place | None:
@@ -101,12 +95,11 @@ class _Importer:
         return self._places[address]
 
     def _looked_up(self, address: int) -> Place | None:
-        at = bisect.bisect_right(self._mappings, address, key=lambda one: one.start) - 1
-        if at < 0:
+        mapping = self._mappings.find(address)
+        if mapping is None:
             return None
-        mapping = self._mappings[at]
+        image = self._of(mapping.file)
         inside = address - mapping.start
-        image = self._of(mapping.file) if inside < mapping.size else None
         own = image.address_of(inside + mapping.offset) if image is not None else None
         return None if own is None else (mapping.file, own)
 
