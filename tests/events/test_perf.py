@@ -176,6 +176,57 @@ def test_cycles_scale_stacks_and_plain_events_go_to_blocks(small: Path, tmp_path
     assert table.about.settings["samples"] == "3"
 
 
+@pytest.mark.parametrize(
+    ("events", "column"),
+    [
+        ("cycles cpu-cycles cpu-clock cpu_clk_unhalted.thread cpu_core/cycles/", "cycles"),
+        ("branch-misses br_misp_retired.all_branches ex_ret_brn_misp", "mispredicts"),
+        ("LLC-load-misses cache-misses MEM_LOAD_RETIRED.L3_MISS", "llc_misses"),
+        ("dTLB-load-misses dtlb_load_misses.walk_completed_4k", "tlb_misses"),
+        ("stalled-cycles-frontend bus-cycles ref-cycles cycle_activity.stalls_l3_miss", None),
+        ("dTLB-loads L1-dcache-loads LLC-loads L1-dcache-load-misses LLC-prefetches", None),
+        ("dtlb_load_misses.walk_active br_misp_retired.ret branches instructions", None),
+    ],
+)
+def test_an_event_is_known_by_its_whole_name(
+    events: str, column: str | None, small: Path, tmp_path: Path
+) -> None:
+    text, back = tmp_path / "samples.txt", "0x401003/0x401001/P/-/-/2"
+    for event in events.split():
+        of_event = f"1/1 2.0: 50 {event}{'u' if '/' in event else ':u'}: 401003"
+        text.write_text(f"1/1 1.0: 1000 : 401003 {back} {back}\n{of_event}\n")
+        table = samples.read(text, small)
+        counted = ("cycles", "mispredicts", "llc_misses", "tlb_misses")
+        expected = {name: 50 if name == column else 0 for name in counted}
+        assert {name: table.total(name) or 0 for name in counted} == expected, event
+
+
+def test_stacks_of_other_events_count_in_want_of_branches_and_cycles(
+    small: Path, tmp_path: Path
+) -> None:
+    text, back = tmp_path / "samples.txt", "0x401003/0x401001/P/-/-/2"
+    branches = f"1/1 1.0: 1000 branches:u: 401003 {back} {back}\n"
+    others = f"1/1 1.0: 77000 ref-cycles:u: 401003 {back} {back}\n"
+    for content, executions in (
+        (branches, 1000),
+        (branches + others, 1000),
+        (others, 77_000),
+    ):
+        text.write_text(content)
+        (block,) = samples.read(text, small).blocks.to_pylist()
+        assert block["executions"] == executions
+
+
+def test_a_program_at_no_fixed_address_needs_mappings(compiled: Compile, tmp_path: Path) -> None:
+    text = tmp_path / "samples.txt"
+    text.write_text("1/1 1.0: 9 cycles:u: 401003 0x7f03/0x7f01/P/-/-/2 0x7f03/0x7f01/P/-/-/2\n")
+    with pytest.raises(EventsError, match=r"again with 'perf script --show-mmap-events'\.$"):
+        samples.read(text, compiled("branches", "-fPIE", "-pie"))
+    text.write_text("1/1 1.0: 9 cycles:u: 401003\n")
+    with pytest.raises(EventsError, match="record with 'perf record -b'"):
+        samples.read(text, compiled("branches", "-fPIE", "-pie"))
+
+
 def test_what_cannot_be_used_is_said(small: Path, tmp_path: Path) -> None:
     text = tmp_path / "samples.txt"
     for content, reason in (
