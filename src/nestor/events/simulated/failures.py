@@ -8,9 +8,9 @@ from nestor.compiler.process import Ending, Outcome
 _OF_VALGRIND: Final = "valgrind: "
 """What the lines begin with that say why valgrind did not run a program."""
 _BY_SIGNAL: Final = {
-    signal.SIGILL: "valgrind knows no AVX-512, so build it without",
-    signal.SIGKILL: "see that nothing stops it, such as a lack of memory",
-    signal.SIGXCPU: "give it more time (--seconds)",
+    "SIGILL": "valgrind knows no AVX-512, so build it without",
+    "SIGKILL": "see that nothing stops it, such as a lack of memory",
+    "SIGXCPU": "give it more time (--seconds)",
 }
 _USUAL: Final = "see that it runs to its end without valgrind"
 
@@ -26,9 +26,8 @@ def failure(outcome: Outcome, has_counts: bool) -> str | None:
         return f"was not started ({outcome.reason}); start it in a folder that is there."
     if outcome.returncode < 0:
         number = -outcome.returncode
-        known = number in set(signal.Signals)
-        name = signal.Signals(number).name if known else f"signal {number}"
-        return f"was ended by {name} under valgrind; {_BY_SIGNAL.get(number, _USUAL)}."
+        name = next((one.name for one in signal.Signals if one == number), f"signal {number}")
+        return f"was ended by {name} under valgrind; {_BY_SIGNAL.get(name, _USUAL)}."
     if has_counts:
         return None
     said = [line for line in outcome.stderr.splitlines() if line.startswith(_OF_VALGRIND)]
