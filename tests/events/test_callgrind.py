@@ -12,6 +12,7 @@ from nestor.events import callgrind
 from nestor.events.errors import EventsError
 from nestor.events.gathered import Gathered, with_code
 from nestor.events.image import Image, Segment
+from nestor.events.simulated.tool import find_valgrind
 from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
@@ -20,7 +21,13 @@ FLAGS = ("--dump-instr=yes", "--collect-jumps=yes", "--skip-plt=no", "--cache-si
 
 
 def run(program: Path, out: Path, *flags: str) -> Path:
-    words = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", *flags]
+    words = [
+        str(find_valgrind().program),
+        "-q",
+        "--tool=callgrind",
+        f"--callgrind-out-file={out}",
+        *flags,
+    ]
     words = ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp", *words, str(program)]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return out

@@ -8,14 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
+from nestor.compiler.toolchain import Toolchain
 from nestor.events.block_map import with_map_blocks
 from nestor.events.errors import EventsError
 from nestor.events.simulated.caches import Caches
 from nestor.events.simulated.collect import RunSettings, collect, counted
 from nestor.events.simulated.records import gshare_mispredicts, parse
-from nestor.events.summary import by_function
+from nestor.events.simulated.tool import ensure_tool, find_valgrind
+from nestor.events.summary import by_function, totals
 from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
@@ -162,7 +165,8 @@ def test_what_has_no_order_cannot_be_fetched_ahead(
 
 
 def instructions_by_callgrind(program: Path, out: Path, *arguments: str) -> int:
-    words = ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp", "valgrind", "-q"]
+    valgrind = str(find_valgrind().program)
+    words = ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp", valgrind, "-q"]
     words += ["--tool=callgrind", f"--callgrind-out-file={out}", str(program), *arguments]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     (line,) = [line for line in out.read_text().splitlines() if line.startswith("totals:")]
@@ -204,6 +208,42 @@ def test_equal_runs_give_equal_counts(branches: EventTable, compiled: Compile) -
     again = collect(compiled("branches"), []).table
     assert again.blocks.equals(branches.blocks)
     assert again.edges.equals(branches.edges)
+
+
+def test_counts_do_not_hang_on_the_names_of_folders(
+    compiled: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = []
+    for folder in (tmp_path / "a", tmp_path / "another" / "whose-name-is-longer"):
+        tool = folder / "cache" / "events" / ensure_tool().folder.name
+        shutil.copytree(ensure_tool().folder, tool, symlinks=True)
+        program = folder / "program"
+        shutil.copy2(compiled("branches", "-fPIE", "-pie"), program)
+        assert len(str(program)) <= 125, "name a shorter folder by --basetemp"
+        with monkeypatch.context() as patch:
+            patch.setenv("NESTOR_CACHE", str(folder / "cache"))
+            ensure_tool.cache_clear()
+            assert ensure_tool().folder == tool
+            tables.append(collect(program, []).table)
+        ensure_tool.cache_clear()
+    assert totals(tables[0]) == totals(tables[1])
+    own = [t.blocks.filter(pc.equal(t.blocks["function"], "correlated")) for t in tables]
+    first, second = (blocks.drop_columns(["object"]) for blocks in own)
+    assert first.equals(second)
+
+
+def test_the_program_has_its_own_environment(toolchain: Toolchain, tmp_path: Path) -> None:
+    source, program, out = (tmp_path / name for name in ("shown.c", "shown", "out"))
+    source.write_text(
+        "#include <stdio.h>\nextern char **environ;\nint main(int n, char **v) {\n"
+        "  puts(v[0]);\n  for (char **e = environ; *e; e++) puts(*e);\n}\n"
+    )
+    subprocess.run([toolchain.clang, source, "-o", program], check=True)
+    collect(program, [], RunSettings(stdout=out))
+    own, *variables = out.read_text().splitlines()
+    assert (Path(own), len(own)) == (program, 125)
+    names = {variable.partition("=")[0] for variable in variables}
+    assert names == {"PATH", "LC_ALL", "TMPDIR", "VALGRIND_LIB", "LD_PRELOAD"}
 
 
 def test_the_program_has_its_input_and_its_status(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Run a program under our tool and return its events."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from nestor.events.table import About, EventTable
 from nestor.files import read_regular, sha256_of
 from nestor.temporary import temporary_folder
 
+_PROGRAM_STEP, _TOOL_STEP = 125, 250
+"""Bytes. A path is made as long as the next multiple; of its own a program may copy 127 at most."""
 LARGEST: Final = 1 << 32
 """Bytes of the counts of a run that are read."""
 
@@ -83,10 +86,22 @@ def under_tool(out: Path, caches: Caches, *variables: str) -> list[str]:
         raise EventsError("There is no program env; install the package coreutils.")
     return [
         env, "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp",
-        f"VALGRIND_LIB={tool.folder}", *variables,
+        f"VALGRIND_LIB={_as_long(f'{tool.folder}/', _TOOL_STEP)}", *variables,
         str(tool.valgrind.program), "-q", f"--tool={NAME}", "--demangle=no",
         f"--events-out={out}", *caches.options(),
     ]  # fmt: skip
+
+
+def _as_long(path: str, step: int) -> str:
+    """Return a path with so many slashes more that it is as long as nearly all others.
+
+    The program has its own path and that of the tool in memory, and what lies behind them moves
+    with their lengths, which changes its misses and mispredictions.
+
+    :param step: the length, or a multiple of it where the path is longer.
+    """
+    folder, slash, name = path.rpartition("/")
+    return folder + slash + "/" * (-len(os.fsencode(path)) % step) + name
 
 
 def counted(
@@ -105,7 +120,8 @@ def counted(
     with temporary_folder("events") as text:
         out = Path(text) / "events"
         under = under_tool(out, settings.caches)
-        command = [*under, *options, str(program.absolute()), *arguments]
+        own = _as_long(str(program.absolute()), _PROGRAM_STEP)
+        command = [*under, *options, own, *arguments]
         outcome = run(
             command,
             Limits(settings.seconds, memory_mib=1 << 16),
