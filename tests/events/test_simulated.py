@@ -14,6 +14,7 @@ import pytest
 from nestor.compiler.toolchain import Toolchain
 from nestor.events.block_map import with_map_blocks
 from nestor.events.errors import EventsError
+from nestor.events.image import Image
 from nestor.events.simulated.caches import Caches
 from nestor.events.simulated.collect import RunSettings, collect, counted
 from nestor.events.simulated.records import gshare_mispredicts, parse
@@ -191,6 +192,19 @@ def test_long_histories_beat_gshare(compiled: Compile, tmp_path: Path) -> None:
         content, _ = counted(program, words, RunSettings(), "--gshare=yes")
         ours = int(parse(content).events["mispredicts"].sum())
         assert 0 < ours < 1.2 * gshare_mispredicts(content)
+
+
+@pytest.mark.parametrize("options", [("-static",), ("-fPIE", "-pie", "-Wl,-z,lazy")])
+def test_all_code_is_that_of_its_file(compiled: Compile, options: tuple[str, ...]) -> None:
+    """Stubs to other files (.plt) and what runs first and last (.init, .fini) are, too."""
+    rows = collect(compiled("branches", *options), []).table.blocks.to_pylist()
+    images = {name: Image.read(Path(name)) for name in {row["object"] for row in rows}}
+    for row in rows:
+        image = images[row["object"]]
+        assert image is not None, row
+        first = image.at(row["address"])
+        assert first
+        assert row["code"].startswith(first)
 
 
 def test_blocks_have_the_numbers_of_the_compiler(compiled: Compile) -> None:
