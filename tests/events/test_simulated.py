@@ -277,6 +277,10 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
         collect(tmp_path / "absent", [])
     with pytest.raises(EventsError, match="is a script"):
         collect(script, [])
+    with pytest.raises(
+        EventsError, match=r"not started \(/.*No such file or directory\); start it"
+    ):
+        collect(Path("/bin/true"), [], RunSettings(folder=tmp_path / "absent"))
 
 
 def crashing(signal: str) -> list[str]:

@@ -18,12 +18,12 @@ _USUAL: Final = "see that it runs to its end without valgrind"
 def failure(outcome: Outcome, has_counts: bool) -> str | None:
     """Return what became of a run, to follow the program's name; None if it can be counted.
 
-    :param has_counts: whether the tool wrote its file, which it does at every end but by SIGKILL.
+    :param has_counts: whether the tool wrote its file, which it does unless it is killed.
     """
     if outcome.ending is Ending.TIMEOUT:
         return "did not end in time under valgrind; give it more time (--seconds) or less to do."
     if outcome.ending in (Ending.NOT_STARTED, Ending.CANCELLED):
-        return f"was not started ({outcome.reason}); start it in a folder that is there."
+        return f"was not started ({outcome.stderr}); start it in a folder that is there."
     if outcome.returncode < 0:
         number = -outcome.returncode
         name = next((one.name for one in signal.Signals if one == number), f"signal {number}")
