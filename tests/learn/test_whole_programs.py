@@ -95,7 +95,7 @@ def test_code_beyond_the_limit_counts_as_the_score_does(
     assert -0.5 < free[0] < 0, "it is faster"
     assert tight[0] - free[0] == pytest.approx(0.5, abs=0.2), "code is hardly larger or smaller"
     assert loose[0] == pytest.approx(tight[0] - 0.02)
-    assert free[1] == loose[1] == tight[1] == 0, "what stock builds is within any limit"
+    assert free[1] == loose[1] == tight[1] == 0, "nothing is built of it again"
 
 
 def test_candidates_of_a_step_are_compared_on_the_same_programs() -> None:

@@ -86,7 +86,10 @@ LEARNERS: Final[Mapping[str, Entry]] = {
         ars.RandomSearchSettings, ars.set_up, "augmented random search over a linear policy"
     ),
     "cma": Entry(
-        cma_es.CmaSettings, cma_es.set_up, "CMA-ES over a linear policy", scores_units=False
+        cma_es.CmaSettings,
+        cma_es.set_up,
+        "CMA-ES over a linear policy, by whole programs where modules have no score",
+        scores_units=False,
     ),
     "portfolio": Entry(
         portfolio.PortfolioSettings,
