@@ -201,15 +201,15 @@ def check_setup(name: str, setup: Setup) -> None:
             f"The learner {name} searches no programs: leave out --trials, or"
             f" {_others(lambda e: e.searches)}."
         )
-    if setup.budget.cpu_minutes is not None and not problem.scores_units:
-        raise NestorError(
-            f"{problem.name} scores whole programs, whose runs have no price in CPU minutes: give"
-            " --budget.compiles."
-        )
     if setup.budget.units is not None and not entry.budgeted:
         raise NestorError(
             f"The learner {name} has limits of its own: leave out --budget, or"
             f" {_others(lambda e: e.budgeted)}."
+        )
+    if setup.budget.cpu_minutes is not None and not problem.scores_units:
+        raise NestorError(
+            f"{problem.name} scores whole programs, whose runs have no price in CPU minutes: give"
+            " --budget.compiles."
         )
 
 
