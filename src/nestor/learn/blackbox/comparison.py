@@ -126,9 +126,9 @@ class Comparison:
 
     def questions(self, features: Sequence[str]) -> Questions:
         """Return what the default heuristic was asked in the programs, with these features."""
-        logs = [done.trajectory for done in self.pool.defaults.values()]
-        asked = tuple(log for log in logs if log is not None and len(log))
-        return Questions(self.pool.problem, tuple(features), asked)
+        defaults = self.pool.defaults.values()
+        logs = [done.trajectory for done in defaults if done.trajectory is not None]
+        return Questions(self.pool.problem, tuple(features), tuple(logs))
 
     def report(self, policy: Policy) -> Mapping[str, Any]:
         """Return the change of each program's score under ``policy`` in per cent, for a user."""
