@@ -89,7 +89,8 @@ def test_code_beyond_the_limit_counts_as_the_score_does(
     def changes(limit: float) -> npt.NDArray[np.float64]:
         limited = replace(PROBLEM, report=replace(PROBLEM.report, limits=(("text", limit),)))
         with LocalPool(limited, corpus, plugin) as pool:
-            return on_training_programs(setup_of(pool, tmp_path))([always()])[0]
+            (found,) = on_training_programs(setup_of(pool, tmp_path))([always()])
+            return np.asarray(found)
 
     free, loose, tight = changes(100.0), changes(0.52), changes(0.5)
     assert -0.5 < free[0] < 0, "it is faster"
