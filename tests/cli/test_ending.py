@@ -13,6 +13,7 @@ import pytest
 
 from nestor.corpus.model import Corpus
 from tests.conftest import module_named
+from tests.cost.abilities import needs_valgrind
 
 
 def run(
@@ -85,6 +86,19 @@ def test_a_cache_of_another_user(tmp_path: Path) -> None:
         folder.chmod(0)
     done = run("flags", "shipped", cache=folder, prefix=prefix)
     assert_one_sentence(done, str(folder), ": permission denied; change its", ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("flags", "shipped"),
+        ("clang", "shipped", "--", "-c", "/dev/null"),
+        pytest.param(("events", "/bin/true"), marks=needs_valgrind),
+    ],
+)
+def test_a_cache_in_a_folder_that_takes_nothing(words: tuple[str, ...]) -> None:
+    done = run(*words, prefix=("env", "-u", "NESTOR_CACHE", "XDG_CACHE_HOME=/proc"))
+    assert_one_sentence(done, "/proc/nestor: no such file or directory; ", ELSEWHERE)
 
 
 @pytest.mark.parametrize("home", ["/proc/nobody", "/sys/nobody"])

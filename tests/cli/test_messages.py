@@ -72,6 +72,9 @@ def test_a_broken_file_is_named(
             "'inlinig-size' (is 'inlining-size' meant?); there",
         ),
         ("problem check ./noise --corpus x", "is no Python module: name a folder or a .py file"),
+        ("costmodel predict noise", "There is no code in noise; name a file that has some."),
+        ("costmodel predict table", "'table' is a table; name one of blocks to 'nestor costmodel"),
+        ("costmodel predict bytes", "neither text nor an object that can be read; name blocks in"),
         ("log empty", "empty is a folder: name a log."),
         (
             "workload measure --policy default --also shipped-eviction --corpus x",
@@ -88,6 +91,8 @@ def test_a_mistake_is_said_with_its_remedy(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "noise").touch()
+    (tmp_path / "table").write_bytes(b"PAR1\xff")
+    (tmp_path / "bytes").write_bytes(b"\xff")
     (tmp_path / "empty").mkdir()
     assert main(words.split()) == 1
     assert said in capsys.readouterr().err

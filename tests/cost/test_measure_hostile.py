@@ -173,8 +173,8 @@ def test_rounds_are_as_many_as_asked_for(harness: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (HarnessSettings(rounds=0), "usage"),
-        (HarnessSettings(page_limit=100_000), "usage"),
+        (HarnessSettings(rounds=0), "--rounds must be 1 to 64"),
+        (HarnessSettings(page_limit=100_000), "--page-limit must be 0 to 256"),
         (HarnessSettings(core=1023), "core"),
     ],
 )

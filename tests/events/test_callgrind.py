@@ -12,6 +12,7 @@ from nestor.events import callgrind
 from nestor.events.errors import EventsError
 from nestor.events.gathered import Gathered, with_code
 from nestor.events.image import Image, Segment
+from nestor.events.simulated.tool import find_valgrind
 from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
@@ -20,7 +21,13 @@ FLAGS = ("--dump-instr=yes", "--collect-jumps=yes", "--skip-plt=no", "--cache-si
 
 
 def run(program: Path, out: Path, *flags: str) -> Path:
-    words = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", *flags]
+    words = [
+        str(find_valgrind().program),
+        "-q",
+        "--tool=callgrind",
+        f"--callgrind-out-file={out}",
+        *flags,
+    ]
     words = ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp", *words, str(program)]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return out
@@ -75,7 +82,7 @@ def test_accesses_are_those_of_the_simulation(
 @needs_valgrind
 def test_files_that_say_too_little_are_refused(compiled: Compile, tmp_path: Path) -> None:
     program, other = compiled("branches"), compiled("accesses")
-    with pytest.raises(EventsError, match="has no instructions"):
+    with pytest.raises(EventsError, match=r"' has no instructions; run callgrind with [^;]*yes\.$"):
         callgrind.read(run(program, tmp_path / "lines"), program)
     counts = run(program, tmp_path / "counts", *FLAGS)
     with pytest.raises(EventsError, match="says nothing of"):

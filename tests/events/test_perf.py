@@ -1,7 +1,7 @@
 """Events from the text of ``perf script``: recorded forms, and samples of a run that is known."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import iced_x86
@@ -14,6 +14,7 @@ from nestor.compiler.toolchain import Toolchain
 from nestor.events.errors import EventsError
 from nestor.events.image import Image
 from nestor.events.perf import samples
+from nestor.events.perf.mappings import Mappings
 from nestor.events.perf.script import Branch, Mapping, Sample, parse
 from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
@@ -175,6 +176,57 @@ def test_cycles_scale_stacks_and_plain_events_go_to_blocks(small: Path, tmp_path
     assert table.about.settings["samples"] == "3"
 
 
+@pytest.mark.parametrize(
+    ("events", "column"),
+    [
+        ("cycles cpu-cycles cpu-clock cpu_clk_unhalted.thread cpu_core/cycles/", "cycles"),
+        ("branch-misses br_misp_retired.all_branches ex_ret_brn_misp", "mispredicts"),
+        ("LLC-load-misses cache-misses MEM_LOAD_RETIRED.L3_MISS", "llc_misses"),
+        ("dTLB-load-misses dtlb_load_misses.walk_completed_4k", "tlb_misses"),
+        ("stalled-cycles-frontend bus-cycles ref-cycles cycle_activity.stalls_l3_miss", None),
+        ("dTLB-loads L1-dcache-loads LLC-loads L1-dcache-load-misses LLC-prefetches", None),
+        ("dtlb_load_misses.walk_active br_misp_retired.ret branches instructions", None),
+    ],
+)
+def test_an_event_is_known_by_its_whole_name(
+    events: str, column: str | None, small: Path, tmp_path: Path
+) -> None:
+    text, back = tmp_path / "samples.txt", "0x401003/0x401001/P/-/-/2"
+    for event in events.split():
+        of_event = f"1/1 2.0: 50 {event}{'u' if '/' in event else ':u'}: 401003"
+        text.write_text(f"1/1 1.0: 1000 : 401003 {back} {back}\n{of_event}\n")
+        table = samples.read(text, small)
+        counted = ("cycles", "mispredicts", "llc_misses", "tlb_misses")
+        expected = {name: 50 if name == column else 0 for name in counted}
+        assert {name: table.total(name) or 0 for name in counted} == expected, event
+
+
+def test_stacks_of_other_events_count_in_want_of_branches_and_cycles(
+    small: Path, tmp_path: Path
+) -> None:
+    text, back = tmp_path / "samples.txt", "0x401003/0x401001/P/-/-/2"
+    branches = f"1/1 1.0: 1000 branches:u: 401003 {back} {back}\n"
+    others = f"1/1 1.0: 77000 ref-cycles:u: 401003 {back} {back}\n"
+    for content, executions in (
+        (branches, 1000),
+        (branches + others, 1000),
+        (others, 77_000),
+    ):
+        text.write_text(content)
+        (block,) = samples.read(text, small).blocks.to_pylist()
+        assert block["executions"] == executions
+
+
+def test_a_program_at_no_fixed_address_needs_mappings(compiled: Compile, tmp_path: Path) -> None:
+    text = tmp_path / "samples.txt"
+    text.write_text("1/1 1.0: 9 cycles:u: 401003 0x7f03/0x7f01/P/-/-/2 0x7f03/0x7f01/P/-/-/2\n")
+    with pytest.raises(EventsError, match=r"again with 'perf script --show-mmap-events'\.$"):
+        samples.read(text, compiled("branches", "-fPIE", "-pie"))
+    text.write_text("1/1 1.0: 9 cycles:u: 401003\n")
+    with pytest.raises(EventsError, match="record with 'perf record -b'"):
+        samples.read(text, compiled("branches", "-fPIE", "-pie"))
+
+
 def test_what_cannot_be_used_is_said(small: Path, tmp_path: Path) -> None:
     text = tmp_path / "samples.txt"
     for content, reason in (
@@ -187,6 +239,46 @@ def test_what_cannot_be_used_is_said(small: Path, tmp_path: Path) -> None:
         text.write_text(content)
         with pytest.raises(EventsError, match=reason):
             samples.read(text, small)
+
+
+def standing(mappings: Iterable[Mapping]) -> list[Mapping]:
+    """Return the mappings that stand when each has removed those that it overlaps, one by one."""
+    kept: list[Mapping] = []
+    for new in mappings:
+        end = new.start + new.size
+        kept = [one for one in kept if one.start + one.size <= new.start or end <= one.start]
+        kept.append(new)
+    return kept
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20))))
+def test_a_later_mapping_stands_in_the_place_of_earlier_ones(places: list[tuple[int, int]]) -> None:
+    given_ = [Mapping(start, size, 0, str(n)) for n, (start, size) in enumerate(places)]
+    mappings = Mappings()
+    for mapping in given_:
+        mappings.add(mapping)
+    kept = standing(given_)
+    assert len(mappings) == len(kept)
+    for address in range(-1, 90):
+        held = [one for one in kept if one.start <= address < one.start + one.size]
+        assert mappings.find(address) == (held[0] if held else None)
+
+
+def test_many_mappings() -> None:
+    """Pages in any order; then each tenth again, with half of the page before and behind."""
+    mappings, many = Mappings(), 20_000
+    for page in np.random.default_rng(3).permutation(many).tolist():
+        mappings.add(Mapping(page << 12, 1 << 12, page, "old"))
+    assert len(mappings) == many
+    for page in range(0, many, 10):
+        mappings.add(Mapping((page << 12) - 0x800, 0x2000, page, "new"))
+    assert mappings.find(many << 12) is None
+    for page in range(0, many - 10, 10):
+        files = [mappings.find((page + n << 12) + 0x7FF) for n in range(11)]
+        assert [None if one is None else one.file for one in files] == (
+            ["new", "new", *["old"] * 7, None, "new"]
+        )
+    assert len(mappings) == many // 10 * 8 + 1  # the page before the first is not there
 
 
 @given(st.text(alphabet="0123456789abcdefx/PM- :\n[]()@ru.cycles"))

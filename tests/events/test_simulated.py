@@ -1,19 +1,25 @@
 """The simulators against sequences whose events are known, and counts against callgrind's."""
 
+import re
+import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
+from nestor.compiler.toolchain import Toolchain
 from nestor.events.block_map import with_map_blocks
 from nestor.events.errors import EventsError
+from nestor.events.image import Image
 from nestor.events.simulated.caches import Caches
 from nestor.events.simulated.collect import RunSettings, collect, counted
 from nestor.events.simulated.records import gshare_mispredicts, parse
-from nestor.events.summary import by_function
+from nestor.events.simulated.tool import ensure_tool, find_valgrind
+from nestor.events.summary import by_function, totals
 from nestor.events.table import EventTable
 from tests.cost.abilities import needs_valgrind
 from tests.events.conftest import Compile
@@ -160,7 +166,8 @@ def test_what_has_no_order_cannot_be_fetched_ahead(
 
 
 def instructions_by_callgrind(program: Path, out: Path, *arguments: str) -> int:
-    words = ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp", "valgrind", "-q"]
+    valgrind = str(find_valgrind().program)
+    words = ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp", valgrind, "-q"]
     words += ["--tool=callgrind", f"--callgrind-out-file={out}", str(program), *arguments]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     (line,) = [line for line in out.read_text().splitlines() if line.startswith("totals:")]
@@ -187,6 +194,19 @@ def test_long_histories_beat_gshare(compiled: Compile, tmp_path: Path) -> None:
         assert 0 < ours < 1.2 * gshare_mispredicts(content)
 
 
+@pytest.mark.parametrize("options", [("-static",), ("-fPIE", "-pie", "-Wl,-z,lazy")])
+def test_all_code_is_that_of_its_file(compiled: Compile, options: tuple[str, ...]) -> None:
+    """Stubs to other files (.plt) and what runs first and last (.init, .fini) are, too."""
+    rows = collect(compiled("branches", *options), []).table.blocks.to_pylist()
+    images = {name: Image.read(Path(name)) for name in {row["object"] for row in rows}}
+    for row in rows:
+        image = images[row["object"]]
+        assert image is not None, row
+        first = image.at(row["address"])
+        assert first
+        assert row["code"].startswith(first)
+
+
 def test_blocks_have_the_numbers_of_the_compiler(compiled: Compile) -> None:
     program = compiled("branches", "-static", "-fbasic-block-address-map")
     table = with_map_blocks(collect(program, []).table, program)
@@ -202,6 +222,42 @@ def test_equal_runs_give_equal_counts(branches: EventTable, compiled: Compile) -
     again = collect(compiled("branches"), []).table
     assert again.blocks.equals(branches.blocks)
     assert again.edges.equals(branches.edges)
+
+
+def test_counts_do_not_hang_on_the_names_of_folders(
+    compiled: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = []
+    for folder in (tmp_path / "a", tmp_path / "another" / "whose-name-is-longer"):
+        tool = folder / "cache" / "events" / ensure_tool().folder.name
+        shutil.copytree(ensure_tool().folder, tool, symlinks=True)
+        program = folder / "program"
+        shutil.copy2(compiled("branches", "-fPIE", "-pie"), program)
+        assert len(str(program)) <= 125, "name a shorter folder by --basetemp"
+        with monkeypatch.context() as patch:
+            patch.setenv("NESTOR_CACHE", str(folder / "cache"))
+            ensure_tool.cache_clear()
+            assert ensure_tool().folder == tool
+            tables.append(collect(program, []).table)
+        ensure_tool.cache_clear()
+    assert totals(tables[0]) == totals(tables[1])
+    own = [t.blocks.filter(pc.equal(t.blocks["function"], "correlated")) for t in tables]
+    first, second = (blocks.drop_columns(["object"]) for blocks in own)
+    assert first.equals(second)
+
+
+def test_the_program_has_its_own_environment(toolchain: Toolchain, tmp_path: Path) -> None:
+    source, program, out = (tmp_path / name for name in ("shown.c", "shown", "out"))
+    source.write_text(
+        "#include <stdio.h>\nextern char **environ;\nint main(int n, char **v) {\n"
+        "  puts(v[0]);\n  for (char **e = environ; *e; e++) puts(*e);\n}\n"
+    )
+    subprocess.run([toolchain.clang, source, "-o", program], check=True)
+    collect(program, [], RunSettings(stdout=out))
+    own, *variables = out.read_text().splitlines()
+    assert (Path(own), len(own)) == (program, 125)
+    names = {variable.partition("=")[0] for variable in variables}
+    assert names == {"PATH", "LC_ALL", "TMPDIR", "VALGRIND_LIB", "LD_PRELOAD"}
 
 
 def test_the_program_has_its_input_and_its_status(tmp_path: Path) -> None:
@@ -221,10 +277,41 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
         collect(tmp_path / "absent", [])
     with pytest.raises(EventsError, match="is a script"):
         collect(script, [])
-    with pytest.raises(EventsError, match="did not run to its end"):
-        collect(Path("/bin/sh"), ["-c", "kill -SEGV $$"])
-    with pytest.raises(EventsError, match="more time"):
-        collect(Path("/bin/sleep"), ["60"], RunSettings(seconds=1.5))
+    with pytest.raises(
+        EventsError, match=r"not started \(/.*No such file or directory\); start it"
+    ):
+        collect(Path("/bin/true"), [], RunSettings(folder=tmp_path / "absent"))
+
+
+def crashing(signal: str) -> list[str]:
+    return ["/bin/sh", "-c", f"kill -{signal} $$"]
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (crashing("SEGV"), "was ended by SIGSEGV under valgrind; see that it runs to its end"),
+        (crashing("ABRT"), "was ended by SIGABRT under valgrind; see that it runs to its end"),
+        (crashing("ILL"), "was ended by SIGILL under valgrind; valgrind knows no AVX-512"),
+        (crashing("KILL"), "was ended by SIGKILL under valgrind; see that nothing stops it"),
+        (["/bin/sleep", "60"], r"did not end in time under valgrind; give it more time \(--seco"),
+        (["/bin/sh", "-c", "exec /bin/true"], "left no counts; name a program that does not be"),
+        (["{no program}"], r"could not be run by valgrind \(.*: cannot execute binary file\); na"),
+        (["{not executable}"], r"could not be run by valgrind \(.*: Permission denied\); name an"),
+    ],
+)
+def test_why_a_run_has_no_counts(command: list[str], sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "{no program}").write_bytes(bytes(range(128, 256)) * 9)
+    (tmp_path / "{no program}").chmod(0o755)
+    shutil.copyfile("/bin/true", tmp_path / "{not executable}")
+    program, *words = command
+    with pytest.raises(EventsError) as error:
+        collect(tmp_path / program, words, RunSettings(seconds=3))
+    assert re.fullmatch(rf"'[^']*' {sentence}[^;]*\.", str(error.value)), str(error.value)
+
+
+def test_a_status_like_that_of_a_signal_is_none() -> None:
+    assert collect(Path("/bin/sh"), ["-c", "exit 139"]).exit_status == 139
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,17 @@ def test_edges_of_another_run_are_refused(tmp_path: Path) -> None:
         read(tmp_path / "a.parquet")
 
 
+def test_edges_that_are_absent(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    write(example(), path)
+    edges_path(path).unlink()
+    with pytest.raises(EventsError, match=r"' lacks its edges, '.*'; keep both files together\.$"):
+        read(path)
+    path.unlink()
+    with pytest.raises(EventsError, match=r"No such file or directory; 'nestor events' makes them"):
+        read(path)
+
+
 def test_names_and_places(tmp_path: Path) -> None:
     with pytest.raises(EventsError, match=r"\.parquet"):
         write(example(), tmp_path / "run.txt")

@@ -18,7 +18,7 @@ from nestor.learn.algorithms.es import (
     Samples,
     guarded_score,
 )
-from nestor.learn.blackbox.candidates import mean_change_pct, relative_changes
+from nestor.learn.blackbox.candidates import by_units, mean_change_pct, relative_changes
 from nestor.policy import bundle
 from nestor.policy.network import MlpPolicy
 from tests.learn.worlds import World, acts_below, beginner, threshold_world
@@ -121,7 +121,8 @@ def test_scores_are_relative_to_stock_and_failures_are_no_number() -> None:
     never = start.flatten_parameters().astype(np.float64)
     always = never + np.array([0, 0, 9])
     units = np.array([2, 0])
-    found = relative_changes(world, start, np.array([never, always]), units)
+    both = [start.with_parameters(each.astype(np.float32)) for each in (never, always)]
+    found = relative_changes(world, both, units)
     assert found[0] == 0
     assert world.tally.reused == 2, "what follows without compiling"
     assert world.tally.rollouts == 2
@@ -136,7 +137,8 @@ def test_scores_are_relative_to_stock_and_failures_are_no_number() -> None:
 
 
 def cma_es(world: World, **options: Any) -> CmaEs:
-    return CmaEs(CmaSettings(modules=2, **options), 5, beginner(world), world)
+    settings = CmaSettings(modules=2, **options)
+    return CmaEs(settings, 5, beginner(world), by_units(world, 5, settings.modules))
 
 
 def pycma(learner: CmaEs, generator: np.random.Generator) -> Any:

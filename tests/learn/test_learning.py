@@ -16,6 +16,7 @@ from nestor.learn.algorithms.cma_es import CmaEs, CmaSettings
 from nestor.learn.algorithms.dqn import Dqn, DqnSettings
 from nestor.learn.algorithms.ppo import Ppo, PpoSettings
 from nestor.learn.algorithms.reinforce import Reinforce, ReinforceSettings
+from nestor.learn.blackbox.candidates import by_units
 from nestor.learn.budget import Budget, Budgeted
 from nestor.learn.credit import CreditSettings
 from nestor.learn.gradient.novelty import NoveltySettings
@@ -71,7 +72,8 @@ def random_search(world: World) -> RandomSearch:
 
 
 def cma_es(world: World) -> CmaEs:
-    return CmaEs(CmaSettings(steps=25, modules=4), 0, beginner(world), world)
+    settings = CmaSettings(steps=25, modules=4)
+    return CmaEs(settings, 0, beginner(world), by_units(world, 0, settings.modules))
 
 
 LEARNERS: dict[str, Callable[[World], Learner[Any, Any]]] = {
@@ -161,7 +163,8 @@ def test_learns_which_candidate_to_pick_from_the_default_on(
 ) -> None:
     world = showing_the_default(pick_world())
     first = start(world.reference, StartSettings(hidden=hidden), 0)
-    learner: Any = replace(LEARNERS[name](pick_world()), start=first, episodes=world)  # type: ignore[type-var]
+    seen = {"judge": by_units(world, 0, 4)} if name == "cma-es" else {"episodes": world}
+    learner: Any = replace(LEARNERS[name](pick_world()), start=first, **seen)  # type: ignore[type-var]
     before, after, changes = learned(world, learner)
     assert before < 0.3
     assert after > 0.85

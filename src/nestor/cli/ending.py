@@ -156,12 +156,12 @@ def _in_cache(path: Path) -> bool:
 
 
 def _in_way_of_cache(path: Path) -> bool:
-    """Tell whether ``path`` is above a cache that is not there: a home that nobody may write."""
+    """Tell whether ``path`` is, or is above, a cache that cannot be made: in /proc nobody can."""
     from nestor.compiler.plugin import cache_folder
 
     folder = cache_folder()
     there = os.path.exists(folder)  # noqa: PTH110  False also where nobody may look
-    return folder != path and folder.is_relative_to(path) and not there
+    return folder.is_relative_to(path) and not there
 
 
 def _say(sentence: str) -> None:

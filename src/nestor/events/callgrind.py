@@ -47,6 +47,8 @@ def read(path: Path, program: Path) -> EventTable:
     text = read_regular_text(path, "a file of callgrind", limit=_LARGEST)
     try:
         reader = _Reader(text)
+    except _NoInstructionsError:
+        raise EventsError(f"'{path}' has no instructions; run callgrind with {_FLAGS}.") from None
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise EventsError(
             f"'{path}' cannot be read as a file of callgrind ({error}); run callgrind again."
@@ -71,6 +73,10 @@ def read(path: Path, program: Path) -> EventTable:
     if not len(table):
         raise EventsError(f"'{path}' names no code of '{program}'; it is of another build.")
     return table
+
+
+class _NoInstructionsError(Exception):
+    """The file counts lines or functions."""
 
 
 class _Reader:
@@ -139,7 +145,7 @@ class _Reader:
 
     def _cost(self, words: list[str]) -> None:
         if not self._positions:
-            raise ValueError(f"it has no instructions; run callgrind with {_FLAGS}")
+            raise _NoInstructionsError
         self._address = self._position(words[0])
         place = (self._object, self._address)
         if self._skip:

@@ -81,6 +81,7 @@ EXITS: Final = (
 EDGES_SUFFIX: Final = ".edges.parquet"
 _KEY: Final = b"nestor.events"
 _FORMAT: Final = 1
+_MAKES_THEM: Final = "'nestor events' makes them"
 _MOST_ROWS: Final = 1 << 26
 LARGEST_COUNT: Final = 1 << 60
 """More than any run has."""
@@ -185,7 +186,12 @@ def read(path: Path) -> EventTable:
     :raises EventsError: if one of the files is absent, no regular file, damaged, or of another run.
     """
     blocks, about = _file(path, BLOCKS)
-    edges, of_edges = _file(edges_path(path), EDGES)
+    try:
+        edges, of_edges = _file(edges_path(path), EDGES)
+    except _AbsentError:
+        raise EventsError(
+            f"'{path}' lacks its edges, '{edges_path(path)}'; keep both files together."
+        ) from None
     if of_edges.get("run") != about.get("run"):
         raise EventsError(
             f"'{edges_path(path)}' has the edges of another run than '{path}'; collect both again."
@@ -202,6 +208,10 @@ def read(path: Path) -> EventTable:
     return table
 
 
+class _AbsentError(EventsError):
+    """There is no such file."""
+
+
 def _digest(table: EventTable) -> str:
     digest = hashlib.sha256(json.dumps(asdict(table.about), sort_keys=True).encode())
     for name in ("address", "executions"):
@@ -211,19 +221,22 @@ def _digest(table: EventTable) -> str:
 
 def _file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, Any]]:
     try:
-        with open_regular(path, "a table of events") as source, pq.ParquetFile(source) as file:
+        with (
+            open_regular(path, "a table of events", remedy=_MAKES_THEM) as source,
+            pq.ParquetFile(source) as file,
+        ):
             if file.metadata.num_rows > _MOST_ROWS:
                 raise EventsError(f"'{path}' has more than {_MOST_ROWS:,} rows; split the run.")
             about = json.loads((file.schema_arrow.metadata or {}).get(_KEY, b"null"))
             present = set(file.schema_arrow.names)
             missing = [name for name in schema.names if name not in present]
             if not isinstance(about, dict) or about.get("format") != _FORMAT or missing:
-                raise EventsError(f"'{path}' is no table of events; 'nestor events' makes them.")
+                raise EventsError(f"'{path}' is no table of events; {_MAKES_THEM}.")
             columns = file.read(columns=schema.names).select(schema.names)
             columns = columns.cast(schema)
             columns.validate(full=True)
     except ReadError as error:
-        raise EventsError(str(error)) from None
+        raise (_AbsentError if error.absent else EventsError)(str(error)) from None
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise EventsError(

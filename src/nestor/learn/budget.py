@@ -28,7 +28,8 @@ class Budget:
     """What ends a run, if the learner's own ``steps`` do not end it before."""
 
     cpu_minutes: float | None = None
-    """CPU minutes of compilers and linkers, by the price list of the reference."""
+    """CPU minutes of compilers and linkers, by the price list of the reference (not where only
+    whole programs have a score)."""
     compiles: int | None = None
     """Compiles of single units."""
 

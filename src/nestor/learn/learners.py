@@ -51,7 +51,7 @@ class Entry:
     """Whether it searches programs: it needs a problem with moves, and keeps trials
     (``--trials``)."""
     scores_units: bool = True
-    """Whether it learns from the scores of units alone (``Problem.scores_units``)."""
+    """Whether units must have scores of their own (``Problem.scores_units``)."""
 
 
 LEARNERS: Final[Mapping[str, Entry]] = {
@@ -85,7 +85,12 @@ LEARNERS: Final[Mapping[str, Entry]] = {
     "ars": Entry(
         ars.RandomSearchSettings, ars.set_up, "augmented random search over a linear policy"
     ),
-    "cma": Entry(cma_es.CmaSettings, cma_es.set_up, "CMA-ES over a linear policy"),
+    "cma": Entry(
+        cma_es.CmaSettings,
+        cma_es.set_up,
+        "CMA-ES over a linear policy, by whole programs where modules have no score",
+        scores_units=False,
+    ),
     "portfolio": Entry(
         portfolio.PortfolioSettings,
         portfolio.set_up,
@@ -182,7 +187,7 @@ def check_setup(name: str, setup: Setup) -> None:
         )
     if entry.searches:
         problem.moves()  # raises ProblemError if there are none
-    if setup.estimate is not None and not entry.estimates:
+    if setup.estimate is not None and not (entry.estimates and problem.scores_units):
         raise NestorError(f"The learner {name} needs whole compiles: leave out --estimate.")
     if setup.init is not None and entry.init == "refused":
         raise NestorError(f"The learner {name} starts from the default: leave out --init.")
@@ -200,6 +205,11 @@ def check_setup(name: str, setup: Setup) -> None:
         raise NestorError(
             f"The learner {name} has limits of its own: leave out --budget, or"
             f" {_others(lambda e: e.budgeted)}."
+        )
+    if setup.budget.cpu_minutes is not None and not problem.scores_units:
+        raise NestorError(
+            f"{problem.name} scores whole programs, whose runs have no price in CPU minutes: give"
+            " --budget.compiles."
         )
 
 

@@ -59,6 +59,24 @@ class Stock:
 
 
 @dataclass(frozen=True)
+class Questions:
+    """What the stock heuristic was asked in the training programs."""
+
+    problem: Problem
+    features: tuple[str, ...]
+    """Those that policies are to read."""
+    logs: tuple[Trajectory, ...]
+
+    def sample(self, questions: int, seed: int) -> Examples:
+        """Return at most so many questions, drawn over all units, with the default's answers."""
+        whole = default_examples(self.logs, self.features, self.problem.rule)
+        if len(whole.action) <= questions:
+            return whole
+        generator = np.random.default_rng([seed, 3])
+        return whole.select(generator.choice(len(whole.action), questions, replace=False))
+
+
+@dataclass(frozen=True)
 class Reference:
     """The training programs under the stock heuristic."""
 
@@ -75,18 +93,19 @@ class Reference:
         """Each unit's score, ``[units]``."""
         return np.array([stock.total for stock in self.stocks])
 
+    @property
+    def questions(self) -> Questions:
+        """What was asked in the units."""
+        logs = tuple(stock.trajectory for stock in self.stocks)
+        return Questions(self.problem, self.features, logs)
+
     def prices(self) -> dict[str, float]:
         """Return the CPU seconds of a compile of each unit and of a link of each program."""
         return dict(self.link_seconds) | {s.unit.name: s.seconds for s in self.stocks}
 
     def sample(self, questions: int, seed: int) -> Examples:
         """Return at most so many questions, drawn over all units, with the default's answers."""
-        logs = [stock.trajectory for stock in self.stocks]
-        whole = default_examples(logs, self.features, self.problem.rule)
-        if len(whole.action) <= questions:
-            return whole
-        generator = np.random.default_rng([seed, 3])
-        return whole.select(generator.choice(len(whole.action), questions, replace=False))
+        return self.questions.sample(questions, seed)
 
 
 def reference(

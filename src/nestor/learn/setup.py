@@ -60,15 +60,19 @@ class Setup:
         """What is decided."""
         return self.pool.problem
 
+    def read(self, features: Sequence[str]) -> tuple[str, ...]:
+        """Return what the policy reads: ``features``, unless the user or the start names others."""
+        own = as_network(self.init).features if self.init is not None else self.features
+        return own or tuple(features)
+
     def reference(self, features: Sequence[str], part: float = 1.0) -> Reference:
         """Return the training programs under stock; from here on compiles have their prices.
 
         :param features: those to record, unless the user or the initial policy names others.
         :param part: the price of a learner's compile of a unit, over that of a stock compile.
         """
-        own = as_network(self.init).features if self.init is not None else self.features
         programs = training_programs(self.pool.corpus)
-        found = reference(self.pool, programs, own or tuple(features), self.tally, self.progress)
+        found = reference(self.pool, programs, self.read(features), self.tally, self.progress)
         units = {stock.unit.name: part * stock.seconds for stock in found.stocks}
         self.tally.prices = price_list(self.folder, found.prices() | units)
         return found

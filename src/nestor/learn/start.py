@@ -15,7 +15,7 @@ import numpy as np
 from nestor.errors import NestorError
 from nestor.learn.algorithms.cloning import Cloning, CloningSettings, clone
 from nestor.learn.extent import observed_range, require_extent
-from nestor.learn.reference import Reference
+from nestor.learn.reference import Questions, Reference
 from nestor.learn.setup import Setup, as_network
 from nestor.policy import network
 from nestor.policy.network import Layer, LogNormalisation, MlpPolicy
@@ -51,14 +51,16 @@ class StartSettings:
             raise NestorError("The part of outliers must be at least 0 and less than 1.")
 
 
-def first_policy(setup: Setup, reference: Reference, settings: StartSettings) -> MlpPolicy:
+def first_policy(
+    setup: Setup, reference: Reference | Questions, settings: StartSettings
+) -> MlpPolicy:
     """Return the user's initial policy, or the one that ``settings`` describe."""
     if setup.init is not None:
         return as_network(setup.init)
     return start(reference, settings, setup.seed)
 
 
-def start(reference: Reference, settings: StartSettings, seed: int) -> MlpPolicy:
+def start(reference: Reference | Questions, settings: StartSettings, seed: int) -> MlpPolicy:
     """Return the policy that answers as the default does, but for ``explore``.
 
     Under the rule ``pick`` "deviation" needs the feature that says which candidate the default

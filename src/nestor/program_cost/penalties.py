@@ -50,7 +50,7 @@ _NAMES: Final = tuple(field.name for field in fields(Penalties) if field.name !=
 
 
 def measure(core: int | None = None) -> Penalties:
-    """Return the penalties of this machine (about half a minute).
+    """Return the penalties of this machine (about three seconds).
 
     :param core: the processor to run on; None: the last one that this process may use.
     :raises MachineError: if they cannot be measured.

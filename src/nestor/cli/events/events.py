@@ -32,9 +32,8 @@ class Events:
 
     The program runs under a tool of valgrind that Nestor builds on first use, 40 to 70 times as
     slowly as without. Simulated are branch predictors (TAGE, targets by history, a return stack),
-    three levels of caches with prefetchers, and a TLB; a run of the same program from the same
-    place gives the same counts. The run has a fixed environment; processes that the program starts
-    are not counted.
+    three levels of caches with prefetchers, and a TLB; equal runs give equal counts. The run has a
+    fixed environment; processes that the program starts are not counted.
 
     With --callgrind or --perf nothing is run: the events come from a file of callgrind, whose
     predictors and caches are crude, or from samples of the processor's own counters. Record those

@@ -13,9 +13,9 @@ class Penalties:
     """Measure what mispredicted branches, misses and the like cost on this machine, in cycles.
 
     Microbenchmarks: chains of loads in pieces of memory of several sizes, branches that nothing can
-    predict, stores that are loaded again. They run for half a minute, pinned to one processor; the
-    shortest of several rounds counts. Use a quiet machine. 'nestor costmodel program' takes the
-    file with --penalties.
+    predict, stores that are loaded again. They run for about three seconds, pinned to one
+    processor; the shortest of several rounds counts. Use a quiet machine. 'nestor costmodel
+    program' takes the file with --penalties.
 
     Examples:
         nestor costmodel penalties

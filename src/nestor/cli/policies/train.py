@@ -82,7 +82,7 @@ class Train:
     estimate: Path | None = None
     """A model of the score ('nestor sizes' makes one for inlining-size) by which sampled compiles
     are judged before code generation: they cost about half (not for distil, bc, es and
-    portfolio)."""
+    portfolio, nor where only whole programs have a score)."""
     budget: Budget = field(default_factory=Budget)
     """What ends the run besides the learner's steps (not for distil and bc)."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(  # type: ignore[valid-type]

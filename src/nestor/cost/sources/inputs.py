@@ -17,6 +17,8 @@ from nestor.files import read_regular
 from nestor.temporary import temporary_folder
 
 ASSEMBLY_SUFFIXES: Final = (".s", ".S", ".asm")
+_PARQUET: Final = b"PAR1"
+"""What tables begin with."""
 LARGEST_TEXT: Final = 1 << 28
 """Bytes of a text of blocks."""
 
@@ -55,7 +57,7 @@ def read(words: Sequence[str], *, intel: bool = False) -> Code:
         else:
             blocks += from_lines(text_of(path), str(path))
     if not (blocks or found):
-        raise InputError("The command names no code; name hexadecimal bytes or files.")
+        raise InputError(f"There is no code in {', '.join(words):.200}; name a file that has some.")
     return Code(tuple(blocks), tuple(found))
 
 
@@ -137,9 +139,15 @@ def text_of(path: Path) -> str:
     :raises NestorError: if it is no regular file, larger than any text of blocks, or no text.
     """
     data = read_regular(path, "blocks", limit=LARGEST_TEXT)
+    if data.startswith(_PARQUET):
+        raise InputError(
+            f"'{path}' is a table; name one of blocks to 'nestor costmodel evaluate --blocks', one"
+            " of events to 'nestor costmodel program'."
+        )
     try:
         return data.decode()
-    except UnicodeDecodeError as error:
+    except UnicodeDecodeError:
         raise InputError(
-            f"'{path}' is neither text nor an object that can be read ({error})."
+            f"'{path}' is neither text nor an object that can be read; name blocks in hexadecimal,"
+            " assembly, or an object or program for x86-64."
         ) from None

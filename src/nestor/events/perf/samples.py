@@ -7,9 +7,8 @@ right for samples of taken branches and relative for others. Only taken branches
 mispredictions of branches that were not taken come from samples of ``branch-misses`` alone.
 """
 
-import bisect
-import re
 from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,8 @@ from nestor.events.errors import EventsError
 from nestor.events.executed import table_of
 from nestor.events.gathered import Gathered, Place, images_from, with_code
 from nestor.events.image import Image, kind_of
+from nestor.events.perf.mappings import Mappings
+from nestor.events.perf.names import column_of, paces
 from nestor.events.perf.script import Mapping, Sample, parse
 from nestor.events.table import EXITS, About, EventTable
 from nestor.files import read_regular_text, sha256_of
@@ -27,12 +28,6 @@ from nestor.processor import this_machine
 _LARGEST: Final = 1 << 31
 _LONGEST_RANGE: Final = 1 << 16
 """Bytes between two branches; a longer range is a record that was lost."""
-_COLUMNS: Final = (
-    (re.compile(r"cycles|cpu-clock"), "cycles"),
-    (re.compile(r"branch-misses|br_misp"), "mispredicts"),
-    (re.compile(r"LLC-load-misses|LLC-misses|cache-misses|l3_miss", re.IGNORECASE), "llc_misses"),
-    (re.compile(r"dTLB|dtlb|walk"), "tlb_misses"),
-)
 _KIND: Final = {name: number for number, name in enumerate(EXITS)}
 _INDIRECT: Final = frozenset(_KIND[name] for name in ("return", "indirect jump", "indirect call"))
 
@@ -53,6 +48,18 @@ def read(path: Path, program: Path) -> EventTable:
     return importer.table(path)
 
 
+@dataclass
+class _Stacks:
+    """What stacks of records add up to."""
+
+    ranges: dict[tuple[Place, Place], float] = field(default_factory=lambda: defaultdict(float))
+    taken: dict[tuple[Place, Place], float] = field(default_factory=lambda: defaultdict(float))
+    missed: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
+    number: int = 0
+    predicted: bool = False
+    """Some record says whether it was predicted."""
+
+
 class _Importer:
     """Collects samples of one program."""
 
@@ -60,22 +67,19 @@ class _Importer:
         self._program = program
         self._image = images_from(program)
         self._images: dict[str, Image | None] = {}
-        self._mappings: list[Mapping] = []
+        self._mappings = Mappings()
         self._places: dict[int, Place | None] = {}
         """Of addresses that were looked up since the last mapping."""
-        self._ranges: dict[tuple[Place, Place], float] = defaultdict(float)
-        self._taken: dict[tuple[Place, Place], float] = defaultdict(float)
-        self._missed: dict[Place, float] = defaultdict(float)
+        self._paced, self._others = _Stacks(), _Stacks()
+        """Of samples as dense as cycles or branches; of others, which count in want of these."""
         self._plain: list[tuple[str, Place, int]] = []
         self._periods: set[int] = set()
-        self._samples = self._stacks = 0
-        self._predicted = False
-        """Some record says whether it was predicted."""
+        self._samples = 0
         own = self._of(program.name)
         if own is not None and own.segments and own.segments[0].address >= 1 << 16:
             # Loaded at its own addresses: needs no mapping, which the text may lack.
             for segment in own.segments:
-                self._mappings.append(
+                self._mappings.add(
                     Mapping(segment.address, len(segment.code), segment.offset, str(program))
                 )
 
@@ -86,13 +90,7 @@ class _Importer:
 
     def add_mapping(self, mapping: Mapping) -> None:
         """Take a mapping, which stands above earlier ones at its place."""
-        self._mappings = [
-            other
-            for other in self._mappings
-            if other.start + other.size <= mapping.start
-            or mapping.start + mapping.size <= other.start
-        ]
-        bisect.insort(self._mappings, mapping, key=lambda one: one.start)
+        self._mappings.add(mapping)
         self._places.clear()
 
     def _place(self, address: int) -> Place | None:
@@ -101,12 +99,11 @@ class _Importer:
         return self._places[address]
 
     def _looked_up(self, address: int) -> Place | None:
-        at = bisect.bisect_right(self._mappings, address, key=lambda one: one.start) - 1
-        if at < 0:
+        mapping = self._mappings.find(address)
+        if mapping is None:
             return None
-        mapping = self._mappings[at]
+        image = self._of(mapping.file)
         inside = address - mapping.start
-        image = self._of(mapping.file) if inside < mapping.size else None
         own = image.address_of(inside + mapping.offset) if image is not None else None
         return None if own is None else (mapping.file, own)
 
@@ -115,15 +112,16 @@ class _Importer:
         self._samples += 1
         if sample.period:
             self._periods.add(sample.period)
-        column = next((name for form, name in _COLUMNS if form.search(sample.event)), None)
+        column = column_of(sample.event)
         place = self._place(sample.address)
         if column is not None and place is not None:
             self._plain.append((column, place, sample.period or 1))
         if sample.branches and column in (None, "cycles"):
-            self._add_stack(sample, column)
+            stacks = self._paced if paces(sample.event) else self._others
+            self._add_stack(stacks, sample, column)
 
-    def _add_stack(self, sample: Sample, column: str | None) -> None:
-        self._stacks += 1
+    def _add_stack(self, stacks: _Stacks, sample: Sample, column: str | None) -> None:
+        stacks.number += 1
         # What ran before the oldest record is not known, so that record only says where it went.
         counted = len(sample.branches) - 1
         cycles = sum(branch.cycles for branch in sample.branches[:counted])
@@ -133,15 +131,15 @@ class _Importer:
         for number, branch in enumerate(sample.branches):
             source, target = self._place(branch.source), self._place(branch.target)
             if newer is not None and target is not None and _is_range(target, newer):
-                self._ranges[target, newer] += weight
+                stacks.ranges[target, newer] += weight
             if number == counted:
                 break
             if source is not None and target is not None:
-                self._taken[source, target] += weight
+                stacks.taken[source, target] += weight
             if branch.mispredicted is not None:
-                self._predicted = True
+                stacks.predicted = True
                 if branch.mispredicted and source is not None:
-                    self._missed[source] += weight
+                    stacks.missed[source] += weight
             newer = source
 
     def table(self, path: Path) -> EventTable:
@@ -154,13 +152,19 @@ class _Importer:
                 f"'{path}' has no samples; write it with 'perf script --show-mmap-events -F"
                 " pid,tid,time,event,period,ip,brstack'."
             )
-        if not self._ranges:
+        stacks = self._paced if self._paced.ranges else self._others
+        if not self._mappings and (self._paced.number or self._others.number):
+            raise EventsError(
+                f"'{path}' does not say where '{self._program}' lay in memory; print it again with"
+                " 'perf script --show-mmap-events'."
+            )
+        if not stacks.ranges:
             raise EventsError(
                 f"'{path}' has no branch records in code of '{self._program}'; record with 'perf"
                 " record -b', on a processor that has them, and name the program of that run."
             )
         gathered = Gathered()
-        broken = self._fill(gathered)
+        broken = self._fill(gathered, stacks)
         found = with_code(gathered, self._of)
         about = About(
             "perf",
@@ -170,7 +174,7 @@ class _Importer:
             machine=this_machine(),
             settings={
                 "samples": str(self._samples),
-                "stacks": str(self._stacks),
+                "stacks": str(stacks.number),
                 "broken_ranges": str(broken),
             },
         )
@@ -179,17 +183,17 @@ class _Importer:
             raise EventsError(f"'{path}' is of another build of '{self._program}'; record again.")
         return table
 
-    def _fill(self, gathered: Gathered) -> int:
+    def _fill(self, gathered: Gathered, stacks: _Stacks) -> int:
         """Add up what ran; return how many ranges do not fit the code."""
         broken = 0
-        for (start, end), weight in self._ranges.items():
+        for (start, end), weight in stacks.ranges.items():
             places = self._walk(start, end)
             broken += not places
             for place in places:
                 gathered.executions[place] += weight
         events = {name for name, _, _ in self._plain}
         gathered.count("taken", ("", 0), 0)
-        for (source, target), weight in self._taken.items():
+        for (source, target), weight in stacks.taken.items():
             kind = self._kind(source)
             if source not in gathered.executions or kind is None:
                 continue
@@ -197,10 +201,10 @@ class _Importer:
                 gathered.count("taken", source, weight)
             if kind in _INDIRECT:
                 gathered.edges[source, target] += weight
-        if self._predicted:
+        if stacks.predicted:
             for name in ("mispredicts", "indirect_mispredicts"):
                 gathered.count(name, ("", 0), 0)
-            for source, weight in self._missed.items():
+            for source, weight in stacks.missed.items():
                 indirect = self._kind(source) in _INDIRECT
                 if indirect or "mispredicts" not in events:
                     name = "indirect_mispredicts" if indirect else "mispredicts"

@@ -1,21 +1,25 @@
 """Run a program under our tool and return its events."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from nestor.compiler.process import Ending, Limits, Outcome, run
+from nestor.compiler.process import Limits, Outcome, run
 from nestor.events.errors import EventsError
 from nestor.events.executed import table_of
 from nestor.events.simulated.caches import Caches
+from nestor.events.simulated.failures import failure
 from nestor.events.simulated.records import parse
 from nestor.events.simulated.tool import NAME, ensure_tool
 from nestor.events.table import About, EventTable
 from nestor.files import read_regular, sha256_of
 from nestor.temporary import temporary_folder
 
+_PROGRAM_STEP, _TOOL_STEP = 125, 250
+"""Bytes. A path is made as long as the next multiple; of its own a program may copy 127 at most."""
 LARGEST: Final = 1 << 32
 """Bytes of the counts of a run that are read."""
 
@@ -82,10 +86,22 @@ def under_tool(out: Path, caches: Caches, *variables: str) -> list[str]:
         raise EventsError("There is no program env; install the package coreutils.")
     return [
         env, "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp",
-        f"VALGRIND_LIB={tool.folder}", *variables,
+        f"VALGRIND_LIB={_as_long(f'{tool.folder}/', _TOOL_STEP)}", *variables,
         str(tool.valgrind.program), "-q", f"--tool={NAME}", "--demangle=no",
         f"--events-out={out}", *caches.options(),
     ]  # fmt: skip
+
+
+def _as_long(path: str, step: int) -> str:
+    """Return a path with so many slashes more that it is as long as nearly all others.
+
+    The program has its own path and that of the tool in memory, and what lies behind them moves
+    with their lengths, which changes its misses and mispredictions.
+
+    :param step: the length, or a multiple of it where the path is longer.
+    """
+    folder, slash, name = path.rpartition("/")
+    return folder + slash + "/" * (-len(os.fsencode(path)) % step) + name
 
 
 def counted(
@@ -104,7 +120,8 @@ def counted(
     with temporary_folder("events") as text:
         out = Path(text) / "events"
         under = under_tool(out, settings.caches)
-        command = [*under, *options, str(program.absolute()), *arguments]
+        own = _as_long(str(program.absolute()), _PROGRAM_STEP)
+        command = [*under, *options, own, *arguments]
         outcome = run(
             command,
             Limits(settings.seconds, memory_mib=1 << 16),
@@ -112,14 +129,7 @@ def counted(
             stdin=settings.stdin,
             stdout=settings.stdout,
         )
-        if outcome.ending not in (Ending.OK, Ending.FAILED):
-            raise EventsError(
-                f"'{program}' did not run to its end under valgrind ({outcome.reason}); try it"
-                " without, or give it more time (--seconds)."
-            )
-        if not out.exists():
-            raise EventsError(
-                f"'{program}' left no counts ({outcome.reason}); name a program for x86-64 that is"
-                " no script and does not become another program."
-            )
+        wrong = failure(outcome, out.exists())
+        if wrong is not None:
+            raise EventsError(f"'{program}' {wrong}")
         return read_regular(out, "counts of a run", limit=LARGEST), outcome

@@ -84,7 +84,9 @@ def find_valgrind() -> Valgrind:
     )
     if libraries is None or tools is None or not (headers / "pub_tool_tooliface.h").exists():
         raise EventsError(f"{found} has no headers and libraries for x86-64 tools; {_INSTALL}.")
-    return Valgrind(Path(found), headers, libraries, tools)
+    # Debian's valgrind is a script that adds to the program's environment, and starts this.
+    binary = Path(found).with_name("valgrind.bin")
+    return Valgrind(binary if binary.exists() else Path(found), headers, libraries, tools)
 
 
 def _first(folders: list[Path], name: str) -> Path | None:

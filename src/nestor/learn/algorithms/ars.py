@@ -98,7 +98,8 @@ class RandomSearch:
         units = self.episodes.drawn(self.seed, state.step, self.settings.modules)
         shifts = self._shifts(state)
         candidates = np.concatenate([state.center + shifts, state.center - shifts])
-        return relative_changes(self.episodes, self.start, candidates, units)
+        policies = [policy_of(self.start, each) for each in candidates]
+        return relative_changes(self.episodes, policies, units)
 
     def update(self, state: RandomSearchState, batch: F64) -> tuple[RandomSearchState, Metrics]:
         """Step against the slopes of the best directions."""

@@ -1,5 +1,8 @@
 """CMA-ES: evolution strategies that learn which directions go together (Hansen, 2016).
 
+The candidates of a generation are compared on a few units, drawn anew for each; where units have
+no score of their own, on a few whole programs.
+
 The algorithm is that of pycma. Its object cannot be kept in a checkpoint without pickle, and need
 not be: it is a function of the seed and of the scores of all candidates so far, which are the
 state. It is kept in memory from one step to the next, and computed anew from the scores when a run
@@ -19,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.learn.blackbox.candidates import mean_change_pct, relative_changes
-from nestor.learn.episodes import Episodes
+from nestor.learn.blackbox.candidates import Judge, by_units, mean_change_pct
+from nestor.learn.blackbox.comparison import by_programs, on_training_programs
 from nestor.learn.gradient.descent import policy_of
 from nestor.learn.learner import Metrics
 from nestor.learn.setup import Ready, Setup
@@ -44,7 +47,8 @@ class CmaSettings:
     steps: int = 1000
     """Updates, at most."""
     modules: int = 16
-    """Units on which an update's candidates are compared."""
+    """Units on which an update's candidates are compared; programs, where only those have a
+    score."""
     population: int = 12
     """Candidates per update."""
     width: float = 0.7
@@ -143,7 +147,7 @@ class CmaEs:
     settings: CmaSettings
     seed: int
     start: MlpPolicy
-    episodes: Episodes
+    judge: Judge = field(repr=False)
     _searches: list[Search] = field(default_factory=list, init=False, repr=False, compare=False)
     """The search of the last state in use: it saves time and decides nothing."""
 
@@ -157,10 +161,9 @@ class CmaEs:
         return CmaState(0, np.empty((0, self.settings.population)))
 
     def batch(self, state: CmaState) -> F64:
-        """Return the relative change of the next units' score under each candidate."""
-        units = self.episodes.drawn(self.seed, state.step, self.settings.modules)
-        candidates = np.array(self.search(state.scores).candidates())
-        return relative_changes(self.episodes, self.start, candidates, units)
+        """Return the relative change of the score under each candidate, on what is drawn next."""
+        candidates = self.search(state.scores).candidates()
+        return self.judge([policy_of(self.start, each) for each in candidates], state.step)
 
     def update(self, state: CmaState, batch: F64) -> tuple[CmaState, Metrics]:
         """Go on to the next generation: pycma moves the mean, the width and the covariance."""
@@ -194,6 +197,13 @@ class CmaEs:
 
 def set_up(settings: CmaSettings, setup: Setup) -> Ready:
     """Make the learner ready to run."""
-    episodes = setup.episodes(setup.problem.features.few)
-    start = first_policy(setup, episodes.reference, settings.start)
-    return Ready(CmaEs(settings, setup.seed, start, episodes), "CMA-ES", start.features)
+    few, seed, count = setup.problem.features.few, setup.seed, settings.modules
+    if setup.problem.scores_units:
+        episodes = setup.episodes(few)
+        start = first_policy(setup, episodes.reference, settings.start)
+        learner = CmaEs(settings, seed, start, by_units(episodes, seed, count))
+        return Ready(learner, "CMA-ES", start.features)
+    compare = on_training_programs(setup)
+    start = first_policy(setup, compare.questions(setup.read(few)), settings.start)
+    learner = CmaEs(settings, seed, start, by_programs(compare, seed, count))
+    return Ready(learner, "CMA-ES", start.features, lambda done: compare.report(done.policy))

@@ -19,20 +19,17 @@ log-uniformly: the score is made of plateaus (no decision changes) and cliffs, o
 adapt one width to the rate of success shrink it to nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nestor.errors import NestorError
-from nestor.learn.blackbox.comparison import comparison
+from nestor.learn.blackbox.comparison import on_training_programs
 from nestor.learn.gradient.descent import policy_of
 from nestor.learn.learner import Metrics
-from nestor.learn.programs import default_rollouts, training_programs, units_of
 from nestor.learn.setup import Ready, Setup, as_network
-from nestor.learn.training import Result
 from nestor.policy.network import MlpPolicy
 
 F64 = npt.NDArray[np.float64]
@@ -209,21 +206,12 @@ def set_up(settings: EvolutionSettings, setup: Setup) -> Ready:
             "Evolution strategies need a policy to start from: train one with --learner bc, then"
             " pass it with --init."
         )
-    start, pool = as_network(setup.init), setup.pool
+    start = as_network(setup.init)
     if start.metadata.answers != "decision":
         raise NestorError("What --init names deviates from a default; es needs a clone.")
     if setup.budget.cpu_minutes is not None:
         setup.reference(start.features)  # for the prices
-    programs = training_programs(pool.corpus)
-    units = units_of(pool.corpus, programs)
-    defaults = default_rollouts(pool, units, setup.tally, setup.progress, keep=True)
-    compare = comparison(pool, programs, defaults, setup.tally, setup.progress)
+    compare = on_training_programs(setup)
     projects = tuple(program.project for program in compare.programs)
-
-    def after(result: Result) -> Mapping[str, Any]:
-        (changes,) = compare([result.policy])
-        named = zip(compare.programs, changes, strict=True)
-        return {"training_programs": {p.name: float(100 * c) for p, c in named}}
-
     learner = EvolutionStrategies(settings, setup.seed, start, projects, compare, compare.deviation)
-    return Ready(learner, "Evolving", start.features, after)
+    return Ready(learner, "Evolving", start.features, lambda result: compare.report(result.policy))

@@ -1,7 +1,13 @@
-"""Compare policies by the scores of whole programs, compiling only what they change."""
+"""Compare policies by the scores of whole programs, compiling only what they change.
+
+What a problem limits besides its score (``Report.limits``) counts too: by what a program exceeds
+such a limit, its score counts as so much larger. So a policy cannot buy speed with any amount of
+code.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +16,11 @@ from nestor.build.build import Build, Built, Job, builds_of
 from nestor.corpus.model import CorpusError, Program
 from nestor.learn.accounting import Tally
 from nestor.learn.answers import changed_answers, reproduces_default
+from nestor.learn.blackbox.candidates import Judge
+from nestor.learn.episodes import draw
+from nestor.learn.programs import default_rollouts, training_programs, units_of
+from nestor.learn.reference import Questions
+from nestor.learn.setup import Setup
 from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Policy
 from nestor.problem.problem import Pool
@@ -18,6 +29,7 @@ from nestor.progress import Progress, silent
 from nestor.rollout.layered import LayeredPool
 
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 
 
 class ReusingPool(LayeredPool):
@@ -74,30 +86,35 @@ class Comparison:
     pool: ReusingPool
     build: Build
     programs: tuple[Program, ...]
-    stock: F64
-    """Each program's score under the stock heuristic, ``[programs]``."""
+    stock: tuple[Mapping[str, float], ...]
+    """The columns of each program under the stock heuristic."""
 
-    def __call__(self, policies: Sequence[Policy]) -> F64:
+    def __call__(
+        self, policies: Sequence[Policy], places: Sequence[int] | I64 | None = None
+    ) -> F64:
         """Return the relative change of each program's score, ``[policies, programs]``.
 
         NaN where a compile or a link failed; 0, without a link, where no unit changes.
+
+        :param places: of the programs to compare on; None takes all.
         """
         defaults, tally = self.pool.defaults, self.pool.tally
-        result = np.zeros((len(policies), len(self.programs)))
-        jobs, places = [], []
+        chosen = range(len(self.programs)) if places is None else [int(each) for each in places]
+        result = np.zeros((len(policies), len(chosen)))
+        jobs, cells = list[Job](), list[tuple[int, int]]()
         for row, policy in enumerate(policies):
             named = NamedPolicy.of(policy)
             same = {name for name, done in defaults.items() if _reproduces(policy, done)}
-            for column, program in enumerate(self.programs):
+            for column, place in enumerate(chosen):
+                program = self.programs[place]
                 if same.issuperset(program.modules):
                     tally.count(0, reused=len(program.modules))
                 else:
                     jobs.append(Job(program, self.build.modes[0], named))
-                    places.append((row, column))
+                    cells.append((row, column))
         tally.charge([job.program.name for job in jobs])
-        for (row, column), built in zip(places, self.build.run(self.pool, jobs), strict=True):
-            before = self.stock[column]
-            result[row, column] = (_score(self.pool, built) - before) / before
+        for (row, column), built in zip(cells, self.build.run(self.pool, jobs), strict=True):
+            result[row, column] = self._change(built, self.stock[chosen[column]])
         self.pool.release()
         return result
 
@@ -106,6 +123,50 @@ class Comparison:
         defaults = self.pool.defaults.values()
         logs = [done.trajectory for done in defaults if done.trajectory is not None]
         return sum(changed_answers(policy, log) for log in logs) / sum(map(len, logs))
+
+    def questions(self, features: Sequence[str]) -> Questions:
+        """Return what the default heuristic was asked in the programs, with these features."""
+        defaults = self.pool.defaults.values()
+        logs = [done.trajectory for done in defaults if done.trajectory is not None]
+        return Questions(self.pool.problem, tuple(features), tuple(logs))
+
+    def report(self, policy: Policy) -> Mapping[str, Any]:
+        """Return the change of each program's score under ``policy`` in per cent, for a user."""
+        (changes,) = self([policy])
+        named = zip(self.programs, changes, strict=True)
+        return {"training_programs": {p.name: float(100 * change) for p, change in named}}
+
+    def _change(self, built: Built, stock: Mapping[str, float]) -> float:
+        """Return the relative change of a score; what exceeds a limit is added to it."""
+        if built.columns is None:
+            return float("nan")
+        report, columns = self.pool.problem.report, built.columns
+        excess = sum(
+            max(0.0, columns[name] / stock[name] - most)
+            for name, most in report.limits
+            if stock[name] > 0
+        )
+        before = stock[report.score]
+        return float((columns[report.score] - before) / before + excess)
+
+
+def by_programs(compare: Comparison, seed: int, count: int) -> Judge:
+    """Return what compares policies by their means over so many programs a step."""
+
+    def judge(policies: Sequence[Policy], step: int) -> F64:
+        places = draw(seed, step, count, len(compare.programs))
+        return np.asarray(compare(policies, places).mean(axis=1))
+
+    return judge
+
+
+def on_training_programs(setup: Setup) -> Comparison:
+    """Return what compares policies on the training programs, each unit compiled once by stock."""
+    pool = setup.pool
+    programs = training_programs(pool.corpus)
+    units = units_of(pool.corpus, programs)
+    defaults = default_rollouts(pool, units, setup.tally, setup.progress, keep=True)
+    return comparison(pool, programs, defaults, setup.tally, setup.progress)
 
 
 def comparison(
@@ -123,8 +184,8 @@ def comparison(
     build = next(iter(builds_of(pool.problem).values()))
     reusing = ReusingPool(pool, defaults, Tally())
     jobs = [Job(program, build.modes[0], DEFAULT) for program in programs]
-    scores = [_score(reusing, built) for built in build.run(reusing, jobs, progress)]
-    usable = [(p, score) for p, score in zip(programs, scores, strict=True) if np.isfinite(score)]
+    stock = [built.columns for built in build.run(reusing, jobs, progress)]
+    usable = [(p, columns) for p, columns in zip(programs, stock, strict=True) if columns]
     if not usable:
         raise CorpusError("None of the training programs can be built; try 'nestor evaluate'.")
     own = {name for program, _ in usable for name in program.modules}
@@ -133,11 +194,5 @@ def comparison(
         ReusingPool(pool, kept, tally),
         build,
         tuple(program for program, _ in usable),
-        np.array([score for _, score in usable], dtype=np.float64),
+        tuple(columns for _, columns in usable),
     )
-
-
-def _score(pool: Pool, built: Built) -> float:
-    """Return the score of a program; NaN if it could not be built."""
-    columns = built.columns
-    return float("nan") if columns is None else float(columns[pool.problem.report.score])

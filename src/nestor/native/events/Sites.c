@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Events.h"
+#include "pub_tool_aspacemgr.h"
 #include "pub_tool_debuginfo.h"
 #include "pub_tool_libcassert.h"
 #include "pub_tool_libcbase.h"
@@ -150,12 +151,24 @@ static const HChar *functionAt(Addr Address) {
   return VG_(get_fnname)(VG_(current_DiEpoch)(), Address, &Name) ? Name : "";
 }
 
+/// Returns the piece of memory with the code of an object: beside its text there
+/// are stubs to other objects (.plt) and what runs first and last (.init, .fini).
+static Object codeOf(const DebugInfo *D) {
+  Object O = {VG_(DebugInfo_get_text_avma)(D), VG_(DebugInfo_get_text_size)(D),
+              VG_(DebugInfo_get_text_bias)(D), 0};
+  const NSegment *S = VG_(am_find_nsegment)(O.Start);
+  if (S && S->hasX && (S->kind == SkFileC || S->kind == SkFileV)) {
+    O.Start = S->start;
+    O.Size = S->end + 1 - S->start;
+  }
+  return O;
+}
+
 static ULong putObjects(Bool Really) {
   const DebugInfo *D = NULL;
   ULong Count = 0;
   while ((D = VG_(next_DebugInfo)(D))) {
-    Object O = {VG_(DebugInfo_get_text_avma)(D), VG_(DebugInfo_get_text_size)(D),
-                VG_(DebugInfo_get_text_bias)(D), 0};
+    Object O = codeOf(D);
     Count++;
     if (!Really)
       continue;

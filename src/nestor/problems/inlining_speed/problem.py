@@ -110,7 +110,7 @@ class InliningSpeed(InliningSize):
 
 _NO_UNIT_SCORE: Final = (
     f"{NAME} judges whole programs by their runs, so a module alone has no score: train with"
-    " --learner profile or distil, and compare builds with 'nestor workload measure'."
+    " --learner profile, distil or cma, and compare builds with 'nestor workload measure'."
 )
 
 _EXECUTED: Final = Report(
