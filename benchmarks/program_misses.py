@@ -12,18 +12,16 @@ and predicted mispredictions. --trees writes the trees that all others make, for
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks import record
 from benchmarks.program_judge import WHOLE, Row, rows_of, write
 from benchmarks.program_model import CACHES, EVENTS
 from benchmarks.program_predicted import counted, errors_of, means_of, predictions
-from benchmarks.program_runs import ProgramRun, load
+from benchmarks.program_runs import load
 from benchmarks.regalloc_sweep import say
 from nestor.cost.registry import open_model_for
 from nestor.events import table as tables
@@ -32,12 +30,11 @@ from nestor.policy.bundle import save
 from nestor.policy.trees import TreesPolicy
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
-from nestor.program_cost.misses.features import Accesses, accesses_of_run
-from nestor.program_cost.misses.model import fit, misses, with_predicted
+from nestor.program_cost.misses.features import accesses_of_run
+from nestor.program_cost.misses.model import Simulated, fit, misses, with_predicted
 from nestor.program_cost.penalties import Penalties
 from nestor.program_cost.quantities import QUANTITIES, chased_blocks, event_quantities
 
-F64 = npt.NDArray[np.float64]
 Cycles = dict[str, dict[str, float]]
 """By run and quantity."""
 
@@ -46,57 +43,37 @@ MISSES: Final = ("l1", "l2", "llc", "chased", "code", "tlb")
 WAYS: Final = ("none", "predicted", "simulated")
 
 
-@dataclass(frozen=True)
-class Missed:
-    """The accesses of a run."""
-
-    run: ProgramRun
-    accesses: Accesses
-    misses: Mapping[str, F64]
-    """As simulated, of each block and level."""
-
-
-def missed(work: Path) -> list[Missed]:
-    """Return the accesses of each run that was counted."""
+def simulated(work: Path) -> list[Simulated]:
+    """Return what can be learned from the runs that were counted, but those never fitted."""
     found = []
     for run in load():
-        if (work / run.name / EVENTS).exists():
-            table = tables.read(work / run.name / EVENTS)
+        path = work / run.name / EVENTS
+        if path.exists() and not run.untouched:
+            table = tables.read(path)
             accesses = accesses_of_run(table)
-            found.append(Missed(run, accesses, misses(accesses, table)))
+            found.append(Simulated(run.project, accesses, misses(accesses, table)))
     return found
 
 
-def trees_of(runs: Sequence[Missed], without: str = "") -> dict[str, TreesPolicy]:
-    """Return the trees that all runs make, but those of a project and those never fitted."""
-    return fit(
-        [
-            (one.accesses, one.misses)
-            for one in runs
-            if one.run.project != without and not one.run.untouched
-        ],
-        CACHES,
-    )
-
-
 def cycles_of(
-    rows: Sequence[Row], runs: Sequence[Missed], work: Path, penalties: Penalties
+    rows: Sequence[Row], runs: Sequence[Simulated], work: Path, penalties: Penalties
 ) -> dict[str, Cycles]:
     """Return the cycles that misses cost, by way."""
     found: dict[str, Cycles] = {way: {} for way in WAYS}
-    of_all = trees_of(runs)
+    of_all = fit(runs, CACHES)
     for project in sorted({row.run.project for row in rows}):
         own = [row for row in rows if row.run.project == project]
-        trees = of_all if own[0].run.untouched else trees_of(runs, project)
+        others = [run for run in runs if run.project != project]
+        trees = of_all if own[0].run.untouched else fit(others, CACHES)
         for row in own:
             table = tables.read(work / row.run.name / EVENTS)
             by_way = _quantities(table, trees, penalties)
             for way, cycles in by_way.items():
                 found[way][row.run.name] = cycles
-            predicted, simulated = (
+            of_predicted, of_simulated = (
                 1000 * sum(by_way[way].values()) / row.instructions for way in WAYS[1:]
             )
-            say(f"{row.run.name:32} predicted {predicted:6.1f} simulated {simulated:6.1f}"
+            say(f"{row.run.name:32} predicted {of_predicted:6.1f} simulated {of_simulated:6.1f}"
                 " cycles in 1,000 instructions if nothing is hidden")  # fmt: skip
     return found
 
@@ -170,9 +147,9 @@ def main() -> None:
     parser.add_argument("--result", type=Path)
     words = parser.parse_args()
     penalties = machines.named(words.penalties)
-    runs = missed(words.work)
+    runs = simulated(words.work)
     if words.trees is not None:
-        for level, trees in trees_of(runs).items():
+        for level, trees in fit(runs, CACHES).items():
             save(trees, words.trees / f"{level}.safetensors")
     model = open_model_for("shipped", None, penalties.machine)
     rows = rows_of(words.work, model, penalties)[0]

@@ -11,12 +11,14 @@ from nestor.compiler.toolchain import find
 from nestor.cost.isa.decoding import decode
 from nestor.events.simulated.caches import Caches, caches_of
 from nestor.events.simulated.collect import collect
+from nestor.events.table import EventTable
 from nestor.policy.bundle import load, save
 from nestor.program_cost.misses.addresses import accesses_of, changes_of
 from nestor.program_cost.misses.features import FEATURES, SIZES, accesses_of_run
 from nestor.program_cost.misses.footprints import touched
 from nestor.program_cost.misses.model import (
     LEVELS,
+    Simulated,
     fit,
     misses,
     packaged,
@@ -79,6 +81,25 @@ def test_steps_in_some_turns_count_in_part() -> None:
     assert (found.kind, found.stride) == ("strided", 2.0)
 
 
+@pytest.mark.parametrize(
+    ("outside", "again"),
+    [
+        ("31c9", True),  # xor ecx, ecx: the index begins anew
+        ("4c89c1", True),  # mov rcx, r8
+        ("90", False),  # nothing: it goes on where it was
+        ("31c9 4883c708", False),  # the base is counted up, too
+        ("31c9 488b3e", False),  # the base is loaded
+        ("488b0e", False),  # the index is loaded
+        ("4c89c1 49ffc0", False),  # the index begins elsewhere each time
+    ],
+)
+def test_loops_inside_loops_that_go_to_the_same_places(outside: str, again: bool) -> None:
+    body, other = (decode(bytes.fromhex(code)) for code in ("8b048f 48ffc1", outside))
+    own, around = (changes_of([code], [1.0], calls=False) for code in (body, other))
+    (found,) = accesses_of(body, own, around)
+    assert (found.kind, found.again) == ("strided", again)
+
+
 def test_loops_and_functions_touch_what_their_accesses_do() -> None:
     rows = [
         block(0, 1, taken=0),
@@ -96,10 +117,10 @@ def test_loops_and_functions_touch_what_their_accesses_do() -> None:
     ]  # fmt: skip
     found = touched(run_of(rows, edges))
     inner, outer = found.loops[3], found.loops[1]
-    assert found.of_loop(inner) == 16 * 100  # bytes by entry: 100 turns of 16
-    assert found.of_loop(found.loops[6]) == 64 * 100  # a line for each turn that steps over one
+    assert found.by_entry(inner) == 16 * 100  # bytes by entry: 100 turns of 16
+    assert found.by_entry(found.loops[6]) == 64 * 100  # a line for each turn that steps over one
     # five turns in one entry: the loop inside, and what the call touches
-    assert found.of_loop(outer) == 5 * (16 * 100 + 64 * 100)
+    assert found.by_entry(outer) == 5 * (16 * 100 + 64 * 100)
     assert found.run == 500 * (16 + 64)
     assert found.of_function[0] == found.run  # the function that calls has all
 
@@ -125,10 +146,11 @@ def test_every_block_that_accesses_memory_has_a_row() -> None:
     )
 
 
-def test_what_is_learned_is_predicted_and_kept(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
+def _half_far(seed: int) -> EventTable:
+    """Return a run in which loops with far steps miss in every turn, and others never do."""
+    random = np.random.default_rng(seed)
     rows, edges = [], []
-    for number in range(1200):
+    for number in range(800):
         far = number % 2 == 0
         executions = int(random.integers(1000, 2000))
         missed = executions if far else 0
@@ -139,18 +161,38 @@ def test_what_is_learned_is_predicted_and_kept(tmp_path: Path) -> None:
             )
         )  # fmt: skip
         edges.append((32 * number, 32 * number, executions - 1))
-    table = run_of(rows, edges)
-    accesses = accesses_of_run(table)
-    trees = fit([(accesses, misses(accesses, table))], Caches())
+    return run_of(rows, edges)
+
+
+def test_what_is_learned_is_predicted_and_kept(tmp_path: Path) -> None:
+    runs = []
+    for seed in range(3):
+        table = _half_far(seed)
+        accesses = accesses_of_run(table)
+        runs.append(Simulated(f"project{seed}", accesses, misses(accesses, table)))
+    trees = fit(runs, Caches())
     for level, own in trees.items():
         save(own, tmp_path / f"{level}.safetensors")
     again = {level: load(tmp_path / f"{level}.safetensors") for level in LEVELS}
+    table = _half_far(3)
     found = with_predicted(table, again, Caches())  # type: ignore[arg-type]
     for level, part in (("l1_misses", 1.0), ("l2_misses", 0.5)):
         missed = found.numbers(level)
         np.testing.assert_allclose(missed[0::2], part * table.numbers("executions")[0::2], rtol=0.1)
         assert missed[1::2].max() < 0.05 * 2000
     assert found.total("llc_misses") == 0
+
+
+def test_trees_are_scaled_by_programs_that_were_left_out() -> None:
+    runs = []
+    for seed, part in enumerate((1.0, 1.0, 0.0)):  # one of three programs never misses
+        table = _half_far(seed)
+        accesses = accesses_of_run(table)
+        own = {level: part * counts for level, counts in misses(accesses, table).items()}
+        runs.append(Simulated(f"project{seed}", accesses, own))
+    found = predicted(runs[0].accesses, fit(runs, Caches()), Caches())["l1_misses"].sum()
+    # Others say of the three 1/2, 1/2 and 1 of what may miss, where 1, 1 and 0 do.
+    assert 0 < found < 0.6 * runs[0].misses["l1_misses"].sum()
 
 
 def test_packaged_trees_predict_no_more_than_what_is_accessed() -> None:

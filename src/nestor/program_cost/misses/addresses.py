@@ -26,6 +26,8 @@ class Changes:
     """Bytes a turn, of registers that are only counted up or down."""
     writers: dict[str, list[Instruction]] = field(default_factory=dict)
     """What else writes a register; an empty list where a call returns it."""
+    inherited: set[str] = field(default_factory=set)
+    """Registers that are read before they are written, in the order of the code."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Access:
     """Bytes within which its addresses lie, as far as the code says; infinity where it does not."""
     writes: bool
     """Whether all of them write."""
+    again: bool = False
+    """Whether each entry of the loop goes to the same places, as far as the loop around it says."""
 
     @property
     def bytes(self) -> float:
@@ -57,9 +61,12 @@ def changes_of(
     :param calls: whether there is a call among them.
     """
     found = Changes()
+    written = set[str]()
     for block, often in zip(blocks, turns, strict=True):
         for one in block:
             step = _step(one)
+            found.inherited |= _made_of(one) - written
+            written |= set(one.writes)
             for name in one.writes:
                 if name == "rsp":
                     continue
@@ -74,8 +81,14 @@ def changes_of(
     return found
 
 
-def accesses_of(block: Sequence[Instruction], changes: Changes) -> list[Access]:
-    """Return the accesses of a block, each line once."""
+def accesses_of(
+    block: Sequence[Instruction], changes: Changes, around: Changes | None = None
+) -> list[Access]:
+    """Return the accesses of a block, each line once.
+
+    :param changes: those of its loop.
+    :param around: those of the loop around it, outside of its own; None if there is none.
+    """
     found: dict[tuple[object, ...], list[Memory]] = {}
     version: dict[str, int] = {}
     for number, one in enumerate(block):
@@ -86,10 +99,10 @@ def accesses_of(block: Sequence[Instruction], changes: Changes) -> list[Access]:
             )  # fmt: skip
             found.setdefault(key, []).append(place)
         version |= dict.fromkeys(one.writes, number)
-    return [_access(places, changes) for places in found.values()]
+    return [_access(places, changes, around) for places in found.values()]
 
 
-def _access(places: Sequence[Memory], changes: Changes) -> Access:
+def _access(places: Sequence[Memory], changes: Changes, around: Changes | None) -> Access:
     place = places[0]
     writes = all(one.access == "write" for one in places)
     registers = {place.base: 1, place.index: place.scale}
@@ -99,12 +112,46 @@ def _access(places: Sequence[Memory], changes: Changes) -> Access:
     if names == ["rsp"]:
         return Access("stack", 0.0, LINE, writes)
     changed = [name for name in names if name in changes.writers]
+    again = around is not None and _begins_again(set(names), changes, around)
     if not changed:
         stride = sum(changes.steps.get(name, 0.0) * registers[name] for name in names)
-        return Access("strided" if stride else "invariant", stride, math.inf, writes)
+        return Access("strided" if stride else "invariant", stride, math.inf, writes, again)
     kinds = [_kind(name, changes) for name in changed]
     bound = sum(_bound(name, changes) * registers[name] for name in changed)
-    return Access(max(kinds, key=KINDS.index), 0.0, bound, writes)
+    return Access(max(kinds, key=KINDS.index), 0.0, bound, writes, again)
+
+
+def _begins_again(names: set[str], changes: Changes, around: Changes) -> bool:
+    """Tell whether registers have the same values at each entry of a loop.
+
+    What the loop makes of itself must be set anew outside, and what is set there must come from
+    registers that nothing changes.
+    """
+    return all(
+        _is_constant(name, changes, around, carried=_is_carried(name, changes))
+        for name in _sources(names, changes)
+    )
+
+
+def _is_carried(name: str, changes: Changes) -> bool:
+    """Tell whether a turn makes a register of what the turn before left in it."""
+    made_of = {part for one in changes.writers.get(name, ()) for part in _made_of(one)}
+    carried = name in changes.inherited and name in _sources(made_of, changes)
+    return carried or name in changes.steps
+
+
+def _is_constant(name: str, changes: Changes, around: Changes, *, carried: bool) -> bool:
+    if name not in around.writers:
+        return name not in around.steps and not carried
+    made_of = _sources({name}, around)
+    return all(
+        part not in around.steps
+        and (part == name or (part not in changes.steps and part not in changes.writers))
+        and (part not in around.writers or bool(around.writers[part]))
+        and not any(one.memory for one in around.writers.get(part, ()))
+        and not _is_carried(part, around)
+        for part in made_of
+    )
 
 
 def _kind(name: str, changes: Changes) -> str:
@@ -125,12 +172,19 @@ def _sources(names: set[str], changes: Changes) -> set[str]:
     found, waiting = set(names), list(names)
     while waiting:
         for one in changes.writers.get(waiting.pop(), ()):
-            if one.mnemonic in _ZEROES and len(one.reads) == 1:
-                continue
-            new = {*one.reads, *one.merges} - found
+            new = _made_of(one) - found
             found |= new
             waiting.extend(new)
     return found
+
+
+def _made_of(one: Instruction) -> set[str]:
+    """Return the registers that what an instruction writes is made of."""
+    return set() if _is_zero(one) else {*one.reads, *one.merges}
+
+
+def _is_zero(one: Instruction) -> bool:
+    return one.mnemonic in _ZEROES and len(one.reads) == 1
 
 
 def _bound(name: str, changes: Changes) -> float:
@@ -148,7 +202,7 @@ def _values(one: Instruction) -> float:
         width = _WIDTH.search(one.code)
         if width is not None:
             return float(2 ** max(int(width[1]) - one.immediate, 0))
-    if one.mnemonic in _ZEROES and len(one.reads) == 1:
+    if _is_zero(one):
         return 1.0
     return math.inf
 

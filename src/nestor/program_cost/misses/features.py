@@ -19,6 +19,8 @@ from nestor.program_cost.misses.footprints import Touched, touched
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
+_Bytes = tuple[float, float]
+"""By turn and by entry of a loop."""
 
 _RAREST: Final = 1e-7
 """Of the instructions of the run: blocks that run less often are left out."""
@@ -29,13 +31,14 @@ _GROWTH: Final = 135168.0
 """Bytes by which the C library's heap grows at least."""
 
 OF_THE_BLOCK: Final = (
-    *KINDS, "only writes", "lines a turn", "log stride", "log bound", "accessed before",
+    *KINDS, "only writes", "again", "lines a turn", "log stride", "log bound", "accessed before",
     "log share", "instructions", "log executions",
 )  # fmt: skip
 OF_THE_LOOP: Final = ("depth", "log turns", "log outer turns", "log entries")
 OF_THE_RUN: Final = ("log instructions", "log allocations", "allocations kept", "log mappings")
 SIZES: Final = (
-    "a turn", "an entry", "an outer entry", "an entry of the function", "until the next execution",
+    "a turn", "an entry", "an outer turn", "an outer entry", "an entry of the function",
+    "until the next execution",
     "the function in the run", "kept allocations", "the heap", "the run",
 )  # fmt: skip
 """Logarithms of bytes that each of these touches, at most."""
@@ -70,8 +73,10 @@ def accesses_of_run(table: EventTable) -> Accesses:
     accessing = np.array([bool(found) for found in run.accesses], np.bool_)
     rows = np.flatnonzero(accessing & (run.executions * size > _RAREST * work))
     whole, of_the_run = _whole(table, work)
-    of_loop = {id(loop): run.of_loop(loop) for loop in _all(run.loops.values())}
-    of_loop[id(None)] = 0.0
+    of_loop = {
+        id(loop): (run.by_turn(loop), run.by_entry(loop)) for loop in _all(run.loops.values())
+    }
+    of_loop[id(None)] = 0.0, 0.0
     features = [
         (
             *_block(run, row, size[row], work),
@@ -102,6 +107,7 @@ def _block(run: Touched, row: int, size: float, work: float) -> tuple[float, ...
     return (
         *[float(sum(one.kind == kind for one in accesses)) for kind in KINDS],
         float(sum(one.writes for one in accesses)),
+        float(sum(one.again for one in accesses)),
         sum(min(stride / LINE, 1.0) for stride in strides),
         float(np.log1p(max(strides, default=0.0))),
         float(np.log1p(min(max(bounds, default=0.0), _UNBOUNDED))),
@@ -140,14 +146,13 @@ def _loop(run: Touched, row: int) -> tuple[float, ...]:
     )
 
 
-def _sizes(run: Touched, row: int, of_loop: Mapping[int, float]) -> tuple[float, ...]:
+def _sizes(run: Touched, row: int, of_loop: Mapping[int, _Bytes]) -> tuple[float, ...]:
     """Return the first of :data:`SIZES`, those that are a block's own, in bytes."""
     loop = run.loops.get(row)
-    entry = of_loop[id(loop)]
+    outer = None if loop is None else loop.outer
     return (
-        entry if loop is None else entry / max(loop.turns, 1.0),
-        entry,
-        0.0 if loop is None else of_loop[id(loop.outer)],
+        *of_loop[id(loop)],
+        *of_loop[id(outer)],
         run.of_function[row],
         run.run / run.executions[row],
         run.of_function[row] * run.entries[row],

@@ -5,7 +5,7 @@ stride for each turn, any other a line for each execution. What different access
 is not known, so the sums are upper bounds; a call adds what the function that it calls touches.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,7 +43,10 @@ class Touched:
     accesses: Sequence[Sequence[Access]]
     """Of each row."""
     by_row: F64
-    """Bytes that each row touches in the run ``[rows]``, calls included."""
+    """Bytes that each row touches in the run ``[rows]``, calls included; what an entry of its loop
+    touches is counted for each."""
+    outside: F64
+    """The same, where entries of a loop that go to the same places count once ``[rows]``."""
     of_function: F64
     """Bytes by entry of each row's function ``[rows]``, calls included."""
     entries: F64
@@ -51,9 +54,18 @@ class Touched:
     run: float
     """Bytes of the whole run."""
 
-    def of_loop(self, loop: Loop) -> float:
+    def by_entry(self, loop: Loop) -> float:
         """Return the bytes by entry of a loop."""
-        return float(self.by_row[sorted(loop.rows)].sum()) / loop.entries
+        own = [
+            self.by_row[row] if self.loops[row] is loop else self.outside[row]
+            for row in sorted(loop.rows)
+        ]
+        return float(sum(own)) / loop.entries
+
+    def by_turn(self, loop: Loop) -> float:
+        """Return the bytes by turn of a loop."""
+        turns = max(float(self.executions[loop.head]), 1.0)
+        return float(self.by_row[sorted(loop.rows)].sum()) / turns
 
 
 def touched(table: EventTable) -> Touched:
@@ -62,29 +74,30 @@ def touched(table: EventTable) -> Touched:
     flow = flow_of(table)
     loops = innermost_loops(flow, executions)
     code = [_decoded(piece) for piece in table.words("code")]
-    of_loop = {
-        id(loop): _changes(loop, code, executions, exits)
-        for loop in {id(loop): loop for loop in loops.values()}.values()
-    }
-    nothing = Changes()
-    accesses = [
-        accesses_of(block, of_loop[id(loops[row])] if row in loops else nothing)
-        for row, block in enumerate(code)
-    ]
-    own = np.array(
-        [
-            sum(_bytes(one, executions[row], loops.get(row)) for one in found)
-            for row, found in enumerate(accesses)
-        ]
-    )
+    accesses: list[list[Access]] = [accesses_of(block, Changes()) for block in code]
+    for loop in {id(loop): loop for loop in loops.values()}.values():
+        own = _changes(loop, loop.rows, code, executions, exits)
+        around = None
+        if loop.outer is not None:
+            around = _changes(loop.outer, loop.outer.rows - loop.rows, code, executions, exits)
+        for row in loop.rows:
+            if loops[row] is loop:
+                accesses[row] = accesses_of(code[row], own, around)
+    by_row, outside = np.zeros(len(table)), np.zeros(len(table))
+    for row, found in enumerate(accesses):
+        loop_of = loops.get(row)
+        for one in found:
+            amount = _bytes(one, executions[row], loop_of)
+            by_row[row] += amount
+            outside[row] += amount * _part_outside(one, loop_of)
     function = _numbered(table)
     entered = _entered(table, function)
     entries = _entries(entered, function, executions)
-    by_call = _by_call(own, entered, function, entries)
-    of_function = np.bincount(function, own + by_call) / entries
+    by_call = _by_call(outside, entered, function, entries)
+    of_function = np.bincount(function, outside + by_call) / entries
     return Touched(
-        executions, code, flow, loops, accesses, own + by_call, of_function[function],
-        entries[function], float(own.sum()),
+        executions, code, flow, loops, accesses, by_row + by_call, outside + by_call,
+        of_function[function], entries[function], float(outside.sum()),
     )  # fmt: skip
 
 
@@ -95,11 +108,21 @@ def _decoded(code: bytes) -> Code:
         return ()
 
 
-def _changes(loop: Loop, code: Sequence[Code], executions: F64, exits: Sequence[str]) -> Changes:
-    rows = sorted(loop.rows)
-    turns = executions[rows] / max(executions[loop.head], 1.0)
-    calls = any(exits[row] in CALLS for row in rows)
-    return changes_of([code[row] for row in rows], turns.tolist(), calls)
+def _changes(
+    loop: Loop, rows: Iterable[int], code: Sequence[Code], executions: F64, exits: Sequence[str]
+) -> Changes:
+    """Return how some rows of a loop change registers in a turn of it."""
+    own = sorted(rows)
+    turns = executions[own] / max(executions[loop.head], 1.0)
+    calls = any(exits[row] in CALLS for row in own)
+    return changes_of([code[row] for row in own], turns.tolist(), calls)
+
+
+def _part_outside(access: Access, loop: Loop | None) -> float:
+    """Return which part of what an access touches by entry is other memory each time."""
+    if loop is None or loop.outer is None or not access.again:
+        return 1.0
+    return min(loop.outer.entries / loop.entries, 1.0)
 
 
 def _bytes(access: Access, executions: float, loop: Loop | None) -> float:

@@ -6,7 +6,7 @@ learned from one cache serve for others. They learn from runs that were simulate
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,7 @@ BOOSTING: Final = Boosting(rounds=100, leaves=6, learning_rate=0.05, least_rows=
 PROBLEM: Final = "misses"
 PACKAGED: Final = Path(str(resources.files("nestor"))) / "program_cost" / "data" / "misses"
 """The folder of the trees that come with Nestor."""
+_FOLDS: Final = 3
 _LEAST: Final = 1e-9
 
 
@@ -41,27 +42,76 @@ def capacities(caches: Caches) -> dict[str, float]:
     return {level: 1024.0 * kib for level, kib in zip(LEVELS, sizes, strict=True)}
 
 
-def fit(
-    runs: Sequence[tuple[Accesses, Mapping[str, F64]]], caches: Caches, seed: int = 0
-) -> dict[str, TreesPolicy]:
+@dataclass(frozen=True)
+class Simulated:
+    """A run to learn from."""
+
+    project: str
+    """Runs of one project are left out together."""
+    accesses: Accesses
+    misses: Mapping[str, F64]
+    """Of each block and level ``[n]``, see :func:`misses`."""
+
+
+def fit(runs: Sequence[Simulated], caches: Caches, seed: int = 0) -> dict[str, TreesPolicy]:
     """Return trees for each level.
+
+    Blocks of one program are alike, and of others they are not: trees say too much of programs that
+    they have not seen. So they are scaled by what fits the sums of programs that were left out.
+
+    :param runs: of two projects or more.
+    :param caches: those in which the runs missed.
+    """
+    return {
+        level: _scaled(_trees(runs, level, capacity, seed), _scale(runs, level, capacity, seed))
+        for level, capacity in capacities(caches).items()
+    }
+
+
+def _trees(runs: Sequence[Simulated], level: str, capacity: float, seed: int) -> TreesPolicy:
+    """Return the trees of a level.
 
     A block weighs as the root of the lines that it accesses by instruction, so that neither the
     few hottest nor the many cold ones decide alone.
-
-    :param runs: blocks with their misses of each level ``[n]``, see :func:`misses`.
-    :param caches: those in which they missed.
     """
-    lines = np.concatenate([np.maximum(accesses.lines, _LEAST) for accesses, _ in runs])
-    work = np.concatenate([np.full(len(one.rows), one.instructions) for one, _ in runs])
-    weight = np.sqrt(1000 * lines / work)
-    found = {}
-    for level, capacity in capacities(caches).items():
-        x = np.concatenate([accesses.beside(capacity) for accesses, _ in runs])
-        missed = np.concatenate([own[level] for _, own in runs])
-        booster = boost(x, np.minimum(missed / lines, 1), weight, seed, BOOSTING)
-        found[level] = from_lightgbm(booster, FEATURES, "decision", problem=PROBLEM)
-    return found
+    lines = np.concatenate([np.maximum(run.accesses.lines, _LEAST) for run in runs])
+    work = np.concatenate(
+        [np.full(len(run.accesses.rows), run.accesses.instructions) for run in runs]
+    )
+    x = np.concatenate([run.accesses.beside(capacity) for run in runs])
+    y = np.minimum(np.concatenate([run.misses[level] for run in runs]) / lines, 1)
+    booster = boost(x, y, np.sqrt(1000 * lines / work), seed, BOOSTING)
+    return from_lightgbm(booster, FEATURES, "decision", problem=PROBLEM)
+
+
+def _scale(runs: Sequence[Simulated], level: str, capacity: float, seed: int) -> float:
+    """Return what the sums of programs left out have to be multiplied by, by least squares."""
+    projects = sorted({run.project for run in runs})
+    pairs = []
+    for fold in range(_FOLDS):
+        left_out = projects[fold::_FOLDS]
+        kept = [run for run in runs if run.project not in left_out]
+        if kept and left_out:
+            trees = _trees(kept, level, capacity, seed)
+            for run in runs:
+                if run.project in left_out:
+                    said = _parts(run.accesses, trees, capacity) @ run.accesses.lines
+                    sums = float(said), float(run.misses[level].sum())
+                    pairs.append([each / run.accesses.instructions for each in sums])
+    own, counted = np.array(pairs, np.float64).reshape(-1, 2).T
+    return float(own @ counted / max(own @ own, _LEAST**2))
+
+
+def _scaled(trees: TreesPolicy, scale: float) -> TreesPolicy:
+    return replace(trees, value=trees.value * scale)
+
+
+def _parts(accesses: Accesses, trees: TreesPolicy, capacity: float) -> F64:
+    """Return which part of the lines that a block accesses is missed ``[n]``."""
+    if not len(accesses.rows):
+        return np.zeros(0)
+    parts: F64 = np.clip(trees.fast_logits(accesses.beside(capacity)), 0, 1)
+    return parts
 
 
 def predicted(
@@ -71,9 +121,7 @@ def predicted(
     found: dict[str, F64] = {}
     most = accesses.lines
     for level, capacity in capacities(caches).items():
-        if len(accesses.rows):
-            parts = np.clip(trees[level].fast_logits(accesses.beside(capacity)), 0, 1)
-            most = np.minimum(parts * accesses.lines, most)
+        most = np.minimum(_parts(accesses, trees[level], capacity) * accesses.lines, most)
         found[level] = most
     return found
 
