@@ -59,6 +59,29 @@ def test_cycles_of_a_run_and_of_two_builds(runs: Path) -> None:
     assert "mispredicted branches" in text.stdout
 
 
+def test_misses_are_predicted_where_they_are_not_counted(runs: Path, tmp_path: Path) -> None:
+    table = read(runs / "fast.parquet")
+    blocks = table.blocks
+    for name in ("l1_misses", "l2_misses", "llc_misses"):
+        nothing = pa.nulls(len(table), pa.int64())
+        blocks = blocks.set_column(blocks.column_names.index(name), name, nothing)
+    write(replace(table, blocks=blocks), tmp_path / "profile.parquet")
+    found = {}
+    for place in (runs / "fast.parquet", tmp_path / "profile.parquet"):
+        words = ("costmodel", "program", str(place), *MODEL, "--predict-misses", "--json")
+        done = nestor(*words)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        found[place.name] = json.loads(done.stdout)
+    assert found["fast.parquet"]["estimate"] == found["profile.parquet"]["estimate"]
+    assert found["profile.parquet"]["uncounted"] == []
+    quantities = found["profile.parquet"]["estimate"]["by_quantity"]
+    assert quantities["l1"] > 0
+    assert quantities["tlb"] == quantities["code"] == 0
+    counted = nestor("costmodel", "program", str(tmp_path / "profile.parquet"), *MODEL)
+    assert "first-level misses" in counted.stderr
+
+
 def test_blocks_are_priced_for_the_machine_of_the_penalties(runs: Path, tmp_path: Path) -> None:
     words = ("costmodel", "program", str(runs / "fast.parquet"), "--penalties")
     (model,) = load_models("shipped", "AMD Zen 4")

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Final
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final
 
 from nestor.events.errors import EventsError
 
@@ -69,12 +69,12 @@ class Caches:
 
 def caches_of(settings: Mapping[str, str]) -> Caches:
     """Return the caches that :meth:`Caches.described` described; the usual ones if none are."""
-    sizes = {
+    sizes: dict[str, Any] = {
         field.name: int(settings[field.name])
         for field in fields(Caches)
         if field.type is int and _SIZE.fullmatch(str(settings.get(field.name, "")))
     }
-    found = Caches(**sizes)
+    found = replace(Caches(), **sizes)
     try:
         found.options()
     except EventsError:

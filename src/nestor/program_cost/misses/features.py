@@ -162,12 +162,14 @@ def _sizes(run: Touched, row: int, of_loop: Mapping[int, _Bytes]) -> tuple[float
 def _whole(table: EventTable, work: float) -> tuple[tuple[float, ...], tuple[float, float]]:
     """Return :data:`OF_THE_RUN`, and the bytes of allocations that are kept and of the heap."""
     calls = _calls_of_library(table)
-    made, freed = (sum(calls.get(name, 0.0) for name in names) for names in (_ALLOCATES, _FREES))
-    kept = max(made - freed, 0.0)
+    allocated, freed = (
+        sum(calls.get(name, 0.0) for name in names) for names in (_ALLOCATES, _FREES)
+    )
+    kept = max(allocated - freed, 0.0)
     counts = (
         float(np.log(work)),
-        float(np.log1p(made)),
-        kept / max(made, 1.0),
+        float(np.log1p(allocated)),
+        kept / max(allocated, 1.0),
         float(np.log1p(calls.get("mmap", 0.0))),
     )
     return counts, (LINE * kept, _GROWTH * calls.get("brk", 0.0))

@@ -99,7 +99,7 @@ def _scale(runs: Sequence[Simulated], level: str, capacity: float, seed: int) ->
                     sums = float(said), float(run.misses[level].sum())
                     pairs.append([each / run.accesses.instructions for each in sums])
     own, counted = np.array(pairs, np.float64).reshape(-1, 2).T
-    return float(own @ counted / max(own @ own, _LEAST**2))
+    return float(own @ counted) / max(float(own @ own), _LEAST**2)
 
 
 def _scaled(trees: TreesPolicy, scale: float) -> TreesPolicy:
