@@ -48,6 +48,7 @@ FAR = bytes.fromhex("488b07 4881c700100000")  # mov rax, [rdi]; add rdi, 4096
         ("488b04cb 4c01c1", "computed", 0, math.inf),  # mov rax, [rbx+rcx*8]; add rcx, r8
         ("8b049f 0fb6d9", "computed", 0, 1024),  # mov eax, [rdi+rbx*4]; movzx ebx, cl
         ("8b049f 89d3 81e3ff0f0000", "computed", 0, math.inf),  # two writers, one without a bound
+        ("8b0c40 48ffc0", "strided", 3, math.inf),  # mov ecx, [rax+rax*2]; inc rax
         ("8b049f c1eb14", "computed", 0, 16384),  # mov eax, [rdi+rbx*4]; shr ebx, 20
     ],
 )

@@ -54,9 +54,9 @@ class Access:
 def changes_of(
     blocks: Sequence[Sequence[Instruction]], turns: Sequence[float], calls: bool
 ) -> Changes:
-    """Return how registers change in a turn.
+    """Return how registers change in a turn of a loop.
 
-    :param blocks: code of the loop, or of a path.
+    :param blocks: its code, or that of the part that is looked at.
     :param turns: executions of each block in a turn.
     :param calls: whether there is a call among them.
     """
@@ -105,19 +105,20 @@ def accesses_of(
 def _access(places: Sequence[Memory], changes: Changes, around: Changes | None) -> Access:
     place = places[0]
     writes = all(one.access == "write" for one in places)
-    registers = {place.base: 1, place.index: place.scale}
-    names = [name for name in registers if name not in ("", "rip")]
+    parts = ((place.base, 1), (place.index, place.scale))
+    registers = [(name, scale) for name, scale in parts if name not in ("", "rip")]
+    names = {name for name, _ in registers}
     if place.segment or not names:
         return Access("fixed", 0.0, LINE, writes)
-    if names == ["rsp"]:
+    if names == {"rsp"}:
         return Access("stack", 0.0, LINE, writes)
-    changed = [name for name in names if name in changes.writers]
-    again = around is not None and _begins_again(set(names), changes, around)
+    changed = [(name, scale) for name, scale in registers if name in changes.writers]
+    again = around is not None and _begins_again(names, changes, around)
     if not changed:
-        stride = sum(changes.steps.get(name, 0.0) * registers[name] for name in names)
+        stride = sum(changes.steps.get(name, 0.0) * scale for name, scale in registers)
         return Access("strided" if stride else "invariant", stride, math.inf, writes, again)
-    kinds = [_kind(name, changes) for name in changed]
-    bound = sum(_bound(name, changes) * registers[name] for name in changed)
+    kinds = [_kind(name, changes) for name, _ in changed]
+    bound = sum(_bound(name, changes) * scale for name, scale in changed)
     return Access(max(kinds, key=KINDS.index), 0.0, bound, writes, again)
 
 
