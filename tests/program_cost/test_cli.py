@@ -75,9 +75,14 @@ def test_misses_are_predicted_where_they_are_not_counted(runs: Path, tmp_path: P
         found[place.name] = json.loads(done.stdout)
     assert found["fast.parquet"]["estimate"] == found["profile.parquet"]["estimate"]
     assert found["profile.parquet"]["uncounted"] == []
+    assert found["profile.parquet"]["estimate"]["low"] is None, (
+        "no error of predicted events is kept"
+    )
     quantities = found["profile.parquet"]["estimate"]["by_quantity"]
     assert quantities["l1"] > 0
     assert quantities["tlb"] == quantities["code"] == 0
+    text = nestor("costmodel", "program", str(runs / "fast.parquet"), *MODEL, "--predict-misses")
+    assert "larger than that of counted ones" in " ".join(text.stdout.split())
     counted = nestor("costmodel", "program", str(tmp_path / "profile.parquet"), *MODEL)
     assert "first-level misses" in counted.stderr
 

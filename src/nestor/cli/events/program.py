@@ -1,7 +1,7 @@
 """``nestor costmodel program``: predicted cycles of a whole run, and of two builds."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,9 @@ class Program:
             if self.weights is None
             else fitted.load(self.weights)
         )
+        predicts = self.predict_mispredictions or self.predict_misses
+        if predicts:  # the error of the fit is that of counted events
+            weights = replace(weights, error=None)
         own = quantities(own_table, model, penalties)
         result = estimate(own, weights)
         compared = None
@@ -122,6 +125,7 @@ class Program:
             _show(result, shares, self.by_block)
             of_blocks = target_of(model).machine or self.model
             said = _sure(result, weights, penalties.machine, of_blocks, self.model)
+            said += _error(weights, predicts=predicts)
             stdout.print(escape(said), soft_wrap=True)
             if compared is not None:
                 stdout.print(escape(_said(compared)), soft_wrap=True)
@@ -172,7 +176,7 @@ def _without(names: "Sequence[str]") -> str:
 
 
 def _weights_json(weights: "Weights") -> dict[str, Any]:
-    return _finite(asdict(weights)) | {"fitted": weights.error is not None}
+    return _finite(asdict(weights)) | {"fitted": bool(weights.runs)}
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -214,13 +218,17 @@ def _sure(result: "Estimate", weights: "Weights", machine: str, of_blocks: str, 
         text += f"; weights that were fitted on {weights.machine}"
     if weights.model not in ("", model):
         text += f"; weights that were fitted with the blocks of '{weights.model}'"
-    if weights.error is None:
-        text += "; weights are the prior and not fitted, so the error is not measured"
-    else:
-        text += f"; mean error of programs left out of the fit {100 * weights.error:.1f} %"
     if result.unanswered > 0.001:
         text += f"; {100 * result.unanswered:.1f} % of instructions have no answer of the model"
     return text
+
+
+def _error(weights: "Weights", *, predicts: bool) -> str:
+    if predicts:
+        return "; events are predicted, so the error is larger than that of counted ones"
+    if weights.error is None:
+        return "; weights are the prior and not fitted, so the error is not measured"
+    return f"; mean error of programs left out of the fit {100 * weights.error:.1f} %"
 
 
 def _said(compared: "Comparison") -> str:
