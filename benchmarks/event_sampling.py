@@ -9,16 +9,14 @@ and the cycles of the program and of its functions are compared with those of th
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from nestor.cost.registry import open_model_for
 from nestor.events import table as tables
-from nestor.events.table import BLOCKS, EVENTS, EventTable
+from nestor.events.table import EVENTS, EventTable
 from nestor.program_cost import penalties as machines
 from nestor.program_cost import weights
 from nestor.program_cost.estimate import by_function, estimate
@@ -35,7 +33,7 @@ _RARE: Final = tuple(name for name in EVENTS if "miss" in name or "mispredict" i
 def thinned(table: EventTable, period: int, seed: int) -> EventTable:
     """Return a table as sampling with a period would give it."""
     random = np.random.default_rng(seed)
-    blocks = table.blocks
+    columns = {}
     stack = max(1, period // STACK)
     seen = random.poisson(table.numbers("executions") / stack) * stack
     ratio = seen / np.maximum(table.numbers("executions"), 1)
@@ -48,10 +46,8 @@ def thinned(table: EventTable, period: int, seed: int) -> EventTable:
             values = random.poisson(table.numbers(name) / period) * period
         else:  # what the code and its executions imply
             values = np.rint(table.numbers(name) * ratio)
-        index = BLOCKS.get_field_index(name)
-        column = pa.array(values.astype(np.int64), pa.int64())
-        blocks = blocks.set_column(index, BLOCKS.field(index), column)
-    return replace(table, blocks=blocks)
+        columns[name] = values.astype(np.int64)
+    return table.with_columns(columns)
 
 
 def main() -> None:

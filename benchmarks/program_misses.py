@@ -15,32 +15,33 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from benchmarks import record
-from benchmarks.program_judge import WHOLE, Row, rows_of, write
+from benchmarks.program_judge import WHOLE, Row, errors_of, errors_of_packaged, write
 from benchmarks.program_model import CACHES, EVENTS
-from benchmarks.program_predicted import counted, errors_of, means_of, predictions
+from benchmarks.program_predicted import (
+    WAYS,
+    Cycles,
+    counted,
+    gain,
+    judged_rows,
+    means_of,
+    predictions,
+    with_cycles,
+)
 from benchmarks.program_runs import load
 from benchmarks.regalloc_sweep import say
-from nestor.cost.registry import open_model_for
 from nestor.events import table as tables
 from nestor.events.table import EventTable
 from nestor.policy.bundle import save
 from nestor.policy.trees import TreesPolicy
 from nestor.program_cost import penalties as machines
-from nestor.program_cost import weights
 from nestor.program_cost.misses.features import accesses_of_run
 from nestor.program_cost.misses.model import Simulated, fit, misses, with_predicted
 from nestor.program_cost.penalties import Penalties
-from nestor.program_cost.quantities import QUANTITIES, chased_blocks, event_quantities
-
-Cycles = dict[str, dict[str, float]]
-"""By run and quantity."""
+from nestor.program_cost.quantities import chased_blocks, event_quantities
 
 MISSES: Final = ("l1", "l2", "llc", "chased", "code", "tlb")
 """Quantities that misses make."""
-WAYS: Final = ("none", "predicted", "simulated")
 
 
 def simulated(work: Path) -> list[Simulated]:
@@ -57,9 +58,9 @@ def simulated(work: Path) -> list[Simulated]:
 
 def cycles_of(
     rows: Sequence[Row], runs: Sequence[Simulated], work: Path, penalties: Penalties
-) -> dict[str, Cycles]:
+) -> Mapping[str, Cycles]:
     """Return the cycles that misses cost, by way."""
-    found: dict[str, Cycles] = {way: {} for way in WAYS}
+    found: dict[str, dict[str, Mapping[str, float]]] = {way: {} for way in WAYS}
     of_all = fit(runs, CACHES)
     for project in sorted({row.run.project for row in rows}):
         own = [row for row in rows if row.run.project == project]
@@ -101,15 +102,18 @@ def judge(
     lines: list[list[Any]] = []
     for mispredictions in ("simulated", "predicted"):
         for way in WAYS:
-            own = {name: dict(cycles) for name, cycles in missed_cycles[way].items()}
+            own = missed_cycles[way]
             if mispredictions == "predicted":
-                for name, cycles in own.items():
-                    cycles["mispredict"] = mispredicted[name]
-            means = means_of(rows, errors_of(rows, WHOLE, own))
-            lines.append([mispredictions, way, *means, _by_packaged(rows, own), None])
+                own = {
+                    name: {**cycles, "mispredict": mispredicted[name]}
+                    for name, cycles in own.items()
+                }
+            changed = with_cycles(rows, own)
+            means = means_of(rows, errors_of(changed, WHOLE)[0])
+            packaged = means_of(rows, errors_of_packaged(changed)[0])
+            lines.append([mispredictions, way, *means, packaged[2], None])
             say(f"{mispredictions:10} {way:10} {lines[-1][2:7]}")
-        none, predicted, simulated = (line[2] for line in lines[-3:])
-        lines[-2][7] = 100 * (none - predicted) / (none - simulated)
+        lines[-2][7] = gain(lines)
     return record.table(
         [
             ("mispredictions", "{}"),
@@ -123,18 +127,6 @@ def judge(
         ],
         lines,
     )
-
-
-def _by_packaged(rows: Sequence[Row], own: Cycles) -> float | None:
-    """Return the mean error of untouched runs by the weights that come with Nestor."""
-    values, errors = weights.packaged().array(), []
-    for row in rows:
-        if row.run.untouched:
-            totals = row.totals.copy()
-            for name, cycles in own[row.run.name].items():
-                totals[QUANTITIES.index(name)] = cycles
-            errors.append(100 * abs(float(totals @ values) / row.cycles - 1))
-    return float(np.mean(errors)) if errors else None
 
 
 def main() -> None:
@@ -151,13 +143,8 @@ def main() -> None:
     if words.trees is not None:
         for level, trees in fit(runs, CACHES).items():
             save(trees, words.trees / f"{level}.safetensors")
-    model = open_model_for("shipped", None, penalties.machine)
-    rows = rows_of(words.work, model, penalties)[0]
-    rows = [row for row in rows if words.untouched or not row.run.untouched]
-    names = {row.run.name for row in rows}
-    numbers = predictions(
-        [one for one in counted(words.work) if not one.run.untouched or one.run.name in names]
-    )
+    rows = judged_rows(words.work, penalties, None, untouched=words.untouched)
+    numbers = predictions(counted(words.work), rows)
     mispredicted = {name: penalties.mispredict * number for name, number in numbers.items()}
     made = judge(rows, cycles_of(rows, runs, words.work, penalties), mispredicted)
     write(words.result, words.work, {"predicted_misses": made})

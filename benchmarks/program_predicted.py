@@ -14,7 +14,7 @@ trees that all others make, for the package.
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import record
-from benchmarks.program_judge import WHOLE, Row, rows_of, write
+from benchmarks.program_judge import WHOLE, Row, errors_of, rows_of, summary, write
 from benchmarks.program_model import EVENTS
 from benchmarks.program_runs import ProgramRun, load
 from benchmarks.regalloc_sweep import say
@@ -31,13 +31,14 @@ from nestor.events import table as tables
 from nestor.policy.bundle import save
 from nestor.policy.trees import TreesPolicy
 from nestor.program_cost import penalties as machines
-from nestor.program_cost import weights
 from nestor.program_cost.mispredictions.features import Branches, branches_of
 from nestor.program_cost.mispredictions.model import fit, mispredictions, predicted
+from nestor.program_cost.penalties import Penalties
 from nestor.program_cost.quantities import QUANTITIES
-from nestor.program_cost.weights import MeasuredRun
 
 F64 = npt.NDArray[np.float64]
+Cycles = Mapping[str, Mapping[str, float]]
+"""By run and quantity."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,29 @@ def trees_of(runs: Sequence[Counted], without: str = "") -> TreesPolicy:
     )
 
 
-def predictions(runs: Sequence[Counted]) -> dict[str, float]:
-    """Return the mispredictions of each run by trees that never saw its project."""
-    numbers = {}
-    for project in sorted({one.run.project for one in runs}):
-        trees = trees_of(runs, project)
-        for one in runs:
+def judged_rows(
+    work: Path, penalties: Penalties, machine: str | None, *, untouched: bool
+) -> list[Row]:
+    """Return the runs that are judged.
+
+    :param machine: whose blocks are priced; None: that of the penalties.
+    :param untouched: those that are never fitted, too.
+    """
+    model = open_model_for("shipped", machine, penalties.machine)
+    rows = rows_of(work, model, penalties)[0]
+    return [row for row in rows if untouched or not row.run.untouched]
+
+
+def predictions(runs: Sequence[Counted], rows: Sequence[Row]) -> dict[str, float]:
+    """Return the mispredictions of each run by trees that never saw its project.
+
+    :param rows: those that are judged: other runs that are never fitted are not predicted.
+    """
+    names, numbers = {row.run.name for row in rows}, {}
+    own = [one for one in runs if not one.run.untouched or one.run.name in names]
+    for project in sorted({one.run.project for one in own}):
+        trees = trees_of(own, project)
+        for one in own:
             if one.run.project == project:
                 number = float(predicted(one.branches, trees).sum())
                 numbers[one.run.name] = number
@@ -90,39 +108,43 @@ def predictions(runs: Sequence[Counted]) -> dict[str, float]:
     return numbers
 
 
-def errors_of(
-    rows: Sequence[Row], form: str, own: Mapping[str, Mapping[str, float]]
-) -> dict[str, float]:
-    """Return the relative error of each run; a fitted one is left out with its project.
-
-    :param own: of each run, cycles of quantities in the place of those that were simulated.
-    """
-    fitted: list[MeasuredRun] = []
-    untouched: list[MeasuredRun] = []
-    for row in rows:
-        run = row.of_form(form)
-        for name, cycles in own.get(row.run.name, {}).items():
-            run.totals[QUANTITIES.index(name)] = cycles
-        (untouched if row.run.untouched else fitted).append(run)
-    found = weights.fit(fitted, "", "")
-    errors = dict(found.runs)
-    for run in untouched:
-        errors[run.name] = float(run.totals @ found.array()) / run.cycles - 1
-    return errors
+def with_cycles(rows: Sequence[Row], own: Cycles) -> list[Row]:
+    """Return the runs with other cycles in the place of those that were simulated."""
+    return [
+        replace(
+            row,
+            totals=np.array(
+                [
+                    own.get(row.run.name, {}).get(name, cycles)
+                    for name, cycles in zip(QUANTITIES, row.totals.tolist(), strict=True)
+                ]
+            ),
+        )
+        for row in rows
+    ]
 
 
 def means_of(rows: Sequence[Row], errors: Mapping[str, float]) -> list[float | None]:
     """Return mean and median error of fitted runs, and of untouched ones if there are any."""
     found: list[float | None] = []
     for untouched in (False, True):
-        own = [100 * abs(errors[row.run.name]) for row in rows if row.run.untouched == untouched]
-        found += [float(np.mean(own)), float(np.median(own))] if own else [None, None]
+        names = [row.run.name for row in rows if row.run.untouched == untouched]
+        found += summary(errors, names)[:2] if names else (None, None)
     return found
+
+
+def gain(lines: Sequence[Sequence[Any]]) -> float:
+    """Return how much of what simulated events gain predicted ones do, in per cent.
+
+    :param lines: the last three are of WAYS, with the mean error in the third column.
+    """
+    none, of_predicted, of_simulated = (line[2] for line in lines[-3:])
+    return float(100 * (none - of_predicted) / (none - of_simulated))
 
 
 def judge(rows: Sequence[Row], own: Mapping[str, float], penalty: float) -> record.Table:
     """Return the table: errors without, with predicted and with simulated mispredictions."""
-    cycles: dict[str, dict[str, dict[str, float]]] = {
+    cycles: dict[str, Cycles] = {
         "none": {name: {"mispredict": 0.0} for name in own},
         "predicted": {name: {"mispredict": count * penalty} for name, count in own.items()},
         "simulated": {},
@@ -130,11 +152,10 @@ def judge(rows: Sequence[Row], own: Mapping[str, float], penalty: float) -> reco
     lines: list[list[Any]] = []
     for title, form in FORMS:
         for way in WAYS:
-            means = means_of(rows, errors_of(rows, form, cycles[way]))
+            means = means_of(rows, errors_of(with_cycles(rows, cycles[way]), form)[0])
             lines.append([title, way, *means, None])
             say(f"{title:12} {way:10} {means}")
-        none, predicted_, simulated = (line[2] for line in lines[-3:])
-        lines[-2][6] = 100 * (none - predicted_) / (none - simulated)
+        lines[-2][6] = gain(lines)
         say(f"{title:12} predicted gain {lines[-2][6]:.0f} % of what simulated gain")
     return record.table(
         [
@@ -164,12 +185,8 @@ def main() -> None:
     runs = counted(words.work)
     if words.trees is not None:
         save(trees_of(runs), words.trees)
-    rows = rows_of(
-        words.work, open_model_for("shipped", words.machine, penalties.machine), penalties
-    )[0]
-    rows = [row for row in rows if words.untouched or not row.run.untouched]
-    names = {row.run.name for row in rows}
-    own = predictions([one for one in runs if not one.run.untouched or one.run.name in names])
+    rows = judged_rows(words.work, penalties, words.machine, untouched=words.untouched)
+    own = predictions(runs, rows)
     write(words.result, words.work, {"predicted": judge(rows, own, penalties.mispredict)})
 
 

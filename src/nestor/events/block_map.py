@@ -5,14 +5,13 @@ hold several of ours, since LLVM's blocks run through calls.
 """
 
 import bisect
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from nestor.cost.elf import mapped
 from nestor.errors import NestorError
-from nestor.events.table import BLOCKS, MAP_BLOCK, EventTable
+from nestor.events.table import MAP_BLOCK, EventTable
 
 
 def with_map_blocks(table: EventTable, program: Path) -> EventTable:
@@ -36,5 +35,4 @@ def with_map_blocks(table: EventTable, program: Path) -> EventTable:
 
     places = zip(table.words("object"), table.words("address"), strict=True)
     column = pa.array([number(name, address) for name, address in places], pa.int64())
-    index = BLOCKS.get_field_index(MAP_BLOCK)
-    return replace(table, blocks=table.blocks.set_column(index, BLOCKS.field(index), column))
+    return table.with_columns({MAP_BLOCK: column})

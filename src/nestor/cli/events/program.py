@@ -90,7 +90,7 @@ class Program:
                 " ways; collect both in one way."
             )
         uncounted = self._uncounted(own_table)
-        self._remark(own_table, other_table)
+        _remark(uncounted, own_table, other_table)
         own_table = self._predicted(own_table)
         other_table = None if other_table is None else self._predicted(other_table)
         model, penalties = prices(self.model, self.machine, self.penalties)
@@ -154,15 +154,16 @@ class Program:
             predicted |= {"l1", "llc"}
         return [name for name in uncounted(table) if name not in predicted]
 
-    def _remark(self, own: "EventTable", other: "EventTable | None") -> None:
-        """Say what the tables lack, and where they are of two programs."""
-        if missing := self._uncounted(own):
-            remark(_without(missing))
-        if other is not None and other.about.program != own.about.program:
-            remark(
-                f"these are runs of '{own.about.program}' and of '{other.about.program}': --against"
-                " compares builds of one program, with the same input"
-            )
+
+def _remark(uncounted: "Sequence[str]", own: "EventTable", other: "EventTable | None") -> None:
+    """Say what the tables lack, and where they are of two programs."""
+    if uncounted:
+        remark(_without(uncounted))
+    if other is not None and other.about.program != own.about.program:
+        remark(
+            f"these are runs of '{own.about.program}' and of '{other.about.program}': --against"
+            " compares builds of one program, with the same input"
+        )
 
 
 def _without(names: "Sequence[str]") -> str:

@@ -19,7 +19,7 @@ from nestor.compiler.toolchain import find
 from nestor.cost.baselines import rescaled
 from nestor.cost.baselines.rescaled import Curve
 from nestor.cost.contract import Prediction
-from nestor.cost.isa.decoding import DecodeError, Instruction, decode
+from nestor.cost.isa.decoding import Instruction, decode_or_nothing
 from nestor.cost.llvm_tools import mca
 from nestor.progress import Progress, silent
 
@@ -83,7 +83,7 @@ class BoundModel:
 
         :raises NestorError: if forms are needed and there is no LLVM with llvm-mca.
         """
-        decoded = [_decoded(block) for block in blocks]
+        decoded = [decode_or_nothing(block) for block in blocks]
         forms = forms_of(decoded) if self.forms is None else self.forms
         return rescaled.prediction(self.curve, bounds(decoded, forms).cycles)
 
@@ -115,7 +115,7 @@ def fit(blocks: Sequence[bytes], cycles: F64, progress: Progress = silent) -> Bo
 
     :raises NestorError: if there is no LLVM with llvm-mca, or too few blocks.
     """
-    decoded = [_decoded(block) for block in blocks]
+    decoded = [decode_or_nothing(block) for block in blocks]
     forms = forms_of(decoded, progress)
     return BoundModel(forms, rescaled.fit(bounds(decoded, forms).cycles, cycles))
 
@@ -224,13 +224,6 @@ def _domains(ports: Mapping[str, float]) -> dict[frozenset[str], float]:
         domain = port.split(".")[0].rstrip("0123456789")
         by_domain.setdefault(domain, {})[port] = cycles * WIDENED.get(domain, 1.0)
     return {frozenset(used): sum(used.values()) for used in by_domain.values()}
-
-
-def _decoded(block: bytes) -> tuple[Instruction, ...]:
-    try:
-        return decode(block)
-    except DecodeError:
-        return ()
 
 
 def _finite(value: Any) -> float:

@@ -114,6 +114,14 @@ def decode(block: bytes) -> tuple[Instruction, ...]:
     return tuple(result)
 
 
+def decode_or_nothing(block: bytes) -> tuple[Instruction, ...]:
+    """Return the instructions of ``block``; none if it is not x86-64 code."""
+    try:
+        return decode(block)
+    except DecodeError:
+        return ()
+
+
 def sequence(block: bytes) -> tuple[int, ...]:
     """Return the opcode sequence of ``block``: iced-x86's ``Code`` of each instruction.
 

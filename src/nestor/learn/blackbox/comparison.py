@@ -25,6 +25,7 @@ from nestor.policy.names import DEFAULT, NamedPolicy
 from nestor.policy.spec import Policy
 from nestor.problem.problem import Pool
 from nestor.problem.rollout import Request, Rollout
+from nestor.problem.trajectory import Trajectory
 from nestor.progress import Progress, silent
 from nestor.rollout.layered import LayeredPool
 
@@ -120,21 +121,23 @@ class Comparison:
 
     def deviation(self, policy: Policy) -> float:
         """Return the part of the default's questions that ``policy`` answers differently."""
-        defaults = self.pool.defaults.values()
-        logs = [done.trajectory for done in defaults if done.trajectory is not None]
+        logs = self._logs()
         return sum(changed_answers(policy, log) for log in logs) / sum(map(len, logs))
 
     def questions(self, features: Sequence[str]) -> Questions:
         """Return what the default heuristic was asked in the programs, with these features."""
-        defaults = self.pool.defaults.values()
-        logs = [done.trajectory for done in defaults if done.trajectory is not None]
-        return Questions(self.pool.problem, tuple(features), tuple(logs))
+        return Questions(self.pool.problem, tuple(features), self._logs())
 
     def report(self, policy: Policy) -> Mapping[str, Any]:
         """Return the change of each program's score under ``policy`` in per cent, for a user."""
         (changes,) = self([policy])
         named = zip(self.programs, changes, strict=True)
         return {"training_programs": {p.name: float(100 * change) for p, change in named}}
+
+    def _logs(self) -> tuple[Trajectory, ...]:
+        """Return what the default heuristic was asked, by unit."""
+        defaults = self.pool.defaults.values()
+        return tuple(done.trajectory for done in defaults if done.trajectory is not None)
 
     def _change(self, built: Built, stock: Mapping[str, float]) -> float:
         """Return the relative change of a score; what exceeds a limit is added to it."""

@@ -43,6 +43,13 @@ class Flow:
         return path[:-1]
 
 
+def functions_of(table: EventTable) -> I64:
+    """Return the number of each row's function ``[rows]``."""
+    names = list(zip(table.words("object"), table.words("function"), strict=True))
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], np.int64)
+
+
 def flow_of(table: EventTable) -> Flow:
     """Return the graph of a run, without edges into functions and back."""
     executions, exits = table.numbers("executions"), table.words("exit")

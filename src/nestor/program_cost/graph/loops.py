@@ -5,6 +5,7 @@ outside, and without the edges to the head what is still connected are the loops
 (Havlak, "Nesting of reducible and irreducible loops", TOPLAS 1997, by counts instead of dominance).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +35,17 @@ class Loop:
     depth: int
     """1 for a loop that is in no other."""
     outer: "Loop | None"
+
+
+def each_once(innermost: Mapping[int, Loop]) -> list[Loop]:
+    """Return the loops of :func:`innermost_loops`, and those around them, each once."""
+    found: dict[int, Loop] = {}
+    for loop in innermost.values():
+        own: Loop | None = loop
+        while own is not None and id(own) not in found:
+            found[id(own)] = own
+            own = own.outer
+    return list(found.values())
 
 
 def innermost_loops(flow: Flow, executions: F64) -> dict[int, Loop]:

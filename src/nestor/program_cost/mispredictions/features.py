@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from nestor.cost.isa.decoding import DecodeError, Instruction, decode
+from nestor.cost.isa.decoding import Instruction, decode_or_nothing
 from nestor.events.table import EventTable
-from nestor.program_cost.graph.flow import CALLS, Flow, flow_of
-from nestor.program_cost.graph.loops import Loop, innermost_loops
+from nestor.program_cost.graph.flow import CALLS, Flow, flow_of, functions_of
+from nestor.program_cost.graph.loops import Loop, each_once, innermost_loops
 from nestor.program_cost.mispredictions.conditions import Condition, condition_of
 
 I64 = npt.NDArray[np.int64]
@@ -97,10 +97,9 @@ def branches_of(table: EventTable) -> Branches:
     rows = np.flatnonzero(run.conditional & (run.executions > _RAREST * work))
     whole = _whole(run, work)
     functions = _functions(table, run, work)
-    loops = {id(loop): run.by_turn(loop) for loop in run.loops.values()}
-    loops |= {id(loop.outer): run.by_turn(loop.outer) for loop in run.loops.values()}
+    loops = {id(loop): run.by_turn(loop) for loop in each_once(run.loops)}
     loops[id(None)] = run.by_turn(None)
-    code = [_decoded(piece) for piece in run.code]
+    code = [decode_or_nothing(piece) for piece in run.code]
     leaving: dict[int, list[tuple[int, float]]] = {}
     for source, target, count in zip(
         run.flow.sources.tolist(), run.flow.targets.tolist(), run.flow.counts.tolist(), strict=True
@@ -134,13 +133,6 @@ def _run(table: EventTable) -> _Run:
         executions, taken, table.numbers("instructions"), conditional, rarer, entropy,
         table.words("code"), table.words("exit"), flow, innermost_loops(flow, executions),
     )  # fmt: skip
-
-
-def _decoded(code: bytes) -> tuple[Instruction, ...]:
-    try:
-        return decode(code)
-    except DecodeError:
-        return ()
 
 
 def _own(run: _Run, row: int, code: Sequence[Instruction], branches: float) -> tuple[float, ...]:
@@ -204,9 +196,7 @@ def _loop(
 
 def _functions(table: EventTable, run: _Run, work: float) -> list[tuple[float, float, float]]:
     """Return of each row its function's entropy and instructions a branch, and share of the run."""
-    names = list(zip(table.words("object"), table.words("function"), strict=True))
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    of = np.array([numbers[name] for name in names], np.int64)
+    of = functions_of(table)
     entropy, branches, size = (
         np.bincount(of, run.executions * each) for each in (run.entropy, run.conditional, run.size)
     )

@@ -6,14 +6,12 @@ that of a policy of trees, since that is safe to read and fast to evaluate.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from nestor.events.errors import EventsError
 from nestor.events.table import EventTable
@@ -80,10 +78,7 @@ def with_predicted(table: EventTable, trees: TreesPolicy) -> EventTable:
     branches = branches_of(table)
     own = np.zeros(len(table), np.int64)
     own[branches.rows] = np.round(predicted(branches, trees))
-    blocks = table.blocks
-    for name, column in (("mispredicts", own), ("indirect_mispredicts", np.zeros_like(own))):
-        blocks = blocks.set_column(blocks.column_names.index(name), name, pa.array(column))
-    return replace(table, blocks=blocks)
+    return table.with_columns({"mispredicts": own, "indirect_mispredicts": np.zeros_like(own)})
 
 
 def packaged() -> TreesPolicy:

@@ -26,6 +26,8 @@ class Changes:
     """Bytes a turn, of registers that are only counted up or down."""
     writers: dict[str, list[Instruction]] = field(default_factory=dict)
     """What else writes a register; an empty list where a call returns it."""
+    made_of: dict[str, set[str]] = field(default_factory=dict)
+    """Of what registers these writers make a register."""
     inherited: set[str] = field(default_factory=set)
     """Registers that are read before they are written, in the order of the code."""
 
@@ -65,7 +67,8 @@ def changes_of(
     for block, often in zip(blocks, turns, strict=True):
         for one in block:
             step = _step(one)
-            found.inherited |= _made_of(one) - written
+            made_of = _made_of(one)
+            found.inherited |= made_of - written
             written |= set(one.writes)
             for name in one.writes:
                 if name == "rsp":
@@ -74,6 +77,7 @@ def changes_of(
                     found.steps[name] = found.steps.get(name, 0.0) + often * step
                 else:
                     found.writers.setdefault(name, []).append(one)
+                    found.made_of.setdefault(name, set()).update(made_of)
     if calls:
         found.writers.setdefault(_RETURNED, [])
     for name in found.writers:
@@ -136,7 +140,7 @@ def _begins_again(names: set[str], changes: Changes, around: Changes) -> bool:
 
 def _is_carried(name: str, changes: Changes) -> bool:
     """Tell whether a turn makes a register of what the turn before left in it."""
-    made_of = {part for one in changes.writers.get(name, ()) for part in _made_of(one)}
+    made_of = changes.made_of.get(name, set())
     carried = name in changes.inherited and name in _sources(made_of, changes)
     return carried or name in changes.steps
 
@@ -172,10 +176,9 @@ def _sources(names: set[str], changes: Changes) -> set[str]:
     """Return all registers that these are made of, themselves included."""
     found, waiting = set(names), list(names)
     while waiting:
-        for one in changes.writers.get(waiting.pop(), ()):
-            new = _made_of(one) - found
-            found |= new
-            waiting.extend(new)
+        new = changes.made_of.get(waiting.pop(), set()) - found
+        found |= new
+        waiting.extend(new)
     return found
 
 

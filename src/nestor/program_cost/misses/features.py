@@ -3,7 +3,7 @@
 All of it is read off executions, counts of edges and code. Sizes are in bytes, as logarithms.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from nestor.cost.isa.decoding import Instruction, Memory
 from nestor.events.table import EventTable
-from nestor.program_cost.graph.loops import Loop
+from nestor.program_cost.graph.loops import each_once
 from nestor.program_cost.misses.addresses import KINDS, LINE
 from nestor.program_cost.misses.footprints import Touched, touched
 
@@ -73,9 +73,7 @@ def accesses_of_run(table: EventTable) -> Accesses:
     accessing = np.array([bool(found) for found in run.accesses], np.bool_)
     rows = np.flatnonzero(accessing & (run.executions * size > _RAREST * work))
     whole, of_the_run = _whole(table, work)
-    of_loop = {
-        id(loop): (run.by_turn(loop), run.by_entry(loop)) for loop in _all(run.loops.values())
-    }
+    of_loop = {id(loop): (run.by_turn(loop), run.by_entry(loop)) for loop in each_once(run.loops)}
     of_loop[id(None)] = 0.0, 0.0
     features = [
         (
@@ -90,14 +88,6 @@ def accesses_of_run(table: EventTable) -> Accesses:
     shape = (len(rows), len(FEATURES))
     features_of = np.array(features, np.float64).reshape(shape)
     return Accesses(rows, run.executions[rows] * lines, features_of, work)
-
-
-def _all(loops: Iterable[Loop]) -> Iterator[Loop]:
-    """Yield loops and those around them."""
-    for loop in loops:
-        yield loop
-        if loop.outer is not None:
-            yield loop.outer
 
 
 def _block(run: Touched, row: int, size: float, work: float) -> tuple[float, ...]:

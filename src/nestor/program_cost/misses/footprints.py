@@ -12,17 +12,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from nestor.cost.isa.decoding import DecodeError, Instruction, decode
+from nestor.cost.isa.decoding import Instruction, decode_or_nothing
 from nestor.events.table import EventTable
 from nestor.program_cost.chains import pairs
-from nestor.program_cost.graph.flow import CALLS, Flow, flow_of
-from nestor.program_cost.graph.loops import Loop, innermost_loops
-from nestor.program_cost.misses.addresses import (
-    Access,
-    Changes,
-    accesses_of,
-    changes_of,
-)
+from nestor.program_cost.graph.flow import CALLS, Flow, flow_of, functions_of
+from nestor.program_cost.graph.loops import Loop, each_once, innermost_loops
+from nestor.program_cost.misses.addresses import Access, Changes, accesses_of, changes_of
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -73,16 +68,14 @@ def touched(table: EventTable) -> Touched:
     executions, exits = table.numbers("executions"), table.words("exit")
     flow = flow_of(table)
     loops = innermost_loops(flow, executions)
-    code = [_decoded(piece) for piece in table.words("code")]
-    accesses: list[list[Access]] = [accesses_of(block, Changes()) for block in code]
-    for loop in {id(loop): loop for loop in loops.values()}.values():
-        own = _changes(loop, loop.rows, code, executions, exits)
-        around = None
-        if loop.outer is not None:
-            around = _changes(loop.outer, loop.outer.rows - loop.rows, code, executions, exits)
-        for row in loop.rows:
-            if loops[row] is loop:
-                accesses[row] = accesses_of(code[row], own, around)
+    code = [decode_or_nothing(piece) for piece in table.words("code")]
+    surroundings: dict[int, _Surroundings] = {
+        id(loop): _surroundings(loop, code, executions, exits) for loop in each_once(loops)
+    }
+    surroundings[id(None)] = Changes(), None
+    accesses = [
+        accesses_of(block, *surroundings[id(loops.get(row))]) for row, block in enumerate(code)
+    ]
     by_row, outside = np.zeros(len(table)), np.zeros(len(table))
     for row, found in enumerate(accesses):
         loop_of = loops.get(row)
@@ -90,7 +83,7 @@ def touched(table: EventTable) -> Touched:
             amount = _bytes(one, executions[row], loop_of)
             by_row[row] += amount
             outside[row] += amount * _part_outside(one, loop_of)
-    function = _numbered(table)
+    function = functions_of(table)
     entered = _entered(table, function)
     entries = _entries(entered, function, executions)
     by_call = _by_call(outside, entered, function, entries)
@@ -101,11 +94,17 @@ def touched(table: EventTable) -> Touched:
     )  # fmt: skip
 
 
-def _decoded(code: bytes) -> Code:
-    try:
-        return decode(code)
-    except DecodeError:
-        return ()
+_Surroundings = tuple[Changes, Changes | None]
+"""How a loop changes registers, and the loop around it."""
+
+
+def _surroundings(
+    loop: Loop, code: Sequence[Code], executions: F64, exits: Sequence[str]
+) -> _Surroundings:
+    own = _changes(loop, loop.rows, code, executions, exits)
+    if loop.outer is None:
+        return own, None
+    return own, _changes(loop.outer, loop.outer.rows - loop.rows, code, executions, exits)
 
 
 def _changes(
@@ -135,13 +134,6 @@ def _bytes(access: Access, executions: float, loop: Loop | None) -> float:
     if access.kind == "invariant":
         return access.bytes * entries
     return min(access.bytes * executions, access.bound * entries)
-
-
-def _numbered(table: EventTable) -> I64:
-    """Return the number of each row's function."""
-    names = list(zip(table.words("object"), table.words("function"), strict=True))
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([numbers[name] for name in names], np.int64)
 
 
 @dataclass(frozen=True)

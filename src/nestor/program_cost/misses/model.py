@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from nestor.events.simulated.caches import Caches
 from nestor.events.table import EventTable
@@ -142,10 +141,7 @@ def with_predicted(
     columns = {name: np.zeros(len(table), np.int64) for name in (*LEVELS, *_UNPREDICTED)}
     for level, own in predicted(accesses, trees, caches).items():
         columns[level][accesses.rows] = np.round(own)
-    blocks = table.blocks
-    for name, column in columns.items():
-        blocks = blocks.set_column(blocks.column_names.index(name), name, pa.array(column))
-    return replace(table, blocks=blocks)
+    return table.with_columns(columns)
 
 
 def packaged() -> dict[str, TreesPolicy]:
